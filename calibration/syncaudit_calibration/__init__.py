@@ -1,0 +1,1 @@
+"""Flash calibration; not built yet."""

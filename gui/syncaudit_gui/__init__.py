@@ -1,0 +1,1 @@
+"""Timeline viewer (PyQt6 + pyqtgraph); not built yet."""

@@ -1,0 +1,3 @@
+"""Tell whether the streams of a multimodal recording share one time."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,121 @@
+"""Tell whether a clip was audited before under the very same circumstances."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import posixpath
+from collections.abc import Mapping
+from pathlib import Path
+
+from syncaudit import __version__
+from syncaudit.batch.plain import json_line, plain
+from syncaudit.model import Clip
+
+__all__ = ["FILE_KEYS", "fingerprint_of"]
+
+# Keys of a source that name files (formats, section 2).
+FILE_KEYS = ("uri", "timestamps", "dbc")
+
+# Where remote file systems keep what changes with the content.
+_REMOTE_MARKS = ("size", "ETag", "etag", "mtime", "LastModified", "last_modified", "md5Hash")
+
+
+def fingerprint_of(
+    clip: Clip, policy: object, *, calibration: Mapping[str, object] | None = None
+) -> str | None:
+    """Return a digest of everything that a clip's verdict depends on.
+
+    That is the manifest row, the policy, the calibration, the version of syncaudit, and the size
+    and modification time of every file the row names. Contents are not read: that would cost
+    as much as half an audit.
+
+    Parameters
+    ----------
+    clip : Clip
+        The manifest row.
+    policy : Policy
+        What is judged by.
+    calibration : mapping, optional
+        Known corrections.
+
+    Returns
+    -------
+    str or None
+        Hexadecimal digest; None where a remote file cannot be asked, so that nothing is reused.
+    """
+    files: dict[str, object] = {}
+    for spec in clip.sources.values():
+        for key in FILE_KEYS:
+            uri = getattr(spec, key, None)
+            if not uri:
+                continue
+            located = resolve_uri(str(uri), clip.base_uri)
+            if located not in files:
+                marks = _marks_of(located)
+                if marks is None:
+                    return None
+                files[located] = marks
+    subject = {
+        "version": __version__,
+        "row": plain(clip),
+        "policy": plain(policy),
+        "calibration": plain(calibration),
+        "files": files,
+    }
+    return hashlib.sha256(json_line(subject, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def resolve_uri(uri: str, base_uri: str) -> str:
+    """Return `uri` as the readers will open it: relative ones hang on `base_uri`."""
+    if "://" in uri or uri.startswith("/") or not base_uri:
+        return uri
+    return posixpath.join(base_uri, uri)
+
+
+def _marks_of(uri: str) -> object | None:
+    if uri.startswith("file://"):
+        uri = uri.removeprefix("file://")
+    if "://" in uri:
+        return _remote_marks(uri)
+    if glob.has_magic(uri) and not Path(uri).exists():
+        return [_local_marks(Path(name)) for name in sorted(glob.glob(uri))]  # noqa: PTH207  # absolute too
+    return _local_marks(Path(uri))
+
+
+def _local_marks(path: Path) -> object:
+    try:
+        stat = path.stat()
+    except (OSError, ValueError):
+        # A member of an archive, or a missing file: the nearest thing that exists changes
+        # when the member changes or the file appears.
+        parent = path.parent
+        return ["absent"] if parent == path else ["within", _own_marks(parent)]
+    if path.is_dir():
+        try:
+            return [[child.name, *_own_marks(child)] for child in sorted(path.iterdir())]
+        except OSError:
+            return [stat.st_mtime_ns]
+    return [stat.st_size, stat.st_mtime_ns]
+
+
+def _own_marks(path: Path) -> list[int | str]:
+    for candidate in (path, *path.parents):
+        try:
+            stat = candidate.stat()
+        except (OSError, ValueError):
+            continue
+        return [stat.st_size, stat.st_mtime_ns]
+    return ["absent"]
+
+
+def _remote_marks(uri: str) -> object | None:
+    import fsspec
+
+    try:
+        filesystem, path = fsspec.core.url_to_fs(uri)
+        info = filesystem.info(path)
+    except Exception:  # noqa: BLE001  # every remote store raises its own kinds
+        return None
+    marks = {key: str(info[key]) for key in _REMOTE_MARKS if info.get(key) is not None}
+    return marks or None

@@ -1,0 +1,180 @@
+"""The ledger of done clips: ``verdicts.jsonl``, appended to as verdicts come.
+
+A run that was killed leaves whole lines and at most one half-written last one, which is cut off
+when the ledger is opened again. Where a clip stands twice, the later line counts.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from syncaudit.errors import UsageError
+
+__all__ = ["Entry", "Ledger"]
+
+_SYNC_EVERY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """Where one clip's verdict stands in the file.
+
+    Parameters
+    ----------
+    start, length : int
+        Bytes of its line, without the newline.
+    verdict : str
+        The clip's verdict.
+    fingerprint : str, optional
+        Circumstances of the audit; None: audit again next time.
+    """
+
+    start: int
+    length: int
+    verdict: str
+    fingerprint: str | None
+
+
+class Ledger:
+    """Append-only file of verdict rows with an index by clip.
+
+    Parameters
+    ----------
+    path : Path
+        The file; its folder must exist. A lock file beside it keeps a second run out.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = _lock(path.with_name(f".{path.name}.lock"))
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        self._index: dict[str, Entry] = {}
+        self._end = self._load()
+        self._synced_at = time.monotonic()
+
+    def __enter__(self) -> Ledger:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the file and let the next run in."""
+        self.close()
+
+    def __contains__(self, clip_id: object) -> bool:
+        return clip_id in self._index
+
+    def entry(self, clip_id: str) -> Entry | None:
+        """Return what is known of a clip; None where it is not done."""
+        return self._index.get(clip_id)
+
+    def verdict(self, clip_id: str) -> str | None:
+        """Return the verdict of a clip; None where it is not done."""
+        entry = self._index.get(clip_id)
+        return None if entry is None else entry.verdict
+
+    def forget(self, clip_id: str) -> None:
+        """Take a stale verdict out of the index; the next `rewrite` leaves its line out."""
+        self._index.pop(clip_id, None)
+
+    def append(self, clip_id: str, verdict: str, fingerprint: str | None, line: str) -> None:
+        """Add one verdict in a single write, so that a kill cannot tear two apart."""
+        data = line.encode() + b"\n"
+        written = 0
+        while written < len(data):
+            written += os.write(self._file, data[written:])
+        self._index[clip_id] = Entry(
+            start=self._end, length=len(data) - 1, verdict=verdict, fingerprint=fingerprint
+        )
+        self._end += len(data)
+        if time.monotonic() - self._synced_at > _SYNC_EVERY_S:
+            os.fsync(self._file)
+            self._synced_at = time.monotonic()
+
+    def lines(self, clip_ids: Iterable[str]) -> Iterator[str]:
+        """Yield the line of each clip that is done, in the order asked for."""
+        for clip_id in clip_ids:
+            entry = self._index.get(clip_id)
+            if entry is not None:
+                yield os.pread(self._file, entry.length, entry.start).decode()
+
+    def rows(self, clip_ids: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """Yield the row of each clip that is done, in the order asked for."""
+        for line in self.lines(clip_ids):
+            yield json.loads(line)
+
+    def rewrite(self, clip_ids: Iterable[str]) -> None:
+        """Replace the file by the lines of these clips in this order, in one step."""
+        draft = self.path.with_name(f".{self.path.name}.tmp")
+        with draft.open("w", encoding="utf-8", newline="\n") as file:
+            for line in self.lines(clip_ids):
+                file.write(line + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(self.path)
+
+    def close(self) -> None:
+        """Close the file and release the lock."""
+        if self._file >= 0:
+            os.fsync(self._file)
+            os.close(self._file)
+            self._file = -1
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def _load(self) -> int:
+        end = 0
+        with self.path.open("rb") as file:
+            for data in file:
+                if not data.endswith(b"\n"):
+                    break  # half written when the last run was killed
+                row = _row_of(data)
+                if row is not None:
+                    self._index[row["clip_id"]] = Entry(
+                        start=end,
+                        length=len(data) - 1,
+                        verdict=row["verdict"],
+                        fingerprint=row.get("fingerprint"),
+                    )
+                end += len(data)
+        os.ftruncate(self._file, end)
+        return end
+
+
+def _row_of(data: bytes) -> dict[str, Any] | None:
+    try:
+        row = json.loads(data)
+    except ValueError:
+        return None
+    is_verdict = isinstance(row, dict) and all(
+        isinstance(row.get(key), str) for key in ("clip_id", "verdict")
+    )
+    return row if is_verdict else None
+
+
+def _lock(path: Path) -> int:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise UsageError(
+            f"another run is writing to {path.parent}",
+            hint="Wait for it to end or choose another --out folder.",
+        ) from None
+    except OSError:
+        pass  # a file system without locks: go on without one
+    return handle

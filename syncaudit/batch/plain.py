@@ -1,0 +1,64 @@
+"""Turn model values into plain JSON: no NaN, no numpy, no enums."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import PurePath
+from typing import Any
+
+__all__ = ["json_line", "plain"]
+
+
+def plain(value: object) -> Any:
+    """Return `value` as dicts, lists, strings, finite numbers, booleans and None.
+
+    A number that is not finite becomes None: JSON has no word for it, and None means unknown.
+
+    Parameters
+    ----------
+    value : object
+        A dataclass, a pydantic model, a mapping, a sequence, a numpy scalar or array, an enum.
+
+    Returns
+    -------
+    object
+        Something that `json.dumps(..., allow_nan=False)` takes.
+
+    Raises
+    ------
+    TypeError
+        If the value has no plain form.
+    """
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(plain(key)): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((plain(item) for item in value), key=repr)
+    if isinstance(value, PurePath):
+        return str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = dataclasses.fields(value)
+        return {field.name: plain(getattr(value, field.name)) for field in fields}
+    for method in ("model_dump", "tolist"):  # pydantic; numpy scalars and arrays
+        convert = getattr(value, method, None)
+        if callable(convert):
+            return plain(convert())
+    raise TypeError(f"no plain form for {type(value).__name__}")
+
+
+def json_line(value: object, *, sort_keys: bool = False) -> str:
+    """Return `value` as one line of strict JSON, without the newline."""
+    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False, sort_keys=sort_keys)

@@ -1,0 +1,167 @@
+"""What a run found, in numbers: ``summary.json`` and the progress of a run."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from syncaudit.model import Verdict
+
+__all__ = ["BatchSummary", "Progress", "SourceTally", "Tally"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """State of a run after one more clip.
+
+    Parameters
+    ----------
+    total : int
+        Clips of the manifest.
+    done : int
+        Clips that have a verdict.
+    reused : int
+        Of these, verdicts kept from an earlier run.
+    counts : mapping of str to int
+        Clips by verdict.
+    clip_id : str, optional
+        Clip that was just finished; None at the start.
+    verdict : str, optional
+        Its verdict.
+    """
+
+    total: int
+    done: int
+    reused: int
+    counts: Mapping[str, int]
+    clip_id: str | None = None
+    verdict: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class SourceTally:
+    """What all clips say about the sources of one name."""
+
+    kind: str
+    verdicts: Counter[str] = field(default_factory=Counter)
+    offsets_s: list[float] = field(default_factory=list)
+    stds_s: list[float] = field(default_factory=list)
+    drifts_ppm: list[float] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, object]:
+        """Return counts and the spread of the offsets over the clips."""
+        worst = max(self.offsets_s, key=abs, default=None)
+        median = statistics.median(self.offsets_s) if self.offsets_s else None
+        spread = None
+        if median is not None and len(self.offsets_s) > 1:
+            # 1.4826 turns a median absolute deviation into the sigma of a normal law.
+            spread = 1.4826 * statistics.median(abs(x - median) for x in self.offsets_s)
+        return {
+            "kind": self.kind,
+            **{str(verdict): self.verdicts[verdict] for verdict in Verdict},
+            "observable": len(self.offsets_s),
+            "offset_median_s": median,
+            "offset_spread_s": spread,
+            "offset_worst_s": worst,
+            "offset_std_median_s": statistics.median(self.stds_s) if self.stds_s else None,
+            "drift_median_ppm": statistics.median(self.drifts_ppm) if self.drifts_ppm else None,
+        }
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """Counts over verdict rows, one row at a time."""
+
+    verdicts: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    warnings: Counter[str] = field(default_factory=Counter)
+    sources: dict[str, SourceTally] = field(default_factory=dict)
+    stages_s: dict[str, float] = field(default_factory=dict)
+    cpu_s: float = 0.0
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Count one row of ``verdicts.jsonl``."""
+        self.verdicts[row["verdict"]] += 1
+        self.reasons.update({reason["code"] for reason in row["reasons"]})
+        self.warnings.update({warning["code"] for warning in row["warnings"]})
+        self.cpu_s += row["seconds"] or 0.0
+        for stage, seconds in row["stages"].items():
+            self.stages_s[stage] = self.stages_s.get(stage, 0.0) + (seconds or 0.0)
+        for name, source in row["sources"].items():
+            tally = self.sources.setdefault(name, SourceTally(kind=source["kind"]))
+            tally.verdicts[source["verdict"]] += 1
+            if source["observable"] and source["offset_s"] is not None:
+                tally.offsets_s.append(source["offset_s"])
+                if source["offset_std_s"] is not None:
+                    tally.stds_s.append(source["offset_std_s"])
+                if source["drift_ppm"] is not None:
+                    tally.drifts_ppm.append(source["drift_ppm"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSummary:
+    """Result of a run.
+
+    Parameters
+    ----------
+    total, reused : int
+        Clips of the manifest, and verdicts kept from an earlier run.
+    tally : Tally
+        Counts by verdict, reason code and source.
+    wall_s : float
+        Wall time of this run.
+    workers : int
+        Worker processes; 0 for none.
+    stopped : str, optional
+        ``interrupted`` or ``terminated`` where the run was stopped; None where it is complete.
+    out : Path
+        Folder with the outputs.
+    about : mapping
+        Versions, policy, calibration, time of the run.
+    tolerances_s : mapping of str to float
+        Tolerated offset by source, where the policy states one.
+    """
+
+    total: int
+    reused: int
+    tally: Tally
+    wall_s: float
+    workers: int
+    stopped: str | None
+    out: Path
+    about: Mapping[str, object]
+    tolerances_s: Mapping[str, float]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Clips by verdict, all three present."""
+        return {str(verdict): self.tally.verdicts[verdict] for verdict in Verdict}
+
+    @property
+    def done(self) -> int:
+        """Clips that have a verdict."""
+        return sum(self.counts.values())
+
+    def to_json(self) -> dict[str, object]:
+        """Return the content of ``summary.json``."""
+        return {
+            "version": 1,
+            "complete": self.stopped is None,
+            "stopped": self.stopped,
+            "clips": {"total": self.total, "done": self.done, "reused": self.reused, **self.counts},
+            "reasons": dict(sorted(self.tally.reasons.items())),
+            "warnings": dict(sorted(self.tally.warnings.items())),
+            "sources": {
+                name: tally.to_json() for name, tally in sorted(self.tally.sources.items())
+            },
+            "tolerances_s": dict(sorted(self.tolerances_s.items())),
+            "stages_s": {stage: round(s, 4) for stage, s in sorted(self.tally.stages_s.items())},
+            "cpu_s": round(self.tally.cpu_s, 3),
+            "wall_s": round(self.wall_s, 3),
+            "workers": self.workers,
+            **self.about,
+        }

@@ -1,0 +1,141 @@
+"""One clip as one task: whatever happens inside, a verdict row comes out."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from syncaudit.batch.fingerprint import fingerprint_of
+from syncaudit.batch.plain import json_line
+from syncaudit.errors import ClipInputError, SyncAuditError
+from syncaudit.model import (
+    Clip,
+    ClipVerdict,
+    Finding,
+    ReasonCode,
+    SourceVerdict,
+    Verdict,
+    clock_of,
+)
+
+__all__ = ["AuditFunction", "AuditTask", "TaskResult", "failed_result", "failed_verdict"]
+
+AuditFunction = Callable[..., ClipVerdict]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskResult:
+    """What a task hands back; text only, so that every way of running gives the same bytes.
+
+    Parameters
+    ----------
+    clip_id : str
+        Clip concerned.
+    verdict : str
+        The clip's verdict.
+    line : str
+        Row of ``verdicts.jsonl``.
+    fingerprint : str, optional
+        Circumstances; None where the next run shall try again.
+    trace : str, optional
+        Traceback of an unexpected error, for the log.
+    """
+
+    clip_id: str
+    verdict: str
+    line: str
+    fingerprint: str | None
+    trace: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditTask:
+    """The function that workers run: call it with a clip.
+
+    Parameters
+    ----------
+    audit : callable
+        ``audit(clip, policy, calibration=...) -> ClipVerdict``.
+    policy : object
+        Policy handed on.
+    calibration : mapping, optional
+        Known corrections handed on.
+    """
+
+    audit: AuditFunction
+    policy: object
+    calibration: Mapping[str, object] | None = None
+
+    def __call__(self, clip: Clip) -> TaskResult:
+        """Audit `clip`; an exception becomes a reject with its reason."""
+        try:
+            # Before the audit: a file that changes meanwhile is then audited again.
+            fingerprint = fingerprint_of(clip, self.policy, calibration=self.calibration)
+            verdict = self.audit(clip, self.policy, calibration=self.calibration)
+            return _result(verdict, fingerprint)
+        except ClipInputError as error:
+            verdict = failed_verdict(clip, _code(error.code), str(error), source=error.source)
+            return _result(verdict, fingerprint)
+        except SyncAuditError as error:
+            # The machine lacks something (an optional package): another run may fare better.
+            return _result(failed_verdict(clip, ReasonCode.UNREADABLE, str(error)), None)
+        except Exception as error:  # noqa: BLE001  # the per-clip boundary
+            message = (
+                f"the audit failed with {type(error).__name__}: {_first_line(error)}. "
+                "This is a defect of syncaudit; errors.log has the details."
+            )
+            verdict = failed_verdict(clip, ReasonCode.UNREADABLE, message)
+            return _result(verdict, None, trace=traceback.format_exc())
+
+
+def failed_verdict(
+    clip: Clip, code: ReasonCode, message: str, *, source: str | None = None
+) -> ClipVerdict:
+    """Return the reject of a clip that could not be audited to the end."""
+    reason = Finding(code=code, message=message, source=source)
+    sources = {
+        name: SourceVerdict(
+            verdict=Verdict.REJECT if name == source else Verdict.UNVERIFIED,
+            kind=str(spec.kind),
+            clock=clock_of(name, spec),
+        )
+        for name, spec in clip.sources.items()
+    }
+    return ClipVerdict(
+        clip_id=clip.clip_id,
+        recording_id=clip.recording_id,
+        verdict=Verdict.REJECT,
+        reasons=(reason,),
+        sources=sources,
+    )
+
+
+def failed_result(clip: Clip, code: ReasonCode, message: str) -> TaskResult:
+    """Return the result of a clip whose worker never answered; never remembered."""
+    return _result(failed_verdict(clip, code, message), None)
+
+
+def _result(
+    verdict: ClipVerdict, fingerprint: str | None, *, trace: str | None = None
+) -> TaskResult:
+    line = json_line({**verdict.to_json(), "fingerprint": fingerprint})
+    return TaskResult(
+        clip_id=verdict.clip_id,
+        verdict=str(verdict.verdict),
+        line=line,
+        fingerprint=fingerprint,
+        trace=trace,
+    )
+
+
+def _code(code: str) -> ReasonCode:
+    try:
+        return ReasonCode(code)
+    except ValueError:
+        return ReasonCode.UNREADABLE
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0][:300] if text else "no message"

@@ -1,0 +1,44 @@
+"""Turn picture files into luma planes: one protocol, one table of back ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from syncaudit.decode.cpu import CpuDecoder
+from syncaudit.decode.luma import FrameDecoder, LumaFrame, LumaFrames
+from syncaudit.errors import UsageError, nearest_name
+from syncaudit.model import FrameFiles
+
+__all__ = ["DECODERS", "FrameDecoder", "LumaFrame", "LumaFrames", "iter_luma"]
+
+DECODERS: Mapping[str, Callable[[], FrameDecoder]] = MappingProxyType({"cpu": CpuDecoder})
+
+
+def iter_luma(files: FrameFiles, *, decoder: str = "cpu") -> LumaFrames:
+    """Decode the pictures of a camera in order.
+
+    Parameters
+    ----------
+    files : FrameFiles
+        Where the pictures lie.
+    decoder : str
+        Back end, a key of `DECODERS`.
+
+    Returns
+    -------
+    LumaFrames
+        Iterator of `LumaFrame`; close it (or use ``with``) when it is left early.
+
+    Raises
+    ------
+    UsageError
+        If the back end is unknown.
+    StreamReadError
+        If the file cannot be opened as video at all; damage further on is counted instead.
+    """
+    if decoder not in DECODERS:
+        raise UsageError(
+            f"decoder is {decoder!r}, which does not exist", hint=nearest_name(decoder, DECODERS)
+        )
+    return DECODERS[decoder]().open(files)

@@ -1,0 +1,178 @@
+"""Decode on the CPU through PyAV (video) and OpenCV (single pictures), one thread."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.decode.container import open_container, video_stream
+from syncaudit.decode.luma import DecodeTally, LumaFrame, LumaFrames
+from syncaudit.errors import StreamReadError
+from syncaudit.model import FrameFiles
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+    from av.video.frame import VideoFrame
+    from av.video.stream import VideoStream
+
+__all__ = ["CpuDecoder", "luma_of"]
+
+# Plane 0 of these is 8-bit luma, one byte a pixel.
+_PLANAR_LUMA = frozenset(
+    f"{family}{layout}"
+    for family in ("yuv", "yuvj", "yuva")
+    for layout in ("410p", "411p", "420p", "422p", "440p", "444p")
+) | {"nv12", "nv21", "nv16", "nv24", "gray", "gray8"}
+
+# Plane 0 of these is luma in 16-bit words; the bits to drop to reach 8.
+_DEEP_LUMA = {
+    f"yuv{layout}p{depth}le": depth - 8
+    for layout in ("420", "422", "440", "444")
+    for depth in (9, 10, 12, 14, 16)
+} | {"gray10le": 2, "gray12le": 4, "gray16le": 8, "p010le": 8, "p012le": 8, "p016le": 8}
+
+
+class CpuDecoder:
+    """Frames by PyAV with one thread, which equals bare FFmpeg (design, section 8)."""
+
+    name = "cpu"
+
+    def probe(self) -> str | None:
+        """Return None: PyAV and OpenCV are always installed."""
+        return None
+
+    def open(self, files: FrameFiles) -> LumaFrames:
+        """Start decoding; a file that is no video fails here and not at the first frame.
+
+        Raises
+        ------
+        StreamReadError
+            If there is nothing to decode.
+        """
+        tally = DecodeTally()
+        if not files.paths:
+            raise StreamReadError("the camera has no picture files", code="empty")
+        if files.is_images:
+            return LumaFrames(_images(files.paths, tally), tally)
+        frames = _video(files.paths[0], files.stream, tally)
+        next(frames)  # open the container now
+        return LumaFrames(frames, tally)  # type: ignore[arg-type]  # only the first is None
+
+
+def _images(paths: tuple[str, ...], tally: DecodeTally) -> Generator[LumaFrame, None, None]:
+    # Sensor rows matter for rolling shutter, so EXIF rotation is not applied.
+    flags = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_IGNORE_ORIENTATION
+    for index, path in enumerate(paths):
+        try:
+            data = Path(path).read_bytes()
+            luma = cv2.imdecode(np.frombuffer(data, np.uint8), flags) if data else None
+        except (OSError, cv2.error) as error:
+            tally.note_error(f"{path}: {error}")
+            continue
+        if luma is None:
+            what = "no picture that OpenCV knows" if data else "empty file (0 bytes)"
+            tally.note_error(f"{path}: {what}")
+            continue
+        is_cut = _is_cut_off(data)
+        tally.n_decoded += 1
+        tally.n_corrupt += is_cut
+        plane: NDArray[np.uint8] = luma.astype(np.uint8, copy=False)
+        yield LumaFrame(index=index, luma=plane, is_corrupt=is_cut)
+
+
+def _is_cut_off(data: bytes) -> bool:
+    """Return whether a JPEG or PNG lacks its end marker; decoders fill the rest with grey."""
+    if data.startswith(b"\xff\xd8"):
+        return b"\xff\xd9" not in data[-65536:]
+    if data.startswith(b"\x89PNG"):
+        return b"IEND" not in data[-65536:]
+    return False
+
+
+def _video(
+    path: str, stream: int, tally: DecodeTally
+) -> Generator[LumaFrame | None, None, None]:
+    with open_container(path) as container:
+        found = video_stream(container, stream, path)
+        found.codec_context.thread_type = "NONE"
+        found.codec_context.thread_count = 1
+        yield None
+        index = -1
+        seen: list[int] = []  # pts of the packets so far, sorted
+        for frame in _decoded(container, found, tally, seen):
+            # A frame's place is its rank among all packets, decodable or not, so that stamps
+            # stay with their frames after damage. Without pts, failures are counted in order.
+            if frame.pts is not None and seen:
+                index = max(index + 1, bisect_left(seen, frame.pts))
+            else:
+                index = max(index + 1, tally.n_decoded + tally.n_errors)
+            try:
+                luma = luma_of(frame)
+            except (ValueError, OSError, MemoryError) as error:
+                tally.note_error(f"{path}: frame {index}: {error}")
+                continue
+            tally.n_decoded += 1
+            tally.n_corrupt += frame.is_corrupt
+            time_s = None if frame.time is None or not seen else float(frame.time)
+            yield LumaFrame(index=index, luma=luma, pts_s=time_s, is_corrupt=frame.is_corrupt)
+
+
+def _decoded(
+    container: InputContainer, stream: VideoStream, tally: DecodeTally, seen: list[int]
+) -> Iterator[VideoFrame]:
+    """Yield every frame that can be had; count packets that fail and go on."""
+    import av
+
+    failures = (av.FFmpegError, OSError, ValueError, MemoryError)
+    packets = container.demux(stream)
+    is_flushed = False
+    while True:
+        try:
+            packet = next(packets)
+        except StopIteration:
+            break
+        except failures as error:
+            tally.note_error(f"{container.name}: the file breaks off: {error}")
+            break
+        is_flushed = not packet.size
+        if packet.size and packet.pts is not None and not packet.is_discard:
+            insort(seen, packet.pts)
+        try:
+            yield from packet.decode()
+        except EOFError:
+            break
+        except failures as error:
+            tally.note_error(f"{container.name}: packet at pts {packet.pts}: {error}")
+    if not is_flushed:
+        with suppress(*failures, EOFError):
+            yield from stream.codec_context.decode(None)
+
+
+def luma_of(frame: VideoFrame) -> NDArray[np.uint8]:
+    """Return the luma of a decoded frame in 8 bits.
+
+    Plane 0 without a copy where it is 8-bit luma. Deeper luma is shifted down to 8 bits
+    (truncated, so that every back end can do the same). RGB and palettes go through FFmpeg's
+    conversion to full-range grey.
+
+    Returns
+    -------
+    ndarray of uint8, shape (height, width)
+    """
+    name = frame.format.name
+    if name in _DEEP_LUMA:
+        plane = frame.planes[0]
+        words = np.frombuffer(plane, "<u2").reshape(plane.height, plane.line_size // 2)
+        return (words[:, : frame.width] >> _DEEP_LUMA[name]).astype(np.uint8)
+    if name not in _PLANAR_LUMA:
+        frame = frame.reformat(format="gray")
+    plane = frame.planes[0]
+    rows = np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)
+    return rows[:, : frame.width]

@@ -1,0 +1,130 @@
+"""What every decoder back end yields: luma planes, and how many could not be had."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.model import FrameFiles
+
+__all__ = ["DecodeTally", "FrameDecoder", "LumaFrame", "LumaFrames"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LumaFrame:
+    """The brightness of one picture.
+
+    Parameters
+    ----------
+    index : int
+        Place among the frames of the file in presentation order, counting those that could
+        not be decoded: the row of the stamp table that belongs to it.
+    luma : ndarray of uint8, shape (height, width)
+        Y plane as coded (video range where the stream says so), often a view of the decoder's
+        buffer: valid until the next frame is asked for; copy what must live longer.
+    pts_s : float, optional
+        Presentation time of the container in seconds; None where it has none.
+    is_corrupt : bool
+        Whether the decoder had to conceal damage in it.
+    """
+
+    index: int
+    luma: NDArray[np.uint8]
+    pts_s: float | None = None
+    is_corrupt: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class DecodeTally:
+    """Running count of what a decoder did with one source."""
+
+    n_decoded: int = 0
+    n_corrupt: int = 0
+    n_errors: int = 0
+    first_error: str | None = None
+
+    def note_error(self, message: str) -> None:
+        """Count one packet or picture that could not be decoded."""
+        self.n_errors += 1
+        if self.first_error is None:
+            self.first_error = message
+
+
+class LumaFrames(Iterator[LumaFrame]):
+    """Iterator of the frames of one camera with the tally of its damage.
+
+    Parameters
+    ----------
+    frames : generator of LumaFrame
+        Frames of the back end; it updates `tally` as it goes.
+    tally : DecodeTally
+        Counts, complete once the iterator is exhausted.
+    """
+
+    def __init__(self, frames: Generator[LumaFrame, None, None], tally: DecodeTally) -> None:
+        self._frames = frames
+        self._tally = tally
+
+    def __iter__(self) -> LumaFrames:
+        return self
+
+    def __next__(self) -> LumaFrame:
+        return next(self._frames)
+
+    @property
+    def n_decoded(self) -> int:
+        """Frames yielded so far."""
+        return self._tally.n_decoded
+
+    @property
+    def n_corrupt(self) -> int:
+        """Frames yielded so far in which damage was concealed."""
+        return self._tally.n_corrupt
+
+    @property
+    def n_errors(self) -> int:
+        """Packets or pictures that could not be decoded so far."""
+        return self._tally.n_errors
+
+    @property
+    def first_error(self) -> str | None:
+        """What was wrong with the first of them."""
+        return self._tally.first_error
+
+    def close(self) -> None:
+        """Release the file; iterating on is not possible."""
+        self._frames.close()
+
+    def __enter__(self) -> LumaFrames:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class FrameDecoder(Protocol):
+    """A decoder back end.
+
+    All back ends yield the same luma: coded plane cropped to the display size, difference 0
+    for 8-bit H.264, HEVC and AV1, at most 1 level for MJPEG (design, section 8).
+    """
+
+    name: str
+
+    def probe(self) -> str | None:
+        """Return why the back end cannot be used here, or None if it can."""
+        ...
+
+    def open(self, files: FrameFiles) -> LumaFrames:
+        """Start decoding the pictures of one camera."""
+        ...

@@ -1,0 +1,89 @@
+"""Recognise stamps that were made up afterwards as index / rate."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["NOMINAL_RATES_HZ", "nominal_rate", "resolution_ns"]
+
+_FILM = (24.0, 30.0, 48.0, 60.0, 120.0, 240.0)
+_WHOLE = (
+    *range(1, 33),
+    *(36, 40, 45, 48, 50, 60, 64, 72, 75, 80, 90, 100, 104, 120, 125, 128, 144, 150, 160, 180),
+    *(200, 208, 240, 250, 256, 300, 360, 400, 416, 480, 500, 512, 600, 800, 960, 1000, 1024),
+    *(2000, 2048, 4000, 8000),
+)
+# Round rates that software makes stamps up with; n * 1000 / 1001 are the television rates.
+NOMINAL_RATES_HZ: tuple[float, ...] = tuple(
+    sorted(
+        {
+            *(float(f) for f in _WHOLE),
+            *(f * 1000.0 / 1001.0 for f in _FILM),
+            *(7.5, 12.5, 14.985, 23.976, 23.98, 29.97, 59.94, 119.88),
+        }
+    )
+)
+# Container clocks whose tick is no decimal fraction.
+_TICKS_S = (1.0 / 90_000.0, 1.0 / 15_360.0, 1.0 / 12_800.0, 1.0 / 12_288.0, 1.0 / 600.0)
+
+
+def resolution_ns(time_ns: NDArray[np.int64]) -> int:
+    """Return the largest power of ten in ns, up to 0.1 s, that divides all intervals."""
+    with np.errstate(over="ignore"):
+        common = int(np.abs(np.gcd.reduce(np.diff(time_ns)))) if time_ns.size > 1 else 1
+    tick = 1
+    while tick < 100_000_000 and common and common % (tick * 10) == 0:
+        tick *= 10
+    return tick
+
+
+def nominal_rate(since_ns: NDArray[np.int64], rate_hz: float, tick_ns: int) -> float | None:
+    """Return the round rate on whose multiples all stamps lie exactly, or None.
+
+    Both must hold: the stamps follow ``start + index / nominal`` to the rounding of the stamps,
+    and nothing is missing (made-up stamps have no gaps). A camera triggered by hardware
+    also lies on a line, but its crystal is off by parts per million: over 20 s, 1 ppm is
+    20 us, which only stamps rounded to milliseconds would hide.
+
+    Parameters
+    ----------
+    since_ns : ndarray of int64, shape (n,)
+        Stamps after the first, in ns.
+    rate_hz : float
+        Rate found.
+    tick_ns : int
+        Resolution of the stamps.
+    """
+    n = since_ns.size
+    # Stamps rounded to milliseconds need some length to say anything.
+    if n < 10 or (tick_ns >= 1_000_000 and n < 60):
+        return None
+    near = [f for f in NOMINAL_RATES_HZ if abs(f - rate_hz) < 1e-3 * f]
+    near.sort(key=lambda f: abs(f - rate_hz))
+    return next((f for f in near if _fits(since_ns, f, tick_ns)), None)
+
+
+def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int) -> bool:
+    n = since_ns.size
+    # n / rate in whole nanoseconds: no float error for 1e6 samples (2^53 ns are 104 days).
+    ideal = np.arange(n, dtype=np.float64) * (1e9 / close)
+    residual = since_ns.astype(np.float64) - ideal
+    width = float(np.max(residual) - np.min(residual))
+    # Rounding of every stamp, the first included, to the tick: a width of at most one tick; 2 ns
+    # for made-up stamps that passed through another rounding. An interval that is a multiple of
+    # a coarse tick leaves no rounding at all.
+    tick = float(tick_ns) if not _is_multiple(1e9 / close, tick_ns) else 0.0
+    if width <= tick + 2.0:
+        return True
+    if tick_ns == 1:
+        for other in _TICKS_S:
+            ticks = since_ns.astype(np.float64) / (other * 1e9)
+            on_tick = float(np.max(np.abs(ticks - np.rint(ticks)))) * other * 1e9 <= 1.0
+            if on_tick and width <= other * 1e9 + 2.0:
+                return True
+    return False
+
+
+def _is_multiple(period_ns: float, tick_ns: int) -> bool:
+    return abs(period_ns / tick_ns - round(period_ns / tick_ns)) < 1e-9

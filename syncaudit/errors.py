@@ -1,0 +1,143 @@
+"""Expected errors: each says where, what was expected, what was found and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "ClipInputError",
+    "ManifestError",
+    "MissingExtraError",
+    "PolicyError",
+    "StreamReadError",
+    "SyncAuditError",
+    "UsageError",
+    "nearest_name",
+]
+
+
+class SyncAuditError(Exception):
+    """Base of every error that syncaudit expects and words for people.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, with the place.
+    path : str, optional
+        File or URI concerned.
+    source : str, optional
+        Source (stream) of the clip concerned.
+    hint : str, optional
+        What to do about it.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        source: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+        self.source = source
+        self.hint = hint
+
+    def __str__(self) -> str:
+        """Return place, message and cure as one sentence pair."""
+        text = self.message
+        if self.path and self.path not in text:
+            text = f"{self.path}: {text}"
+        if self.hint:
+            text = f"{text.rstrip('.')}. {self.hint}"
+        return text
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Keep the keyword fields when the error crosses a process boundary."""
+        return (_rebuild_error, (type(self), self.message, self.__dict__.copy()))
+
+
+def _rebuild_error(
+    kind: type[SyncAuditError], message: str, state: dict[str, object]
+) -> SyncAuditError:
+    error = kind.__new__(kind)
+    Exception.__init__(error, message)
+    error.__dict__.update(state)
+    return error
+
+
+class UsageError(SyncAuditError, ValueError):
+    """The caller asked for something that does not exist or make sense."""
+
+
+class ManifestError(SyncAuditError, ValueError):
+    """A manifest breaks the contract; nothing is audited."""
+
+
+class PolicyError(SyncAuditError, ValueError):
+    """A policy breaks the contract; nothing is audited."""
+
+
+class MissingExtraError(SyncAuditError, ImportError):
+    """An optional package is not installed; the hint holds the pip line."""
+
+    def __init__(self, package: str, *, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package '{package}', which is not installed",
+            hint=f"Install it with: pip install 'syncaudit[{extra}]'",
+        )
+        self.package = package
+        self.extra = extra
+
+
+class ClipInputError(SyncAuditError):
+    """A clip's data are defective; it becomes a finding of that clip.
+
+    Parameters
+    ----------
+    message, path, source, hint
+        As for `SyncAuditError`.
+    code : str
+        Stable reason code of the public contract (`syncaudit.model.ReasonCode`).
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = "unreadable",
+        path: str | None = None,
+        source: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, path=path, source=source, hint=hint)
+        self.code = code
+
+
+class StreamReadError(ClipInputError, OSError):
+    """A stream's file cannot be read at all."""
+
+
+def nearest_name(wrong: str, known: Iterable[str]) -> str:
+    """Return a sentence that suggests the nearest of `known` for `wrong`.
+
+    Parameters
+    ----------
+    wrong : str
+        What the user wrote.
+    known : iterable of str
+        The closed set it should have come from.
+
+    Returns
+    -------
+    str
+        ``"Did you mean 'x'?"`` or the list of members.
+    """
+    members = sorted(known)
+    close = difflib.get_close_matches(wrong, members, n=1)
+    if close:
+        return f"Did you mean '{close[0]}'?"
+    return f"Known: {', '.join(members)}." if members else "None is known."

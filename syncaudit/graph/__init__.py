@@ -1,0 +1,5 @@
+"""One consistent set of clocks out of many pair measurements (design, section 2)."""
+
+from syncaudit.graph.solve import solve_clocks
+
+__all__ = ["solve_clocks"]

@@ -1,0 +1,83 @@
+"""Types that the steps hand to one another; numpy only, no behaviour beyond checks."""
+
+from syncaudit.model.clip import (
+    AudioSpec,
+    CameraSpec,
+    CanSpec,
+    Clip,
+    EventsSpec,
+    ImuSpec,
+    SourceKind,
+    SourceSpec,
+    StateSpec,
+    TranscriptSpec,
+    clock_of,
+)
+from syncaudit.model.clocks import ClockEstimate, ClockSolution, EdgeResidual, LoopClosure
+from syncaudit.model.evidence import (
+    Activity,
+    EventTrain,
+    Evidence,
+    Quantity,
+    RotationIncrements,
+)
+from syncaudit.model.finding import Finding, ReasonCode, Severity
+from syncaudit.model.measurement import PairMeasurement
+from syncaudit.model.stream import (
+    AudioStream,
+    CameraStream,
+    Channel,
+    EventStream,
+    FrameFiles,
+    Interval,
+    SignalStream,
+    Stream,
+    Tier,
+    TranscriptStream,
+)
+from syncaudit.model.time import nanoseconds, seconds_since
+from syncaudit.model.timing import StampAudit
+from syncaudit.model.verdict import ClipVerdict, SourceVerdict, Verdict
+
+__all__ = [
+    "Activity",
+    "AudioSpec",
+    "AudioStream",
+    "CameraSpec",
+    "CameraStream",
+    "CanSpec",
+    "Channel",
+    "Clip",
+    "ClipVerdict",
+    "ClockEstimate",
+    "ClockSolution",
+    "EdgeResidual",
+    "EventStream",
+    "EventTrain",
+    "EventsSpec",
+    "Evidence",
+    "Finding",
+    "FrameFiles",
+    "ImuSpec",
+    "Interval",
+    "LoopClosure",
+    "PairMeasurement",
+    "Quantity",
+    "ReasonCode",
+    "RotationIncrements",
+    "Severity",
+    "SignalStream",
+    "SourceKind",
+    "SourceSpec",
+    "SourceVerdict",
+    "StampAudit",
+    "StateSpec",
+    "Stream",
+    "Tier",
+    "TranscriptSpec",
+    "TranscriptStream",
+    "Verdict",
+    "clock_of",
+    "nanoseconds",
+    "seconds_since",
+]

@@ -1,0 +1,170 @@
+"""What a manifest row says: one clip and where each of its sources lies.
+
+The classes are plain frozen dataclasses; `syncaudit.datasets.manifest` validates rows against
+their annotations (unknown keys are refused through `__pydantic_config__`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar, Literal
+
+__all__ = [
+    "AudioSpec",
+    "CameraSpec",
+    "CanSpec",
+    "Clip",
+    "EventsSpec",
+    "ImuSpec",
+    "SourceKind",
+    "SourceSpec",
+    "StateSpec",
+    "TranscriptSpec",
+    "clock_of",
+]
+
+_STRICT: dict[str, Any] = {"extra": "forbid", "strict": True}
+
+StampAt = Literal["mid_exposure_mid_row", "start_of_frame", "end_of_frame"]
+StampKind = Literal["capture", "receive", "counter"]
+
+
+class SourceKind(StrEnum):
+    """Closed set of source kinds (formats, section 2)."""
+
+    CAMERA = "camera"
+    IMU = "imu"
+    CAN = "can"
+    AUDIO = "audio"
+    TRANSCRIPT = "transcript"
+    EVENTS = "events"
+    STATE = "state"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _AnySpec:
+    """Keys that every kind of source takes."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
+
+    clock: str | None = None
+    expected_offset_s: float = 0.0
+    stamp_kind: StampKind = "capture"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CameraSpec(_AnySpec):
+    """A video file, a folder or glob of images, with one stamp a frame."""
+
+    kind: Literal["camera"] = "camera"
+    uri: str
+    stream: int = 0
+    timestamps: str | None = None
+    start_ns: int | None = None
+    stamp_at: StampAt = "mid_exposure_mid_row"
+    line_delay_s: float | None = None
+    exposure_s: float | None = None
+    fov_deg: float | None = None
+    focal_px: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImuSpec(_AnySpec):
+    """Gyroscope in rad/s and accelerometer in m/s^2; either triple may be absent."""
+
+    kind: Literal["imu"] = "imu"
+    uri: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanSpec(_AnySpec):
+    """A raw bus log with its DBC, or decoded columns; `signals` maps role to name."""
+
+    kind: Literal["can"] = "can"
+    uri: str
+    dbc: str | None = None
+    signals: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AudioSpec(_AnySpec):
+    """A sound file or the audio track of a video."""
+
+    kind: Literal["audio"] = "audio"
+    uri: str
+    start_ns: int | None = None
+    timestamps: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptSpec(_AnySpec):
+    """Words or phones with times in seconds after the start of `audio`."""
+
+    kind: Literal["transcript"] = "transcript"
+    audio: str
+    uri: str | None = None
+    tier: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventsSpec(_AnySpec):
+    """Instants: a trigger log, a GPIO line."""
+
+    kind: Literal["events"] = "events"
+    uri: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateSpec(_AnySpec):
+    """Robot state or action channels; `columns` maps a group name to its columns."""
+
+    kind: Literal["state"] = "state"
+    uri: str
+    columns: Mapping[str, list[str]] | None = None
+
+
+SourceSpec = CameraSpec | ImuSpec | CanSpec | AudioSpec | TranscriptSpec | EventsSpec | StateSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clip:
+    """One clip of a manifest.
+
+    Parameters
+    ----------
+    clip_id : str
+        Unique in its manifest.
+    recording_id : str
+        Clips of one recording share their clocks.
+    start_ns, end_ns : int, optional
+        Window to judge; default is the overlap of all sources.
+    reference : str, optional
+        Clock that reference time is read from; default by consensus.
+    sources : mapping of str to SourceSpec
+        Name to source.
+    base_uri : str
+        Folder that relative URIs are relative to ("" for the working folder).
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
+
+    clip_id: str
+    recording_id: str
+    sources: Mapping[str, SourceSpec]
+    start_ns: int | None = None
+    end_ns: int | None = None
+    reference: str | None = None
+    base_uri: str = ""
+
+
+def clock_of(name: str, spec: SourceSpec) -> str:
+    """Return the clock that stamps source `name`: the one it states, or its own.
+
+    A transcript's times are read from its audio's clock only through the text, so it is a
+    clock of its own like every other source.
+    """
+    return spec.clock if spec.clock is not None else name

@@ -1,0 +1,127 @@
+"""One consistent set of clocks: the solution of the graph of measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["ClockEstimate", "ClockSolution", "EdgeResidual", "LoopClosure"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockEstimate:
+    """Correction of one clock: add it to the clock's stamps to get reference time.
+
+    Parameters
+    ----------
+    clock : str
+        Name of the clock.
+    is_observable : bool
+        Whether measurements tie it to the reference; else every figure is None.
+    offset_s, offset_std_s : float, optional
+        Correction at `at_ns` of the solution and its standard error.
+    drift_ppm, drift_std_ppm : float, optional
+        None where unobservable.
+    step_s, step_std_s : float, optional
+        Change of the correction at `step_at_ns`, where a step was found.
+    step_at_ns : int, optional
+        Stamp of the step.
+    n_measurements : int
+        Measurements that support it.
+    """
+
+    clock: str
+    is_observable: bool
+    offset_s: float | None = None
+    offset_std_s: float | None = None
+    drift_ppm: float | None = None
+    drift_std_ppm: float | None = None
+    step_s: float | None = None
+    step_std_s: float | None = None
+    step_at_ns: int | None = None
+    n_measurements: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeResidual:
+    """How one accepted measurement fits the solution.
+
+    Parameters
+    ----------
+    index : int
+        Index in the sequence of measurements given to the solver.
+    residual_s : float
+        Measured minus solved pair offset.
+    z : float
+        Residual over its standard error.
+    weight : float
+        Robust weight in (0, 1]; near 0 means the loops contradict it.
+    is_contradicted : bool
+        Whether redundant measurements show it to be wrong.
+    """
+
+    index: int
+    residual_s: float
+    z: float
+    weight: float
+    is_contradicted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopClosure:
+    """Sum of measured offsets around a loop of clocks; exact measurements give zero.
+
+    Parameters
+    ----------
+    clocks : tuple of str
+        Clocks of the loop in order.
+    closure_s, closure_std_s : float
+        Misclosure and its standard error.
+    """
+
+    clocks: tuple[str, ...]
+    closure_s: float
+    closure_std_s: float
+
+    @property
+    def z(self) -> float:
+        """Misclosure over its standard error."""
+        return self.closure_s / self.closure_std_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockSolution:
+    """All clocks of a clip on one reference time.
+
+    Parameters
+    ----------
+    reference : str, optional
+        Clock whose correction is zero; None where nothing could be solved.
+    is_reference_stated : bool
+        Whether the manifest named it (else consensus chose it).
+    at_ns : int
+        Reference time at which the offsets hold.
+    clocks : mapping of str to ClockEstimate
+        Every clock of the clip, observable or not.
+    edges : tuple of EdgeResidual
+        One per used measurement.
+    loops : tuple of LoopClosure
+        Independent loops and their misclosures.
+    components : tuple of tuple of str
+        Connected components of the measurement graph, largest first.
+    chi2_reduced : float, optional
+        Weighted residual sum per degree of freedom; None without redundancy.
+    suspects : tuple of str
+        Clocks that consensus would correct (also when the manifest names one of them as the
+        reference): the smallest set that explains the offsets.
+    """
+
+    reference: str | None
+    is_reference_stated: bool
+    at_ns: int
+    clocks: Mapping[str, ClockEstimate]
+    edges: tuple[EdgeResidual, ...] = ()
+    loops: tuple[LoopClosure, ...] = ()
+    components: tuple[tuple[str, ...], ...] = ()
+    chi2_reduced: float | None = None
+    suspects: tuple[str, ...] = field(default=())

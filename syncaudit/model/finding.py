@@ -1,0 +1,76 @@
+"""What can be wrong with a clip: stable reason codes and the findings that carry them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["Finding", "ReasonCode", "Severity"]
+
+
+class ReasonCode(StrEnum):
+    """Stable reason codes of the public contract (formats, section 3)."""
+
+    OFFSET = "offset"
+    DRIFT = "drift"
+    STEP = "step"
+    INCONSISTENT = "inconsistent"
+    JITTER = "jitter"
+    GAP = "gap"
+    MISSING_FRAMES = "missing_frames"
+    DUPLICATE = "duplicate"
+    BACKWARDS = "backwards"
+    RATE = "rate"
+    UNREADABLE = "unreadable"
+    CORRUPT = "corrupt"
+    NON_FINITE = "non_finite"
+    MISSING_FILE = "missing_file"
+    EMPTY = "empty"
+    BAD_TEXT = "bad_text"
+    LENGTH_MISMATCH = "length_mismatch"
+    UNOBSERVABLE = "unobservable"
+    TIMEOUT = "timeout"
+    MANIFEST = "manifest"
+
+
+class Severity(StrEnum):
+    """What a finding does to the verdict."""
+
+    DEFECT = "defect"  # rejects the source
+    WARNING = "warning"  # is reported and decides nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing found wrong, in words and with its number where it has one.
+
+    Parameters
+    ----------
+    code : ReasonCode
+        Stable code that programs branch on.
+    message : str
+        Sentence for people: place, what was found, what to do.
+    source : str, optional
+        Source concerned; None for the clip as a whole.
+    value, limit : float, optional
+        Measured figure and the limit it broke, in base units.
+    severity : Severity
+        Whether it rejects or only warns.
+    """
+
+    code: ReasonCode
+    message: str
+    source: str | None = None
+    value: float | None = None
+    limit: float | None = None
+    severity: Severity = Severity.DEFECT
+
+    def to_json(self) -> dict[str, object]:
+        """Return the fields of formats.md section 3."""
+        return {
+            "code": str(self.code),
+            "source": self.source,
+            "message": self.message,
+            "value": self.value,
+            "limit": self.limit,
+        }

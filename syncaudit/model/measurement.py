@@ -1,0 +1,96 @@
+"""Who is how far from whom: the measurement of one pair of sources by one method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["PairMeasurement"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairMeasurement:
+    """Offset, and drift where observable, of one pair by one method.
+
+    The clock map is ``t_target = t_source + offset_s + drift_ppm * 1e-6 * (t_source - at)``
+    with ``at = at_ns`` on the source's clock.
+
+    Parameters
+    ----------
+    source, target : str
+        Names of the two sources (not clocks).
+    method : str
+        Estimator: ``rotation``, ``yaw_rate``, ``lateral_accel``, ``gcc_phat`` ...
+    at_ns : int
+        Source stamp at which `offset_s` holds.
+    offset_s, offset_std_s : float, optional
+        Estimate and one-sigma error (random and systematic together). None: nothing measured.
+    systematic_std_s : float
+        Systematic part of `offset_std_s`.
+    drift_ppm, drift_std_ppm : float, optional
+        None where the clip is too short to tell.
+    step_s, step_std_s : float, optional
+        Size of a clock step inside the clip (change of the offset), where one was found.
+    step_at_ns : int, optional
+        Source stamp of that step.
+    accepted : bool
+        Whether the solution may use it.
+    why : str, optional
+        Reason of the refusal, in words.
+    is_baseline_only : bool
+        The offset contains physics of the vehicle (steering, wheel speed): it is judged only
+        against a baseline, never against zero, and stays out of the clock graph.
+    diagnostics : mapping of str to float
+        Figures of the fit (likelihood gap, gain, number of samples, ...).
+    """
+
+    source: str
+    target: str
+    method: str
+    at_ns: int
+    offset_s: float | None = None
+    offset_std_s: float | None = None
+    systematic_std_s: float = 0.0
+    drift_ppm: float | None = None
+    drift_std_ppm: float | None = None
+    step_s: float | None = None
+    step_std_s: float | None = None
+    step_at_ns: int | None = None
+    accepted: bool = False
+    why: str | None = None
+    is_baseline_only: bool = False
+    diagnostics: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse contradictory records."""
+        if self.accepted and (self.offset_s is None or self.offset_std_s is None):
+            raise ValueError("an accepted measurement needs an offset and its standard error")
+        if not self.accepted and not self.why:
+            raise ValueError("a refused measurement needs a reason")
+        if self.offset_std_s is not None and not self.offset_std_s > 0.0:
+            raise ValueError(f"offset_std_s must be positive, got {self.offset_std_s}")
+
+    def to_json(self) -> dict[str, object]:
+        """Return the fields of formats.md section 3, and what is known beyond."""
+        row: dict[str, object] = {
+            "source": self.source,
+            "target": self.target,
+            "method": self.method,
+            "offset_s": self.offset_s,
+            "offset_std_s": self.offset_std_s,
+            "systematic_std_s": self.systematic_std_s,
+            "drift_ppm": self.drift_ppm,
+            "drift_std_ppm": self.drift_std_ppm,
+            "at_ns": self.at_ns,
+            "accepted": self.accepted,
+            "why": self.why,
+            "is_baseline_only": self.is_baseline_only,
+        }
+        if self.step_s is not None:
+            row |= {
+                "step_s": self.step_s,
+                "step_std_s": self.step_std_s,
+                "step_at_ns": self.step_at_ns,
+            }
+        row["diagnostics"] = dict(self.diagnostics)
+        return row

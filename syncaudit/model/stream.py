@@ -1,0 +1,220 @@
+"""What was stamped: the streams of a clip as the readers found them, unrepaired."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.model import arrays
+from syncaudit.model.clip import SourceKind
+from syncaudit.model.finding import Finding
+
+__all__ = [
+    "AudioStream",
+    "CameraStream",
+    "Channel",
+    "EventStream",
+    "FrameFiles",
+    "Interval",
+    "SignalStream",
+    "Stream",
+    "Tier",
+    "TranscriptStream",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Channel:
+    """One stamped signal: a triple of an IMU, a role of a CAN bus.
+
+    Parameters
+    ----------
+    name : str
+        ``gyro``, ``accel``, or the role of the contract (``yaw_rate``, ``speed`` ...).
+    time_ns : ndarray of int64, shape (n,)
+        Stamps in file order, on the source's own clock.
+    values : ndarray of float64, shape (n, d)
+        Samples; NaN and inf are kept: they are evidence.
+    unit : str
+        Unit of the values as read ("" where the file does not say).
+    """
+
+    name: str
+    time_ns: NDArray[np.int64]
+    values: NDArray[np.float64]
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays and check their shapes."""
+        object.__setattr__(self, "time_ns", arrays.stamps(f"{self.name}.time_ns", self.time_ns))
+        values = np.asarray(self.values, dtype=np.float64)
+        if values.ndim != 2 or values.shape[0] != self.time_ns.shape[0]:
+            raise ValueError(
+                f"{self.name}.values must have shape ({self.time_ns.shape[0]}, d), "
+                f"got {values.shape}"
+            )
+        view = values.view()
+        view.flags.writeable = False
+        object.__setattr__(self, "values", view)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stream:
+    """What every stream has.
+
+    Parameters
+    ----------
+    name, clock : str
+        Source name and the clock that stamps it.
+    kind : SourceKind
+        Kind of the source.
+    time_ns : ndarray of int64, shape (n,)
+        Every stamp of the source in file order (frames, samples, messages, events).
+    uri : str
+        Where it was read from, for messages.
+    stamp_kind : str
+        ``capture``, ``receive`` or ``counter``: what the manifest says the stamps are.
+    findings : tuple of Finding
+        What was found wrong while reading; the rest is still usable.
+    """
+
+    name: str
+    clock: str
+    kind: SourceKind
+    time_ns: NDArray[np.int64]
+    uri: str = ""
+    stamp_kind: str = "capture"
+    findings: tuple[Finding, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Freeze the stamps."""
+        object.__setattr__(self, "time_ns", arrays.stamps(f"{self.name}.time_ns", self.time_ns))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SignalStream(Stream):
+    """IMU, CAN or robot state: one or more stamped channels.
+
+    `time_ns` of the stream holds the stamps that are audited: the samples of an IMU, all
+    decoded messages of a bus in file order. Each channel has stamps of its own.
+    """
+
+    channels: tuple[Channel, ...] = ()
+
+    def channel(self, name: str) -> Channel | None:
+        """Return the channel called `name`, or None."""
+        return next((c for c in self.channels if c.name == name), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameFiles:
+    """Where the pictures of a camera lie, as local paths that decoders open.
+
+    Parameters
+    ----------
+    paths : tuple of str
+        One video file, or the images in frame order.
+    is_images : bool
+        Whether `paths` are single pictures.
+    stream : int
+        Index among the video streams of the file.
+    """
+
+    paths: tuple[str, ...]
+    is_images: bool = False
+    stream: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CameraStream(Stream):
+    """A camera: one stamp a frame in order, and where the frames are.
+
+    Parameters
+    ----------
+    files : FrameFiles
+        Pictures, decoded later and once.
+    stamps_from : str
+        ``file`` (a stamp table) or ``container`` (start + pts).
+    n_frames_container : int, optional
+        Frames (packets) that the container holds, counted without decoding.
+    pts_s : ndarray of float64, shape (m,), optional
+        Presentation times of the container's frames in seconds, sorted.
+    width_px, height_px : int
+        Picture size.
+    stamp_at, line_delay_s, exposure_s
+        As in the manifest; None is unknown.
+    focal_px : float, optional
+        Focal length in pixels of the full picture, from the manifest.
+    """
+
+    files: FrameFiles
+    stamps_from: str = "file"
+    n_frames_container: int | None = None
+    pts_s: NDArray[np.float64] | None = None
+    width_px: int = 0
+    height_px: int = 0
+    stamp_at: str = "mid_exposure_mid_row"
+    line_delay_s: float | None = None
+    exposure_s: float | None = None
+    focal_px: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AudioStream(Stream):
+    """Sound, mixed down to one channel for evidence.
+
+    Parameters
+    ----------
+    time_ns
+        Stamps of `anchors`, or the one stamp of sample 0.
+    anchor_samples : ndarray of int64, shape (n,)
+        Sample index that each stamp belongs to ([0] without a stamp table).
+    rate_hz : float
+        Sampling rate from the header.
+    samples : ndarray of float32, shape (m,)
+        Mean of the channels, full scale 1.
+    n_channels : int
+        Channels in the file.
+    """
+
+    rate_hz: float
+    samples: NDArray[np.float32]
+    anchor_samples: NDArray[np.int64]
+    n_channels: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """One word or phone, `[start_s, stop_s)` seconds after the start of its audio."""
+
+    start_s: float
+    stop_s: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tier:
+    """A named sequence of intervals in file order."""
+
+    name: str
+    intervals: tuple[Interval, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TranscriptStream(Stream):
+    """Words or phones with times, from any aligner, ASR or hand.
+
+    `time_ns` is empty: a transcript's times hang on its audio.
+    """
+
+    audio: str
+    tiers: tuple[Tier, ...] = ()
+    tier: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EventStream(Stream):
+    """Instants without values: `time_ns` says it all."""

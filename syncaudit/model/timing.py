@@ -1,0 +1,73 @@
+"""What the stamps of one source say without any content."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["StampAudit"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StampAudit:
+    """Figures of the stamps alone (design 3.5).
+
+    Parameters
+    ----------
+    samples : int
+        Stamps.
+    rate_hz : float, optional
+        Rate found from the stamps; None with fewer than three.
+    jitter_s : float, optional
+        Robust standard deviation of the stamps around a regular clock.
+    jitter_max_s : float, optional
+        Largest excursion.
+    buffering_s : float, optional
+        Mean one-sided delay above the lower hull; None where the jitter is symmetric.
+    clock_fit : str, optional
+        ``hull`` or ``least_squares``: which fit the floor test chose.
+    gaps, duplicates, backwards, missing, doubled : int
+        Gaps in time, equal stamps, steps back, samples missing in gaps, surplus samples.
+    max_gap_s : float, optional
+        Longest interval between neighbours.
+    steps : tuple of (int, float)
+        (stamp in ns, size in s) of jumps of the clock against its own rate.
+    is_synthetic : bool
+        Whether the stamps lie exactly on index / rate: made up afterwards.
+    warnings : tuple of str
+        Remarks for people.
+    """
+
+    samples: int
+    rate_hz: float | None = None
+    jitter_s: float | None = None
+    jitter_max_s: float | None = None
+    buffering_s: float | None = None
+    clock_fit: str | None = None
+    gaps: int = 0
+    duplicates: int = 0
+    backwards: int = 0
+    missing: int = 0
+    doubled: int = 0
+    max_gap_s: float | None = None
+    steps: tuple[tuple[int, float], ...] = ()
+    is_synthetic: bool = False
+    warnings: tuple[str, ...] = field(default=())
+
+    def to_json(self) -> dict[str, object]:
+        """Return the `timing` object of formats.md section 3."""
+        return {
+            "samples": self.samples,
+            "rate_hz": self.rate_hz,
+            "jitter_s": self.jitter_s,
+            "jitter_max_s": self.jitter_max_s,
+            "buffering_s": self.buffering_s,
+            "clock_fit": self.clock_fit,
+            "gaps": self.gaps,
+            "max_gap_s": self.max_gap_s,
+            "duplicates": self.duplicates,
+            "backwards": self.backwards,
+            "missing": self.missing,
+            "doubled": self.doubled,
+            "steps": [{"at_ns": at_ns, "step_s": step_s} for at_ns, step_s in self.steps],
+            "is_synthetic": self.is_synthetic,
+        }

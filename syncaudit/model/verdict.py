@@ -1,0 +1,105 @@
+"""Is that good enough: the verdict on a clip and on each of its sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from syncaudit.model.finding import Finding
+from syncaudit.model.measurement import PairMeasurement
+from syncaudit.model.timing import StampAudit
+
+__all__ = ["ClipVerdict", "SourceVerdict", "Verdict"]
+
+
+class Verdict(StrEnum):
+    """Three-way outcome; silence is never a pass."""
+
+    PASS = "pass"  # noqa: S105  # a verdict, not a password
+    REJECT = "reject"
+    UNVERIFIED = "unverified"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceVerdict:
+    """Verdict on one source with the figures behind it (formats, section 3)."""
+
+    verdict: Verdict
+    kind: str
+    clock: str
+    offset_s: float | None = None
+    offset_std_s: float | None = None
+    drift_ppm: float | None = None
+    drift_std_ppm: float | None = None
+    is_observable: bool = False
+    timing: StampAudit | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Return the source object of the contract."""
+        return {
+            "verdict": str(self.verdict),
+            "kind": self.kind,
+            "clock": self.clock,
+            "offset_s": self.offset_s,
+            "offset_std_s": self.offset_std_s,
+            "drift_ppm": self.drift_ppm,
+            "drift_std_ppm": self.drift_std_ppm,
+            "observable": self.is_observable,
+            "timing": None if self.timing is None else self.timing.to_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipVerdict:
+    """Everything the tool says about one clip.
+
+    Parameters
+    ----------
+    clip_id, recording_id : str
+        As in the manifest.
+    verdict : Verdict
+        Of the clip.
+    reasons, warnings : tuple of Finding
+        What decided, and what did not.
+    reference : str, optional
+        Clock that reference time was read from.
+    at_ns : int, optional
+        Epoch at which offsets hold.
+    sources : mapping of str to SourceVerdict
+        By source name.
+    pairs : tuple of PairMeasurement
+        Every measurement, accepted or refused with its reason.
+    seconds : float
+        CPU seconds spent.
+    stages : mapping of str to float
+        CPU seconds per stage (read, decode, detect, estimate, solve).
+    """
+
+    clip_id: str
+    recording_id: str
+    verdict: Verdict
+    reasons: tuple[Finding, ...] = ()
+    warnings: tuple[Finding, ...] = ()
+    reference: str | None = None
+    at_ns: int | None = None
+    sources: Mapping[str, SourceVerdict] = field(default_factory=dict)
+    pairs: tuple[PairMeasurement, ...] = ()
+    seconds: float = 0.0
+    stages: Mapping[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the row of ``verdicts.jsonl`` (formats, section 3)."""
+        return {
+            "clip_id": self.clip_id,
+            "recording_id": self.recording_id,
+            "verdict": str(self.verdict),
+            "reasons": [finding.to_json() for finding in self.reasons],
+            "reference": self.reference,
+            "at_ns": self.at_ns,
+            "sources": {name: source.to_json() for name, source in self.sources.items()},
+            "pairs": [pair.to_json() for pair in self.pairs],
+            "warnings": [finding.to_json() for finding in self.warnings],
+            "seconds": round(self.seconds, 4),
+            "stages": {name: round(value, 4) for name, value in self.stages.items()},
+        }

@@ -1,0 +1,3 @@
+"""stub"""
+def write_report(rows, summary, path):
+    path.write_text("")

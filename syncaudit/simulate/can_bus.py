@@ -1,0 +1,123 @@
+"""The vehicle bus: signals with their resolution and dynamics, as a table or as a raw log."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .clocks import ClockFault
+from .motion import FloatArray, Motion
+
+STEERING_RATIO = 15.0
+WHEELBASE_M = 2.7
+STEERING_LEAD_S = 0.05  # the wheel turns before the vehicle does
+BRAKE_LEAD_S = 0.12  # pressure builds up before the vehicle slows
+BRAKE_BAR_PER_MPS2 = 12.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanConfig:
+    """Describe what the bus carries and how it is logged.
+
+    Attributes
+    ----------
+    format : str
+        ``log``: candump text and a DBC file, periods of 10 and 20 ms. ``csv``: one decoded table
+        with a row every `csv_period_s` in which every signal is sampled at that row's time.
+    csv_period_s : float
+    arbitration_s : float
+        Mean of the (exponential) wait for the bus, log format only.
+    bunch_s : float
+        Receive stamps are held back to multiples of this, as by a USB adapter; 0 holds none back.
+    clock : ClockFault
+    """
+
+    format: str = "csv"
+    csv_period_s: float = 0.02
+    arbitration_s: float = 1e-4
+    bunch_s: float = 0.0
+    clock: ClockFault = ClockFault()
+
+    def __post_init__(self) -> None:
+        if self.format not in ("log", "csv"):
+            raise ValueError(f"format is {self.format!r}, expected 'log' or 'csv'")
+        if not 0.001 <= self.csv_period_s <= 1.0:
+            raise ValueError(f"csv_period_s is {self.csv_period_s}, expected 0.001 to 1")
+        if self.arbitration_s < 0 or self.bunch_s < 0:
+            raise ValueError("arbitration_s and bunch_s must not be negative")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """Describe one signal: role in a manifest, name in the DBC, resolution, noise."""
+
+    role: str
+    name: str
+    unit: str
+    step: float
+    noise: float
+
+
+SIGNALS = (
+    Signal(role="speed", name="Speed", unit="km/h", step=0.01, noise=0.03),
+    Signal(role="yaw_rate", name="YawRate", unit="deg/s", step=0.05, noise=0.08),
+    Signal(role="steering_angle", name="SteeringWheelAngle", unit="deg", step=0.1, noise=0.05),
+    Signal(role="brake", name="BrakePressure", unit="bar", step=0.1, noise=0.03),
+    Signal(role="long_accel", name="LongAccel", unit="m/s2", step=0.01, noise=0.03),
+    Signal(role="lateral_accel", name="LateralAccel", unit="m/s2", step=0.01, noise=0.03),
+    Signal(role="strobe", name="StrobeCount", unit="", step=1.0, noise=0.0),
+)
+
+
+def sample_signals(
+    motion: Motion,
+    times_s: FloatArray,
+    pulses_s: FloatArray,
+    rng: np.random.Generator,
+) -> dict[str, FloatArray]:
+    """Return every signal by role at true times, in physical units, quantised, each shape (n,).
+
+    Yaw rate and accelerations are those of the body (accelerations with gravity, as sensors feel
+    them); the steering angle follows the curvature `STEERING_LEAD_S` ahead, the brake pressure the
+    deceleration `BRAKE_LEAD_S` ahead. The strobe counts light pulses, modulo 256.
+    """
+    force = motion.specific_force(times_s)
+    ahead = times_s + STEERING_LEAD_S
+    curvature = motion.euler_rad(ahead, 1)[:, 0] / np.maximum(motion.speed(ahead), 0.5)
+    later = times_s + BRAKE_LEAD_S
+    heading = motion.euler_rad(later)[:, 0]
+    along = motion.acceleration(later)
+    slowing = -(along[:, 0] * np.cos(heading) + along[:, 1] * np.sin(heading))
+    values = {
+        "speed": 3.6 * motion.speed(times_s),
+        "yaw_rate": np.degrees(motion.angular_rate(times_s)[:, 2]),
+        "steering_angle": np.degrees(STEERING_RATIO * np.arctan(WHEELBASE_M * curvature)),
+        "brake": BRAKE_BAR_PER_MPS2 * np.maximum(slowing - 0.3, 0.0),
+        "long_accel": force[:, 0],
+        "lateral_accel": force[:, 1],
+        "strobe": np.searchsorted(pulses_s, times_s, side="right") % 256.0,
+    }
+    for signal in SIGNALS:
+        noisy = values[signal.role] + signal.noise * rng.standard_normal(times_s.size)
+        if signal.role in ("speed", "brake"):
+            noisy = np.where(values[signal.role] > 0, np.maximum(noisy, 0.0), 0.0)
+        values[signal.role] = np.rint(noisy / signal.step) * signal.step
+    return values
+
+
+def bus_times(
+    duration_s: float, period_s: float, phase_s: float, pulses_s: FloatArray
+) -> FloatArray:
+    """Return the true times at which a periodic message, sent also at each pulse, is made."""
+    regular = np.arange(phase_s, duration_s, period_s)
+    return np.unique(np.concatenate([regular, pulses_s[pulses_s < duration_s]]))
+
+
+def bunch(stamps_ns: NDArray[np.int64], bunch_s: float) -> NDArray[np.int64]:
+    """Hold receive stamps back to the next multiple of `bunch_s`, 20 us apart within a bunch."""
+    if not bunch_s or not stamps_ns.size:
+        return stamps_ns
+    period_ns = round(bunch_s * 1e9)
+    ready = -(-stamps_ns // period_ns) * period_ns
+    place = np.arange(stamps_ns.size) - np.searchsorted(ready, ready)
+    return ready + 20_000 * place

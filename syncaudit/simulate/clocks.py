@@ -1,0 +1,133 @@
+"""Clock faults: how a source's stamps differ from true time, and what correction undoes it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .motion import FloatArray
+
+NS_PER_S = 1_000_000_000
+_QUEUE_SPACING_S = 2e-5  # samples that leave a queue together get stamps this far apart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockFault:
+    """Describe what is wrong with the stamps of one source. The default is a perfect clock.
+
+    Offsets are corrections, as in formats.md section 1: ``t_ref = t_src + offset_s + ...``. A
+    positive offset makes stamps that are too early.
+
+    Attributes
+    ----------
+    offset_s : float
+        Correction at the middle of the clip, before any step and without delay.
+    drift_ppm : float
+        Growth of the correction with source time.
+    step_at_s, step_by_s : float
+        From true time `step_at_s` after the clip's start on, the correction is larger by this.
+    jitter_std_s : float
+        Symmetric gaussian noise on every stamp.
+    delay_mean_s : float
+        Mean of a one-sided exponential delay of every stamp; stamps stay in order, as from a queue.
+    is_synthetic : bool
+        Stamps are made up afterwards: first stamp + index / nominal rate.
+    gaps_s : tuple of (float, float)
+        Spans of true time after the clip's start in which samples are missing.
+    duplicate_stamps, backwards_stamps : tuple of int
+        Rows that repeat the stamp before them, or go back behind it by half a period.
+    n_rows_extra : int
+        Rows added at the end of the stamps (negative: rows cut off); cameras only.
+    """
+
+    offset_s: float = 0.0
+    drift_ppm: float = 0.0
+    step_at_s: float = 0.0
+    step_by_s: float = 0.0
+    jitter_std_s: float = 0.0
+    delay_mean_s: float = 0.0
+    is_synthetic: bool = False
+    gaps_s: tuple[tuple[float, float], ...] = ()
+    duplicate_stamps: tuple[int, ...] = ()
+    backwards_stamps: tuple[int, ...] = ()
+    n_rows_extra: int = 0
+
+    def __post_init__(self) -> None:
+        if self.jitter_std_s < 0 or self.delay_mean_s < 0:
+            raise ValueError("jitter_std_s and delay_mean_s must not be negative")
+        if abs(self.drift_ppm) >= 1e5:
+            raise ValueError(f"drift_ppm is {self.drift_ppm}, expected less than 100000 either way")
+        for start_s, stop_s in self.gaps_s:
+            if not stop_s > start_s:
+                raise ValueError(f"gap ({start_s}, {stop_s}) ends before it starts")
+        if min((*self.duplicate_stamps, *self.backwards_stamps, 1)) < 1:
+            raise ValueError("duplicate_stamps and backwards_stamps name rows from 1 up")
+
+    @property
+    def typical_offset_s(self) -> float:
+        """Return the correction of the typical (median) stamp: delay makes stamps late.
+
+        The median of an exponential delay is its mean times ln 2.
+        """
+        return self.offset_s - self.delay_mean_s * float(np.log(2))
+
+    def is_in_gap(self, times_s: FloatArray) -> NDArray[np.bool_]:
+        """Tell which true times fall into a gap, shape (n,)."""
+        lost = np.zeros(times_s.size, dtype=bool)
+        for start_s, stop_s in self.gaps_s:
+            lost |= (times_s >= start_s) & (times_s < stop_s)
+        return lost
+
+
+def stamp(
+    times_s: FloatArray,
+    fault: ClockFault,
+    *,
+    at_s: float,
+    rate_hz: float,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Return the stamps that a faulty clock gives to true times.
+
+    Solves ``t_ref = t_src + offset + drift * (t_src - at) + step`` for ``t_src``, then adds jitter,
+    delay and disorder. Gaps and missing rows are not applied here.
+
+    Parameters
+    ----------
+    times_s : ndarray, shape (n,)
+        True times after the clip's start, in order.
+    fault : ClockFault
+    at_s : float
+        Anchor of the drift: the middle of the clip.
+    rate_hz : float
+        Nominal rate, for made-up stamps and for disorder.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Stamps in seconds after the clip's start, on the source's clock.
+    """
+    stepped = np.where(times_s >= fault.step_at_s, fault.step_by_s, 0.0)
+    stamps = at_s + (times_s - at_s - fault.offset_s - stepped) / (1 + fault.drift_ppm * 1e-6)
+    if fault.is_synthetic and stamps.size:
+        stamps = stamps[0] + np.arange(stamps.size) / rate_hz
+    if fault.jitter_std_s:
+        stamps = stamps + rng.normal(0.0, fault.jitter_std_s, stamps.size)
+    if fault.delay_mean_s:
+        spread = _QUEUE_SPACING_S * np.arange(stamps.size)
+        delayed = stamps + rng.exponential(fault.delay_mean_s, stamps.size)
+        stamps = np.maximum.accumulate(delayed - spread) + spread
+    stamps = np.array(stamps)
+    for row in fault.duplicate_stamps:
+        if row < stamps.size:
+            stamps[row] = stamps[row - 1]
+    for row in fault.backwards_stamps:
+        if row < stamps.size:
+            stamps[row] = stamps[row - 1] - 0.5 / rate_hz
+    return stamps
+
+
+def to_ns(stamps_s: FloatArray, start_ns: int) -> NDArray[np.int64]:
+    """Return stamps on the epoch of `start_ns`, integer nanoseconds, shape (n,)."""
+    return np.rint(stamps_s * NS_PER_S).astype(np.int64) + start_ns

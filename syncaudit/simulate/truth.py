@@ -1,0 +1,171 @@
+"""What really happened in a simulated clip: the corrections of every source, and every fault."""
+
+import dataclasses
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .clocks import NS_PER_S, ClockFault
+from .frame_faults import FrameFault
+
+VERSION = 1
+FILE_NAME = "truth.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Jump of a correction: from reference time `at_ns` on it is larger by `by_s`."""
+
+    at_ns: int
+    by_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceTruth:
+    """Hold the truth of one source.
+
+    ``t_ref = t_src + offset_s + drift_ppm * 1e-6 * (t_src - at_ns) + sum of steps so far``, for the
+    typical (median) stamp. The clip's `at_ns` anchors offset and drift.
+
+    Attributes
+    ----------
+    kind : str
+    n_samples : int
+        Encoded frames, IMU samples, bus frames or table rows, audio samples.
+    n_stamps : int
+        Rows of stamps (differs from `n_samples` where the files disagree).
+    offset_s : float
+        Correction of the typical stamp before any step.
+    floor_offset_s : float
+        The same without one-sided delay: correction of the least delayed stamp.
+    drift_ppm : float
+    steps : tuple of Step
+        Clock steps, and one of a frame period where frames slipped.
+    jitter_std_s, delay_mean_s : float
+    is_synthetic : bool
+        Stamps were made up as first + index / rate.
+    gaps_ns : tuple of (int, int)
+        Reference times between which samples are missing.
+    duplicate_stamps, backwards_stamps : tuple of int
+        Rows of the stamps.
+    dropped, doubled : tuple of int
+        Capture indices of frames that are lost or show the frame before once more.
+    drop_mode : str, optional
+    defect : str, optional
+        What was done to break the file, in words.
+    """
+
+    kind: str
+    n_samples: int
+    n_stamps: int
+    offset_s: float
+    floor_offset_s: float
+    drift_ppm: float
+    steps: tuple[Step, ...] = ()
+    jitter_std_s: float = 0.0
+    delay_mean_s: float = 0.0
+    is_synthetic: bool = False
+    gaps_ns: tuple[tuple[int, int], ...] = ()
+    duplicate_stamps: tuple[int, ...] = ()
+    backwards_stamps: tuple[int, ...] = ()
+    dropped: tuple[int, ...] = ()
+    doubled: tuple[int, ...] = ()
+    drop_mode: str | None = None
+    defect: str | None = None
+
+    @classmethod
+    def from_faults(
+        cls,
+        kind: str,
+        clock: ClockFault,
+        *,
+        start_ns: int,
+        n_samples: int,
+        n_stamps: int,
+        frames: FrameFault | None = None,
+        slips: tuple[Step, ...] = (),
+    ) -> "SourceTruth":
+        """State the truth that follows from the configured faults."""
+        steps = list(slips)
+        if clock.step_by_s:
+            at_ns = start_ns + round(clock.step_at_s * NS_PER_S)
+            steps.append(Step(at_ns=at_ns, by_s=clock.step_by_s))
+        return cls(
+            kind=kind,
+            n_samples=n_samples,
+            n_stamps=n_stamps,
+            offset_s=clock.typical_offset_s,
+            floor_offset_s=clock.offset_s,
+            drift_ppm=clock.drift_ppm,
+            steps=tuple(sorted(steps, key=lambda step: step.at_ns)),
+            jitter_std_s=clock.jitter_std_s,
+            delay_mean_s=clock.delay_mean_s,
+            is_synthetic=clock.is_synthetic,
+            gaps_ns=tuple(
+                (start_ns + round(first * NS_PER_S), start_ns + round(last * NS_PER_S))
+                for first, last in clock.gaps_s
+            ),
+            duplicate_stamps=clock.duplicate_stamps,
+            backwards_stamps=clock.backwards_stamps,
+            dropped=frames.dropped if frames else (),
+            doubled=frames.doubled if frames else (),
+            drop_mode=frames.drop_mode if frames and frames.dropped else None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """Hold the truth of one clip.
+
+    Attributes
+    ----------
+    clip_id, style : str
+    seed : int
+    start_ns, end_ns, at_ns : int
+        Window of the clip in reference time, and its middle.
+    sources : dict of str to SourceTruth
+    flash_ns : tuple of int
+        Starts of the light pulses, reference time.
+    flash_width_s : float, optional
+    bump_ns : tuple of int
+        Instants at which an axle hit a bump, reference time.
+    """
+
+    clip_id: str
+    style: str
+    seed: int
+    start_ns: int
+    end_ns: int
+    at_ns: int
+    sources: dict[str, SourceTruth]
+    flash_ns: tuple[int, ...] = ()
+    flash_width_s: float | None = None
+    bump_ns: tuple[int, ...] = ()
+
+
+def write_truth(truths: Iterable[Truth], folder: Path) -> None:
+    """Write ``truth.json`` into a folder: the truth of each clip under its id."""
+    clips = {truth.clip_id: dataclasses.asdict(truth) for truth in truths}
+    text = json.dumps({"version": VERSION, "clips": clips}, indent=1)
+    (folder / FILE_NAME).write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def read_truth(folder: Path) -> dict[str, Truth]:
+    """Read ``truth.json`` of a folder, by clip id."""
+    document = json.loads((folder / FILE_NAME).read_text(encoding="utf-8"))
+    if document.get("version") != VERSION:
+        raise ValueError(f"{folder / FILE_NAME}: version is not {VERSION}")
+    return {clip_id: _truth(fields) for clip_id, fields in document["clips"].items()}
+
+
+def _truth(fields: dict[str, Any]) -> Truth:
+    sources = {}
+    for name, source in fields["sources"].items():
+        plain = {key: tuple(v) if isinstance(v, list) else v for key, v in source.items()}
+        plain["steps"] = tuple(Step(**step) for step in source["steps"])
+        plain["gaps_ns"] = tuple((first, last) for first, last in source["gaps_ns"])
+        sources[name] = SourceTruth(**plain)
+    plain = {key: tuple(v) if isinstance(v, list) else v for key, v in fields.items()}
+    return Truth(**{**plain, "sources": sources})

@@ -1,0 +1,57 @@
+"""Videos shared between clips: one rendering serves many variants of the stamps."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from .truth import SourceTruth, read_truth
+
+TRANSFERS = ("reference", "link", "copy")
+
+
+def check_same_pictures(
+    folder: Path, style: str, seed: int, sources: Mapping[str, SourceTruth]
+) -> None:
+    """Refuse a rendered clip that does not show what a new clip needs.
+
+    Raises
+    ------
+    ValueError
+        If seed, style, cameras, frame counts or frame faults differ.
+    """
+    for truth in read_truth(folder).values():
+        if (truth.seed, truth.style) != (seed, style):
+            raise ValueError(
+                f"{folder} was made with seed {truth.seed} in style {truth.style!r}, "
+                f"expected seed {seed} and {style!r}"
+            )
+        for name, wanted in sources.items():
+            if wanted.kind != "camera":
+                continue
+            if name not in truth.sources:
+                raise ValueError(f"{folder} has no camera {name!r}")
+            found = truth.sources[name]
+            if (found.n_samples, found.dropped, found.doubled) != (
+                wanted.n_samples,
+                wanted.dropped,
+                wanted.doubled,
+            ):
+                raise ValueError(f"{folder}: frames of {name} differ from the ones wanted")
+
+
+def place_video(video: Path, folder: Path, transfer: str) -> str:
+    """Make a video available to a clip folder and return its URI relative to that folder."""
+    if transfer not in TRANSFERS:
+        raise ValueError(
+            f"video_transfer is {transfer!r}, expected one of {', '.join(TRANSFERS)}"
+        )
+    if transfer == "reference":
+        return Path(os.path.relpath(video, folder)).as_posix()
+    target = folder / video.name
+    target.unlink(missing_ok=True)
+    if transfer == "link":
+        os.link(video, target)
+    else:
+        shutil.copyfile(video, target)
+    return video.name

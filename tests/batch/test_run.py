@@ -1,0 +1,228 @@
+"""A run of many clips: what comes out, and what crashes, stops and repeats do to it."""
+
+import json
+from pathlib import Path
+
+import fake_audits
+import pyarrow.parquet as pq
+import pytest
+from fake_audits import make_clip
+
+from syncaudit.batch import Progress, run_batch
+from syncaudit.errors import UsageError
+
+IDS = ["pass1", "reject1", "silent1", "pass2", "broken1", "bug1", "reject2"]
+EXPECTED = ["pass", "reject", "unverified", "pass", "reject", "reject", "reject"]
+
+
+def rows_of(out: Path) -> list[dict]:
+    return [json.loads(line) for line in (out / "verdicts.jsonl").read_text().splitlines()]
+
+
+def without_times(rows: list[dict]) -> list[dict]:
+    return [{k: v for k, v in row.items() if k not in ("seconds", "stages")} for row in rows]
+
+
+def run(ids, out, **options):
+    options = {"workers": 0, "audit": fake_audits.audit, "policy": {}} | options
+    policy = options.pop("policy")
+    return run_batch([make_clip(name) for name in ids], policy, out=out, **options)
+
+
+def marks(folder: Path) -> list[str]:
+    return sorted(path.name.split(".")[0] for path in folder.iterdir())
+
+
+@pytest.fixture
+def marked(tmp_path):
+    (tmp_path / "marks").mkdir()
+    return tmp_path / "marks", {"marks": str(tmp_path / "marks")}
+
+
+def test_every_clip_gets_its_verdict_in_manifest_order(tmp_path):
+    summary = run(IDS, tmp_path)
+    rows = rows_of(tmp_path)
+    assert [row["clip_id"] for row in rows] == IDS
+    assert [row["verdict"] for row in rows] == EXPECTED
+    assert summary.counts == {"pass": 2, "reject": 4, "unverified": 1}
+    assert summary.stopped is None
+
+
+def test_workers_change_nothing_but_the_times(tmp_path):
+    run(IDS, tmp_path / "none")
+    run(IDS, tmp_path / "two", workers=2)
+    alone, together = rows_of(tmp_path / "none"), rows_of(tmp_path / "two")
+    assert without_times(alone) == without_times(together)
+
+
+def test_exceptions_become_rejects_with_their_code(tmp_path):
+    run(["broken", "bug", "extra"], tmp_path)
+    broken, bug, extra = rows_of(tmp_path)
+    assert broken["reasons"][0]["code"] == "corrupt"
+    assert broken["reasons"][0]["source"] == "cam_rear"
+    assert broken["sources"]["cam_rear"]["verdict"] == "reject"
+    assert broken["sources"]["imu"]["verdict"] == "unverified"
+    assert bug["reasons"][0]["code"] == "unreadable"
+    assert "ZeroDivisionError: division by zero" in bug["reasons"][0]["message"]
+    assert "pip install 'syncaudit[mdf]'" in extra["reasons"][0]["message"]
+    assert "fake_audits.py" in (tmp_path / "errors.log").read_text()
+
+
+def test_dying_and_hanging_workers_cost_only_their_clips(tmp_path):
+    ids = ["pass1", "crash", "pass2", "hang", "killed", "reject"]
+    run(ids, tmp_path, workers=2, timeout_s=2.0)
+    by_id = {row["clip_id"]: row for row in rows_of(tmp_path)}
+    assert [by_id[name]["verdict"] for name in ids] == ["pass", "reject", "pass"] + ["reject"] * 3
+    assert by_id["crash"]["reasons"][0]["code"] == "unreadable"
+    assert "SIGABRT" in by_id["crash"]["reasons"][0]["message"]
+    assert "memory" in by_id["killed"]["reasons"][0]["message"]
+    assert by_id["hang"]["reasons"][0]["code"] == "timeout"
+
+
+def test_a_clip_whose_worker_died_once_is_tried_again(tmp_path, marked):
+    folder, policy = marked
+    run(["once", "pass1"], tmp_path / "out", workers=1, policy=policy)
+    assert [row["verdict"] for row in rows_of(tmp_path / "out")] == ["pass", "pass"]
+    assert marks(folder).count("once") == 2
+
+
+def test_a_second_run_audits_nothing_again(tmp_path, marked):
+    folder, policy = marked
+    first = run(["pass1", "reject1"], tmp_path / "out", policy=policy)
+    before = (tmp_path / "out" / "verdicts.jsonl").read_bytes()
+    second = run(["pass1", "reject1"], tmp_path / "out", policy=policy)
+    assert marks(folder) == ["pass1", "reject1"]
+    assert (first.reused, second.reused) == (0, 2)
+    assert second.counts == first.counts
+    assert (tmp_path / "out" / "verdicts.jsonl").read_bytes() == before
+
+
+def test_another_policy_or_calibration_audits_again(tmp_path, marked):
+    folder, policy = marked
+    run(["pass1"], tmp_path / "out", policy=policy)
+    run(["pass1"], tmp_path / "out", policy=policy | {"limit": 1})
+    run(["pass1"], tmp_path / "out", policy=policy | {"limit": 1}, calibration={"version": 1})
+    assert len(marks(folder)) == 3
+    assert len(rows_of(tmp_path / "out")) == 1
+
+
+def test_a_changed_file_audits_again(tmp_path, marked):
+    folder, policy = marked
+    data = tmp_path / "cam.mp4"
+    clip = make_clip("pass1", base_uri=str(tmp_path))
+    for content in ("a", "a", "longer"):
+        if not data.exists() or data.read_text() != content:
+            data.write_text(content)
+        run_batch([clip], policy, out=tmp_path / "out", workers=0, audit=fake_audits.audit)
+    assert len(marks(folder)) == 2
+
+
+def test_verdicts_about_the_machine_are_not_remembered(tmp_path, marked):
+    folder, policy = marked
+    for _ in range(2):
+        run(["bug", "extra", "broken"], tmp_path / "out", policy=policy)
+    assert marks(folder) == ["broken", "bug", "bug", "extra", "extra"]
+
+
+def test_an_interrupted_run_keeps_what_is_done_and_goes_on(tmp_path):
+    ids = ["pass1", "reject1", "stop", "pass2"]
+    summary = run(ids, tmp_path, audit=fake_audits.interrupting_audit)
+    assert summary.stopped == "interrupted"
+    assert [row["clip_id"] for row in rows_of(tmp_path)] == ["pass1", "reject1"]
+    assert json.loads((tmp_path / "summary.json").read_text())["complete"] is False
+    again = run(ids, tmp_path)
+    assert (again.stopped, again.reused, again.done) == (None, 2, 4)
+    assert [row["clip_id"] for row in rows_of(tmp_path)] == ids
+
+
+def test_a_half_written_ledger_is_taken_up(tmp_path, marked):
+    folder, policy = marked
+    run(["pass1", "pass2"], tmp_path / "out", policy=policy)
+    ledger = tmp_path / "out" / "verdicts.jsonl"
+    ledger.write_bytes(ledger.read_bytes()[:-40])
+    summary = run(["pass1", "pass2"], tmp_path / "out", policy=policy)
+    assert summary.reused == 1
+    assert marks(folder) == ["pass1", "pass2", "pass2"]
+    assert [row["clip_id"] for row in rows_of(tmp_path / "out")] == ["pass1", "pass2"]
+
+
+def test_clips_that_left_the_manifest_leave_the_outputs(tmp_path):
+    run(["pass1", "pass2", "reject1"], tmp_path)
+    summary = run(["reject1", "pass1"], tmp_path)
+    assert [row["clip_id"] for row in rows_of(tmp_path)] == ["reject1", "pass1"]
+    assert summary.reused == 2
+
+
+def test_parquet_holds_the_same_as_jsonl(tmp_path):
+    run(IDS, tmp_path)
+    table = pq.read_table(tmp_path / "verdicts.parquet").to_pylist()
+    for row, other in zip(rows_of(tmp_path), table, strict=True):
+        other["sources"] = dict(other["sources"])
+        other["stages"] = dict(other["stages"])
+        for pair in other["pairs"]:
+            pair["diagnostics"] = dict(pair["diagnostics"])
+        steps = ("step_s", "step_std_s", "step_at_ns")
+        row["pairs"] = [dict.fromkeys(steps) | pair for pair in row["pairs"]]
+        assert other == row
+
+
+def test_clips_are_split_by_verdict(tmp_path):
+    def to_row(clip, *, relative_to):
+        return {"clip_id": clip.clip_id, "from": relative_to}
+
+    run(IDS, tmp_path, to_row=to_row)
+
+    def ids(name):
+        return [json.loads(line)["clip_id"] for line in (tmp_path / name).read_text().splitlines()]
+
+    assert ids("passed.jsonl") == ["pass1", "pass2"]
+    assert ids("rejected.jsonl") == ["reject1", "broken1", "bug1", "reject2"]
+    assert ids("unverified.jsonl") == ["silent1"]
+    assert str(tmp_path) in (tmp_path / "passed.jsonl").read_text()
+
+
+def test_the_summary_counts_reasons_and_sources(tmp_path):
+    run(IDS, tmp_path)
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["clips"] == {
+        "total": 7, "done": 7, "reused": 0, "pass": 2, "reject": 4, "unverified": 1,
+    }  # fmt: skip
+    assert summary["reasons"] == {"corrupt": 1, "offset": 2, "unobservable": 1, "unreadable": 1}
+    assert summary["sources"]["cam_rear"]["offset_worst_s"] == pytest.approx(0.0351, abs=1e-12)
+    assert summary["stages_s"]["decode"] == pytest.approx(5 * 0.006, abs=1e-9)
+    assert summary["versions"]["syncaudit"]
+
+
+def test_progress_is_told_from_nothing_to_everything(tmp_path):
+    told: list[Progress] = []
+    run(IDS, tmp_path, on_progress=told.append)
+    assert [progress.done for progress in told] == list(range(len(IDS) + 1))
+    assert told[-1].counts == {"pass": 2, "reject": 4, "unverified": 1}
+    run(IDS, tmp_path, on_progress=told.append)
+    assert told[len(IDS) + 1].reused == 6  # all but the defect of the tool
+
+
+def test_no_clips_give_empty_outputs(tmp_path):
+    summary = run([], tmp_path, workers=2)
+    assert summary.done == 0
+    assert pq.read_table(tmp_path / "verdicts.parquet").num_rows == 0
+    assert (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("ids", "options", "message"),
+    [
+        (["a", "b", "a"], {}, "'a' stands more than once"),
+        (["a"], {"workers": -1}, "workers must be 0 or more"),
+        (["a"], {"timeout_s": 0.0}, "timeout must be more than 0"),
+    ],
+)
+def test_wrong_arguments_are_refused(tmp_path, ids, options, message):
+    with pytest.raises(UsageError, match=message):
+        run(ids, tmp_path, **options)
+
+
+def test_an_output_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="output folder cannot be made"):
+        run(["a"], tmp_path / "file" / "out")
