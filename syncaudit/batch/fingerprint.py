@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import glob
 import hashlib
-import posixpath
 from collections.abc import Mapping
 from pathlib import Path
 
 from syncaudit import __version__
 from syncaudit.batch.plain import json_line, plain
 from syncaudit.model import Clip
+from syncaudit.policy import Policy
+from syncaudit.readers.uris import is_url, resolve
 
 __all__ = ["FILE_KEYS", "fingerprint_of"]
 
@@ -22,7 +23,7 @@ _REMOTE_MARKS = ("size", "ETag", "etag", "mtime", "LastModified", "last_modified
 
 
 def fingerprint_of(
-    clip: Clip, policy: object, *, calibration: Mapping[str, object] | None = None
+    clip: Clip, policy: Policy, *, calibration: Mapping[str, object] | None = None
 ) -> str | None:
     """Return a digest of everything that a clip's verdict depends on.
 
@@ -50,7 +51,7 @@ def fingerprint_of(
             uri = getattr(spec, key, None)
             if not uri:
                 continue
-            located = resolve_uri(str(uri), clip.base_uri)
+            located = resolve(str(uri), clip.base_uri)
             if located not in files:
                 marks = _marks_of(located)
                 if marks is None:
@@ -66,20 +67,13 @@ def fingerprint_of(
     return hashlib.sha256(json_line(subject, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def resolve_uri(uri: str, base_uri: str) -> str:
-    """Return `uri` as the readers will open it: relative ones hang on `base_uri`."""
-    if "://" in uri or uri.startswith("/") or not base_uri:
-        return uri
-    return posixpath.join(base_uri, uri)
-
-
 def _marks_of(uri: str) -> object | None:
-    if uri.startswith("file://"):
-        uri = uri.removeprefix("file://")
-    if "://" in uri:
+    uri = uri.rpartition("::")[2]  # of a member of an archive: the archive
+    if is_url(uri):
         return _remote_marks(uri)
     if glob.has_magic(uri) and not Path(uri).exists():
-        return [_local_marks(Path(name)) for name in sorted(glob.glob(uri))]  # noqa: PTH207  # absolute too
+        found = sorted(glob.glob(uri, recursive=True))  # noqa: PTH207  # absolute patterns too
+        return [_local_marks(Path(name)) for name in found]
     return _local_marks(Path(uri))
 
 
@@ -87,8 +81,7 @@ def _local_marks(path: Path) -> object:
     try:
         stat = path.stat()
     except (OSError, ValueError):
-        # A member of an archive, or a missing file: the nearest thing that exists changes
-        # when the member changes or the file appears.
+        # A missing file: the folder changes when it appears.
         parent = path.parent
         return ["absent"] if parent == path else ["within", _own_marks(parent)]
     if path.is_dir():

@@ -22,7 +22,7 @@ SPLIT_FILES: dict[str, str] = {
 
 
 class RowMaker(Protocol):
-    """Turns a clip back into its manifest row (`syncaudit.datasets.manifest.clip_to_row`)."""
+    """Turns a clip back into its manifest row (`syncaudit.datasets.clip_to_row`)."""
 
     def __call__(self, clip: Clip, *, relative_to: str) -> Mapping[str, Any]:
         """Return the row, relative URIs rewritten to resolve from `relative_to`."""

@@ -23,6 +23,7 @@ from syncaudit.batch.summary import BatchSummary, Progress, Tally
 from syncaudit.batch.task import AuditFunction, AuditTask, TaskResult, failed_result
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip, ReasonCode, Verdict
+from syncaudit.policy import Policy
 from syncaudit.report import write_report
 
 __all__ = ["run_batch"]
@@ -32,7 +33,7 @@ _PACKAGES = ("numpy", "scipy", "opencv-python-headless", "opencv-python", "av", 
 
 def run_batch(
     clips: Sequence[Clip],
-    policy: object,
+    policy: Policy,
     *,
     out: str | Path,
     workers: int = 1,
@@ -40,7 +41,6 @@ def run_batch(
     on_progress: Callable[[Progress], None] | None = None,
     to_row: RowMaker | None = None,
     timeout_s: float | None = None,
-    tolerances_s: Mapping[str, float] | None = None,
     about: Mapping[str, object] | None = None,
     audit: AuditFunction | None = None,
 ) -> BatchSummary:
@@ -56,7 +56,7 @@ def run_batch(
     clips : sequence of Clip
         The manifest; clip ids are unique.
     policy : Policy
-        What is judged by; picklable.
+        What is judged by.
     out : str or Path
         Folder of the outputs; made where missing.
     workers : int
@@ -67,12 +67,10 @@ def run_batch(
     on_progress : callable, optional
         Called in this process at the start and after every clip.
     to_row : callable, optional
-        Makes manifest rows (`syncaudit.datasets.manifest.clip_to_row`). Without it
+        Makes manifest rows (`syncaudit.datasets.clip_to_row`). Without it
         ``passed.jsonl``, ``rejected.jsonl`` and ``unverified.jsonl`` are not written.
     timeout_s : float, optional
         Wall time after which a clip is given up with code ``timeout``; needs worker processes.
-    tolerances_s : mapping of str to float, optional
-        Tolerated offset by source, drawn in the report.
     about : mapping, optional
         Further entries of ``summary.json``.
     audit : callable, optional
@@ -122,7 +120,7 @@ def run_batch(
             workers=n_workers,
             stopped=stopped,
             out=folder,
-            tolerances_s=dict(tolerances_s or {}),
+            tolerances_s=_tolerances(clips, policy),
             about={
                 "started_at": started_at.isoformat(timespec="seconds"),
                 **(about or {}),
@@ -135,7 +133,7 @@ def run_batch(
         if to_row is not None:
             write_split(clips, ledger.verdict, to_row, folder)
         write_json(summary.to_json(), folder / "summary.json")
-        write_report(lambda: ledger.rows(clip_ids), summary.to_json(), folder / "report.html")
+        write_report(ledger.rows(clip_ids), summary.to_json(), folder / "report.html")
     return summary
 
 
@@ -168,7 +166,7 @@ def _make_folder(out: str | Path) -> Path:
 def _sort_out(
     clips: Sequence[Clip],
     ledger: Ledger,
-    policy: object,
+    policy: Policy,
     calibration: Mapping[str, object] | None,
 ) -> list[Clip]:
     """Return the clips that must be audited; stale verdicts are forgotten."""
@@ -206,6 +204,16 @@ def _results(
                 "A damaged file may crash a decoder; the other clips are not affected."
             )
             yield clip, failed_result(clip, ReasonCode.UNREADABLE, message)
+
+
+def _tolerances(clips: Sequence[Clip], policy: Policy) -> dict[str, float]:
+    """Return the tolerated offset of every source name, for the report."""
+    tolerances: dict[str, float] = {}
+    for clip in clips:
+        for name, spec in clip.sources.items():
+            if name not in tolerances:
+                tolerances[name] = policy.limits(name, spec.kind).offset_s
+    return tolerances
 
 
 class _Counter:

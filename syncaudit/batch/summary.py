@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,12 @@ class BatchSummary:
     def done(self) -> int:
         """Clips that have a verdict."""
         return sum(self.counts.values())
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows of ``verdicts.jsonl`` in manifest order."""
+        with (self.out / "verdicts.jsonl").open(encoding="utf-8") as file:
+            for line in file:
+                yield json.loads(line)
 
     def to_json(self) -> dict[str, object]:
         """Return the content of ``summary.json``."""

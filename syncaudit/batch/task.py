@@ -18,6 +18,7 @@ from syncaudit.model import (
     Verdict,
     clock_of,
 )
+from syncaudit.policy import Policy
 
 __all__ = ["AuditFunction", "AuditTask", "TaskResult", "failed_result", "failed_verdict"]
 
@@ -57,14 +58,14 @@ class AuditTask:
     ----------
     audit : callable
         ``audit(clip, policy, calibration=...) -> ClipVerdict``.
-    policy : object
+    policy : Policy
         Policy handed on.
     calibration : mapping, optional
         Known corrections handed on.
     """
 
     audit: AuditFunction
-    policy: object
+    policy: Policy
     calibration: Mapping[str, object] | None = None
 
     def __call__(self, clip: Clip) -> TaskResult:

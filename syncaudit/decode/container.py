@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from av.container import InputContainer
     from av.video.stream import VideoStream
 
-__all__ = ["ContainerFrames", "list_frames", "open_container", "video_stream"]
+__all__ = ["ContainerFrames", "has_clock", "list_frames", "open_container", "video_stream"]
 
 # Elementary streams: their demuxers invent pts from a nominal rate.
 _CLOCKLESS_FORMATS = frozenset({"h264", "hevc", "mjpeg", "m4v", "mpegvideo", "vvc", "obu", "h263"})
@@ -139,6 +139,11 @@ def _reason(error: BaseException) -> str:
     return str(getattr(error, "strerror", None) or error or type(error).__name__)
 
 
+def has_clock(container: InputContainer) -> bool:
+    """Return whether the container's pts were recorded rather than made up by the demuxer."""
+    return container.format.name not in _CLOCKLESS_FORMATS
+
+
 def video_stream(container: InputContainer, stream: int, path: str) -> VideoStream:
     """Return video stream number `stream` of an open container.
 
@@ -180,20 +185,18 @@ def list_frames(path: str, stream: int = 0) -> ContainerFrames:
         pts: list[int | None] = []
         damage: str | None = None
         try:
-            for packet in container.demux(found):
-                if packet.size and not packet.is_discard:
-                    pts.append(packet.pts)
+            pts.extend(
+                packet.pts
+                for packet in container.demux(found)
+                if packet.size and not packet.is_discard
+            )
         except (av.FFmpegError, OSError, ValueError, MemoryError) as error:
             damage = _reason(error)
         times = [value for value in pts if value is not None]
-        has_clock = (
-            container.format.name not in _CLOCKLESS_FORMATS
-            and bool(times)
-            and len(times) == len(pts)
-        )
+        is_timed = has_clock(container) and bool(times) and len(times) == len(pts)
         return ContainerFrames(
             n_frames=len(pts),
-            pts=tuple(sorted(times)) if has_clock else None,
+            pts=tuple(sorted(times)) if is_timed else None,
             time_base=Fraction(found.time_base or 1),
             width_px=found.width or 0,
             height_px=found.height or 0,

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode.container import open_container, video_stream
+from syncaudit.decode.container import has_clock, open_container, video_stream
 from syncaudit.decode.luma import DecodeTally, LumaFrame, LumaFrames
 from syncaudit.errors import StreamReadError
 from syncaudit.model import FrameFiles
@@ -96,9 +96,7 @@ def _is_cut_off(data: bytes) -> bool:
     return False
 
 
-def _video(
-    path: str, stream: int, tally: DecodeTally
-) -> Generator[LumaFrame | None, None, None]:
+def _video(path: str, stream: int, tally: DecodeTally) -> Generator[LumaFrame | None, None, None]:
     with open_container(path) as container:
         found = video_stream(container, stream, path)
         found.codec_context.thread_type = "NONE"
@@ -106,10 +104,11 @@ def _video(
         yield None
         index = -1
         seen: list[int] = []  # pts of the packets so far, sorted
+        is_timed = has_clock(container)
         for frame in _decoded(container, found, tally, seen):
             # A frame's place is its rank among all packets, decodable or not, so that stamps
             # stay with their frames after damage. Without pts, failures are counted in order.
-            if frame.pts is not None and seen:
+            if is_timed and frame.pts is not None:
                 index = max(index + 1, bisect_left(seen, frame.pts))
             else:
                 index = max(index + 1, tally.n_decoded + tally.n_errors)
@@ -120,7 +119,7 @@ def _video(
                 continue
             tally.n_decoded += 1
             tally.n_corrupt += frame.is_corrupt
-            time_s = None if frame.time is None or not seen else float(frame.time)
+            time_s = float(frame.time) if is_timed and frame.time is not None else None
             yield LumaFrame(index=index, luma=luma, pts_s=time_s, is_corrupt=frame.is_corrupt)
 
 
@@ -169,10 +168,14 @@ def luma_of(frame: VideoFrame) -> NDArray[np.uint8]:
     name = frame.format.name
     if name in _DEEP_LUMA:
         plane = frame.planes[0]
-        words = np.frombuffer(plane, "<u2").reshape(plane.height, plane.line_size // 2)
-        return (words[:, : frame.width] >> _DEEP_LUMA[name]).astype(np.uint8)
+        words = np.frombuffer(memoryview(plane), np.dtype("<u2")).reshape(
+            plane.height, plane.line_size // 2
+        )
+        deep: NDArray[np.uint16] = words[:, : frame.width]
+        return (deep >> _DEEP_LUMA[name]).astype(np.uint8)
     if name not in _PLANAR_LUMA:
         frame = frame.reformat(format="gray")
     plane = frame.planes[0]
-    rows = np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)
-    return rows[:, : frame.width]
+    rows = np.frombuffer(memoryview(plane), np.uint8).reshape(plane.height, plane.line_size)
+    luma: NDArray[np.uint8] = rows[:, : frame.width]
+    return luma

@@ -8,7 +8,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ClockFit", "fit_clock", "has_floor", "lower_hull_line", "robust_line"]
+from syncaudit.dsp.sound import robust_line
+
+__all__ = ["ClockFit", "fit_clock", "has_floor", "lower_hull_line", "robust_jitter"]
 
 # Least samples from which the shape of the jitter can be told.
 MIN_SHAPE = 60
@@ -33,41 +35,6 @@ class ClockFit:
     period_s: float
     residual_s: NDArray[np.float64]
     method: str
-
-
-def robust_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
-    """Return slope and intercept of a line through (x, y), down-weighting outliers.
-
-    Iterated reweighted least squares with Tukey's biweight (Holland, Welsch, "Robust regression
-    using iteratively reweighted least-squares", 1977, doi:10.1080/03610927708827533), started
-    from the medians of the outer thirds. Fails when more than about a third are outliers.
-
-    Parameters
-    ----------
-    x, y : ndarray, shape (n,)
-        At least two points with different `x`.
-    """
-    n = x.size
-    third = max(1, n // 3)
-    spread = float(np.median(x[-third:]) - np.median(x[:third]))
-    slope = float(np.median(y[-third:]) - np.median(y[:third])) / spread if spread else 0.0
-    level = float(np.median(y - slope * x))
-    for _ in range(4):
-        residual = y - slope * x - level
-        scale = 1.4826 * float(np.median(np.abs(residual)))
-        if scale <= 0.0:
-            break
-        u = np.minimum(np.abs(residual) / (4.685 * scale), 1.0)
-        weight = (1.0 - u * u) ** 2
-        total = float(np.sum(weight))
-        mean_x = float(np.dot(weight, x)) / total
-        mean_y = float(np.dot(weight, y)) / total
-        var = float(np.dot(weight, (x - mean_x) ** 2))
-        if var <= 0.0:
-            break
-        slope = float(np.dot(weight, (x - mean_x) * (y - mean_y))) / var
-        level = mean_y - slope * mean_x
-    return slope, level
 
 
 def has_floor(residual_s: NDArray[np.float64]) -> bool:
@@ -179,3 +146,13 @@ def fit_clock(
             period_s=slope + more, residual_s=residual - more * x - floor, method="hull"
         )
     return ClockFit(period_s=slope, residual_s=residual, method="least_squares")
+
+
+def robust_jitter(residual: NDArray[np.float64], tick_s: float) -> float:
+    """Return the robust deviation without the part that rounding alone makes (0.37 ticks)."""
+    jitter = 1.4826 * float(np.median(np.abs(residual)))
+    if tick_s > 0.0:
+        low, high = np.quantile(residual, [0.02, 0.98])
+        if high - low <= 1.1 * tick_s:
+            return 0.0
+    return float(np.sqrt(max(0.0, jitter**2 - (1.4826 * 0.25 * tick_s) ** 2)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NOMINAL_RATES_HZ", "nominal_rate", "resolution_ns"]
+__all__ = ["NOMINAL_RATES_HZ", "nominal_rate", "resolution_ns", "rounding_s"]
 
 _FILM = (24.0, 30.0, 48.0, 60.0, 120.0, 240.0)
 _WHOLE = (
@@ -87,3 +87,16 @@ def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int) -> bool:
 
 def _is_multiple(period_ns: float, tick_ns: int) -> bool:
     return abs(period_ns / tick_ns - round(period_ns / tick_ns)) < 1e-9
+
+
+def rounding_s(tick_ns: int, steps_s: NDArray[np.float64]) -> float:
+    """Return the rounding in seconds; none where all intervals are alike or it is too coarse."""
+    positive = steps_s[steps_s > 0.0]
+    if positive.size == 0 or float(np.ptp(positive)) < 0.5e-9:
+        return 0.0
+    tick = tick_ns * 1e-9
+    # Whole periods (dropped frames of an exact clock) are no rounding.
+    ratio = positive / float(np.min(positive))
+    if float(np.max(np.abs(ratio - np.rint(ratio)))) < 1e-9:
+        return 0.0
+    return tick

@@ -9,7 +9,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NEAR_PERIOD", "Grid", "number_samples", "rough_period"]
+__all__ = ["NEAR_PERIOD", "Grid", "intervals", "number_samples", "rough_period", "seconds_after"]
 
 # An interval within this share of the period is an ordinary one.
 NEAR_PERIOD = 0.3
@@ -234,3 +234,19 @@ def _hand_out(extra: NDArray[np.int64], ratio: NDArray[np.float64], whole: int) 
         if rest == 0:
             return
     extra[order[0]] += sign * rest
+
+
+def intervals(stamps: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return differences in seconds; exact as integers wherever int64 holds them."""
+    with np.errstate(over="ignore"):
+        exact = np.diff(stamps)
+    rough = np.diff(stamps.astype(np.float64))
+    return np.asarray(np.where(np.abs(rough) < 9.0e18, exact.astype(np.float64), rough) * 1e-9)
+
+
+def seconds_after(stamps: NDArray[np.int64], zero_ns: int) -> NDArray[np.float64]:
+    """Return seconds after `zero_ns` for any span (`model.seconds_since` refuses long ones)."""
+    with np.errstate(over="ignore"):
+        exact = stamps - np.int64(zero_ns)
+    rough = stamps.astype(np.float64) - float(zero_ns)
+    return np.asarray(np.where(np.abs(rough) < 9.0e18, exact.astype(np.float64), rough) * 1e-9)

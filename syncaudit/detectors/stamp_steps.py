@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
-from syncaudit.detectors.stamp_clock import robust_line
+from syncaudit.dsp.sound import robust_line
 
 __all__ = ["LevelStep", "find_level_steps"]
 
@@ -107,11 +107,11 @@ def _refined(
         after = slice(at, min(stop, at + reach))
         level = [times[part] - slope * x[part] for part in (before, after)]
         size = float(np.median(level[1]) - np.median(level[0]))
-        std = max(
-            1.2533 * 1.4826 * float(np.median(np.abs(v - np.median(v)))) / float(np.sqrt(v.size))
-            for v in level
-        )
-        out.append(LevelStep(interval=step.interval, size_s=size, std_s=2.0**0.5 * std))
+        spread = [1.4826 * float(np.median(np.abs(v - np.median(v)))) for v in level]
+        std = max(1.2533 * s / v.size**0.5 for s, v in zip(spread, level, strict=True))
+        # A jump of less than half the jitter is no finding that a person could check.
+        if abs(size) >= 0.5 * max(spread):
+            out.append(LevelStep(interval=step.interval, size_s=size, std_s=2.0**0.5 * std))
     return out
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import PairMeasurement, nanoseconds
@@ -35,6 +35,12 @@ DRIFT_PRIOR_PPM = 20.0
 
 # Offsets at several instants show drift of their own; worse than a data sheet is not a result.
 _DRIFT_USEFUL_PPM = 50.0
+
+# A measured drift that is vaguer than this (quartz is good to 100 ppm whatever its temperature)
+# and not even significant says less than silence: used, it would only blur offsets measured
+# away from the solution's instant.
+_DRIFT_VAGUE_PPM = 100.0
+_DRIFT_SIGNIFICANT = 3.0
 
 _STD_FLOOR_S = 1e-9  # stamps are whole nanoseconds
 _STD_FLOOR_PPM = 1e-6
@@ -124,7 +130,12 @@ def build_graph(
     clocks = tuple(dict.fromkeys(clock_of_source.values()))
     number = {clock: i for i, clock in enumerate(clocks)}
     used = [
-        (index, m, number[_clock(m.source, clock_of_source)], number[_clock(m.target, clock_of_source)])
+        (
+            index,
+            m,
+            number[_clock(m.source, clock_of_source)],
+            number[_clock(m.target, clock_of_source)],
+        )
         for index, m in enumerate(measurements)
         if _is_usable(m)
     ]
@@ -166,7 +177,7 @@ def _is_usable(m: PairMeasurement) -> bool:
 
 
 def _groups(n: int, pairs: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-    """Number the connected groups of n nodes in order of their first node."""
+    """Return for every one of n nodes the first node of its connected group."""
     parent = list(range(n))
 
     def root(i: int) -> int:
@@ -187,14 +198,12 @@ def _anchors(n: int, used: Sequence[_Used], at_ns: int) -> list[int]:
     In each component it starts at the clock whose measured stamps lie nearest to `at_ns`, since
     that is the time base that the caller speaks of.
     """
-    neighbours: list[list[tuple[int, int, float]]] = [[] for _ in range(n)]
+    neighbours: list[list[tuple[int, int]]] = [[] for _ in range(n)]
     distance: list[float] = [math.inf] * n
     for _, m, s, t in used:
-        offset_s = float(m.offset_s or 0.0)
-        offset_ns = nanoseconds(offset_s)
-        rate = 1e-6 * (m.drift_ppm or 0.0)
-        neighbours[s].append((t, m.at_ns, offset_s + 0.0 * rate))
-        neighbours[t].append((s, m.at_ns + offset_ns, -offset_s))
+        offset_ns = nanoseconds(float(m.offset_s or 0.0))
+        neighbours[s].append((t, offset_ns))
+        neighbours[t].append((s, -offset_ns))
         distance[s] = min(distance[s], abs(m.at_ns - at_ns))
         distance[t] = min(distance[t], abs(m.at_ns + offset_ns - at_ns))
     anchors: list[int | None] = [None] * n
@@ -205,11 +214,10 @@ def _anchors(n: int, used: Sequence[_Used], at_ns: int) -> list[int]:
         queue = deque([(start, at_ns)])
         while queue:
             here, anchor = queue.popleft()
-            for there, _, offset_s in neighbours[here]:
+            for there, offset_ns in neighbours[here]:
                 if anchors[there] is None:
-                    moved = anchor + nanoseconds(offset_s)
-                    anchors[there] = moved
-                    queue.append((there, moved))
+                    anchors[there] = anchor + offset_ns
+                    queue.append((there, anchor + offset_ns))
     return [at_ns if anchor is None else anchor for anchor in anchors]
 
 
@@ -223,6 +231,10 @@ def _edge(index: int, m: PairMeasurement, s: int, t: int, anchors: Sequence[int]
         and math.isfinite(m.drift_ppm)
         and math.isfinite(m.drift_std_ppm)
         and m.drift_std_ppm > 0.0
+        and (
+            m.drift_std_ppm <= _DRIFT_VAGUE_PPM
+            or abs(m.drift_ppm) > _DRIFT_SIGNIFICANT * m.drift_std_ppm
+        )
     )
     has_step = (
         m.step_s is not None
@@ -280,17 +292,4 @@ def _widened(edge: Edge, drift_group: Sequence[int]) -> Edge:
     if edge.is_loop or drift_group[edge.source] == drift_group[edge.target]:
         return edge
     lever_s = min(abs(edge.source_s), abs(edge.target_s))
-    return Edge(
-        index=edge.index,
-        source=edge.source,
-        target=edge.target,
-        source_s=edge.source_s,
-        target_s=edge.target_s,
-        y_s=edge.y_s,
-        std_s=math.hypot(edge.std_s, 1e-6 * DRIFT_PRIOR_PPM * lever_s),
-        drift_ppm=edge.drift_ppm,
-        drift_std_ppm=edge.drift_std_ppm,
-        step_s=edge.step_s,
-        step_std_s=edge.step_std_s,
-        step_after_s=edge.step_after_s,
-    )
+    return replace(edge, std_s=math.hypot(edge.std_s, 1e-6 * DRIFT_PRIOR_PPM * lever_s))

@@ -57,7 +57,13 @@ class EdgeResidual:
     weight : float
         Robust weight in (0, 1]; near 0 means the loops contradict it.
     is_contradicted : bool
-        Whether redundant measurements show it to be wrong.
+        Whether redundant measurements contradict it: it may be wrong.
+    is_outlier : bool
+        Whether it alone is to blame for the contradiction: the others agree without it, and the
+        solution left it out. Contradicted without being an outlier means that nobody can tell
+        which of several measurements is wrong.
+    drift_residual_ppm, drift_z : float, optional
+        The same for the measured drift; None where it carries none or drift is unobservable.
     """
 
     index: int
@@ -65,6 +71,9 @@ class EdgeResidual:
     z: float
     weight: float
     is_contradicted: bool
+    is_outlier: bool = False
+    drift_residual_ppm: float | None = None
+    drift_z: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +86,14 @@ class LoopClosure:
         Clocks of the loop in order.
     closure_s, closure_std_s : float
         Misclosure and its standard error.
+    measurements : tuple of int
+        Indices of the measurements around the loop in the sequence given to the solver.
     """
 
     clocks: tuple[str, ...]
     closure_s: float
     closure_std_s: float
+    measurements: tuple[int, ...] = ()
 
     @property
     def z(self) -> float:

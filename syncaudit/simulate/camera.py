@@ -1,7 +1,7 @@
 """The cameras: where they are mounted, what their lenses and shutters are."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
@@ -74,8 +74,8 @@ class CameraConfig:
     gop: int = 24
     n_b_frames: int = 0
     stamp_at: str = "mid_exposure_mid_row"
-    clock: ClockFault = ClockFault()
-    frames: FrameFault = FrameFault()
+    clock: ClockFault = field(default_factory=ClockFault)
+    frames: FrameFault = field(default_factory=FrameFault)
 
     def __post_init__(self) -> None:
         width, height = self.size_px

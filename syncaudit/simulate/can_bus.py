@@ -1,6 +1,6 @@
 """The vehicle bus: signals with their resolution and dynamics, as a table or as a raw log."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class CanConfig:
     csv_period_s: float = 0.02
     arbitration_s: float = 1e-4
     bunch_s: float = 0.0
-    clock: ClockFault = ClockFault()
+    clock: ClockFault = field(default_factory=ClockFault)
 
     def __post_init__(self) -> None:
         if self.format not in ("log", "csv"):

@@ -79,9 +79,7 @@ def write_log(
         times = times[~config.clock.is_in_gap(times)]
         values = can_bus.sample_signals(motion, times, pulses_s, rng)
         wait = rng.exponential(config.arbitration_s, times.size) if config.arbitration_s else 0.0
-        stamps = stamp(
-            times, config.clock, at_s=duration_s / 2, rate_hz=1 / period_s, rng=rng
-        )
+        stamps = stamp(times, config.clock, at_s=duration_s / 2, rate_hz=1 / period_s, rng=rng)
         stamps_ns = to_ns(stamps + wait, start_ns)
         message = database.get_message_by_name(name)
         table = {_SIGNALS[role].name: values[role].tolist() for role in roles}

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
-from scipy.signal import cont2discrete, lfilter
+from scipy.signal import bilinear, lfilter
 
 from .motion import FloatArray, Motion
 
@@ -15,6 +15,7 @@ MARGIN_S = 2.0  # motion exists this long before and after the clip
 WHEELBASE_M = 2.7
 LATERAL_LIMIT_MPS2 = 4.0  # what ordinary drivers accept in a bend
 PITCH_PER_BRAKING = 0.006  # rad per m/s^2: about 2 degrees in a hard stop
+_TYRE_S = 0.01  # tyres and axles swallow roughness above about 15 Hz
 ROLL_PER_LATERAL = 0.007  # rad per m/s^2: outward lean in a bend
 
 
@@ -117,13 +118,14 @@ def simulate_motion(style: str, duration_s: float, rng: np.random.Generator) -> 
     yaw_rate = _yaw_rate(profile, times_s, speed, rng)
     long_accel = np.gradient(speed, times_s)
     excitation = rng.standard_normal((4, n_samples)) * np.sqrt(speed / 10.0) * profile.roughness
+    excitation = gaussian_filter1d(excitation, _TYRE_S * GRID_RATE_HZ, axis=1)
     bumps_s, front_hit, rear_hit = _bumps(profile, times_s, speed, rng)
 
     # Amplitudes: rms of the response to roughness 1, and the peak of the response to one bump.
     heave = 0.012 * _resonate(excitation[0], 1.3, 0.35)
     heave += 0.0003 * _resonate(excitation[1], 10.5, 0.1)
     heave += 0.015 * _ring(front_hit + rear_hit, 1.3, 0.35)
-    heave += 0.0012 * _ring(front_hit + rear_hit, 10.5, 0.12)
+    heave += 0.0008 * _ring(front_hit + rear_hit, 10.5, 0.12)
     pitch = 0.004 * _resonate(excitation[2], 1.6, 0.3) + 0.0002 * _resonate(excitation[1], 9.0, 0.2)
     pitch += 0.010 * _ring(rear_hit - front_hit, 1.6, 0.3)
     pitch += -PITCH_PER_BRAKING * _settle(long_accel, 1.4, 0.4)
@@ -186,7 +188,8 @@ def _bumps(
         front[index] += strength
         rear[index + behind] += strength
         instants_s += [times_s[index], times_s[index + behind]]
-    return np.sort(np.array(instants_s)), front, rear
+    blows = gaussian_filter1d(np.stack([front, rear]), 0.6 * _TYRE_S * GRID_RATE_HZ, axis=1)
+    return np.sort(np.array(instants_s)), blows[0], blows[1]
 
 
 def _instants(every_s: float, times_s: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -203,10 +206,7 @@ def _second_order(
 ) -> tuple[FloatArray, FloatArray]:
     """Pass a signal through a damped oscillator of unit static gain; return output and its taps."""
     omega = 2 * np.pi * frequency_hz
-    numerator, denominator, _ = cont2discrete(
-        ([omega**2], [1.0, 2 * damping * omega, omega**2]), 1 / GRID_RATE_HZ, method="bilinear"
-    )
-    taps = numerator.ravel(), denominator
+    taps = bilinear([omega**2], [1.0, 2 * damping * omega, omega**2], GRID_RATE_HZ)
     impulse = np.zeros(int(4 * GRID_RATE_HZ))
     impulse[0] = 1.0
     return lfilter(*taps, signal), lfilter(*taps, impulse)

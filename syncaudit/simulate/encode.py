@@ -36,10 +36,12 @@ def encode_frames(frames: Iterable[NDArray[np.uint8]], path: Path, camera: Camer
     if camera.codec == "images":
         return _write_images(frames, path)
     with av.open(str(path), "w", format="mp4", container_options={"fflags": "+bitexact"}) as file:
-        stream = file.add_stream(_ENCODERS[camera.codec], rate=Fraction(camera.fps).limit_denominator(1000))
+        rate = Fraction(camera.fps).limit_denominator(1000)
+        stream = file.add_stream(_ENCODERS[camera.codec], rate=rate, options=_options(camera))
+        if not isinstance(stream, av.VideoStream):
+            raise TypeError(f"{_ENCODERS[camera.codec]} is not a video encoder")
         stream.width, stream.height = camera.size_px
         stream.pix_fmt = "yuvj420p" if camera.codec == "mjpeg" else "yuv420p"
-        stream.options = _options(camera)
         stream.codec_context.thread_count = 1
         picture = av.VideoFrame(*camera.size_px, stream.pix_fmt)
         for plane in picture.planes[1:]:
@@ -68,7 +70,7 @@ def _options(camera: CameraConfig) -> dict[str, str]:
 
 
 def _fill(plane: av.video.plane.VideoPlane, luma: NDArray[np.uint8]) -> None:
-    buffer = np.frombuffer(plane, dtype=np.uint8).reshape(plane.height, plane.line_size)
+    buffer = np.frombuffer(memoryview(plane), dtype=np.uint8).reshape(plane.height, plane.line_size)
     buffer[:, : luma.shape[1]] = luma
 
 

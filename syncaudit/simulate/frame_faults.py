@@ -36,9 +36,7 @@ class FrameFault:
         if min((*self.dropped, 0)) < 0 or min((*self.doubled, 1)) < 1:
             raise ValueError("dropped frames count from 0, doubled frames from 1")
 
-    def apply(
-        self, is_recorded: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def apply(self, is_recorded: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return which capture each encoded frame shows, and which capture each stamp belongs to.
 
         Parameters

@@ -1,6 +1,6 @@
 """The inertial measurement unit: angular rate and specific force with the errors of a real one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class ImuConfig:
     gyro_step_rad_s: float = 2.66e-4
     accel_step_mps2: float = 2.4e-3
     n_nan: int = 0
-    clock: ClockFault = ClockFault()
+    clock: ClockFault = field(default_factory=ClockFault)
 
     def __post_init__(self) -> None:
         if not 10.0 <= self.rate_hz <= 2000.0:

@@ -53,9 +53,7 @@ def lit_fraction(
     exposure_s : float
     """
     reach = exposure_s + width_s
-    near = starts_s[
-        (starts_s > row_times_s[0] - reach) & (starts_s < row_times_s[-1] + reach)
-    ]
+    near = starts_s[(starts_s > row_times_s[0] - reach) & (starts_s < row_times_s[-1] + reach)]
     opens, closes = row_times_s - exposure_s / 2, row_times_s + exposure_s / 2
     overlap = np.minimum(closes[:, None], near + width_s) - np.maximum(opens[:, None], near)
     return np.asarray(np.clip(overlap, 0.0, None).sum(axis=1) / width_s)

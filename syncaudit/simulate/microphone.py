@@ -1,6 +1,6 @@
 """The microphone: road and engine noise, knocks at bumps, clicks at light pulses."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ class MicrophoneConfig:
     noise_level: float = 0.02
     knock_level: float = 0.35
     click_level: float = 0.0
-    clock: ClockFault = ClockFault()
+    clock: ClockFault = field(default_factory=ClockFault)
 
     def __post_init__(self) -> None:
         if self.rate_hz < 4000:

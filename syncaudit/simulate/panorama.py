@@ -8,7 +8,7 @@ from .textures import GROUND_LUMA, HAZE_LUMA, Texture, octave_noise
 
 TEXELS_PER_UNIT = 640.0  # box units are tangents: about one texel a pixel at focal length 640 px
 BOX_HALF_WIDTH = 1.04  # sides overlap a little, so that no seam shows at the edges
-TAN_UP, TAN_DOWN = 1.3, 0.35
+TAN_UP, TAN_DOWN = 1.3, 0.08  # the ground hides what is lower
 _COLUMNS_PER_TURN = 4096
 _ROWS_PER_TAN = _COLUMNS_PER_TURN / (2 * np.pi)
 
@@ -49,14 +49,16 @@ def _cylinder(rng: np.random.Generator) -> NDArray[np.float32]:
     for layer in range(3):  # far hills are paler and higher, near ones darker and lower
         crest = 0.10 - 0.03 * layer
         for wave in rng.integers(2, 60, 14):
-            crest = crest + 0.05 / np.sqrt(wave) * np.cos(wave * azimuth + rng.uniform(0, 2 * np.pi))
+            crest = crest + 0.05 / np.sqrt(wave) * np.cos(
+                wave * azimuth + rng.uniform(0, 2 * np.pi)
+            )
         crest = np.maximum(crest, 0.01)
         woods = octave_noise(shape, 48, rng, is_periodic=True, slope=0.9)
         shade = 150.0 - 22 * layer + (7 + 5 * layer) * woods
         luma = np.where(tan_elevation < crest, shade, luma).astype(np.float32)
     _skyline(luma, rng)
-    luma = cv2.GaussianBlur(luma, (0, 0), 0.8)
-    floor = HAZE_LUMA + (GROUND_LUMA - HAZE_LUMA) * np.clip(-tan_elevation / 0.1, 0, 1)
+    luma = np.asarray(cv2.GaussianBlur(luma, (0, 0), 0.8), dtype=np.float32)
+    floor = HAZE_LUMA + (GROUND_LUMA - HAZE_LUMA) * np.clip(-tan_elevation / 0.005, 0, 1)
     return np.where(tan_elevation < 0, floor, luma).astype(np.float32)
 
 

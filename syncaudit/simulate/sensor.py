@@ -32,7 +32,8 @@ class Sensor:
             (height + _POOL_MARGIN_PX, width + _POOL_MARGIN_PX), dtype=np.float32
         )
         levels = np.arange(256, dtype=np.float32)
-        self._noise_std = np.sqrt(camera.photon_noise * levels + camera.read_noise**2)
+        variance = camera.photon_noise * levels + camera.read_noise**2
+        self._noise_std = np.sqrt(variance).astype(np.float32)
         wobble = gaussian_filter1d(rng.standard_normal(n_frames + 20), 6.0)
         self._gain = 1 + camera.gain_wobble * wobble[10 : 10 + n_frames] / max(wobble.std(), 1e-9)
         self._shifts = rng.integers(0, _POOL_MARGIN_PX, (n_frames, 2))
@@ -60,6 +61,6 @@ class Sensor:
             scene[rows] = lit + factor * (0.3 + 0.7 / _REFERENCE_LUMA * lit)
         row, column = self._shifts[index]
         height, width = luma.shape
-        noise = cv2.LUT(luma, self._noise_std.astype(np.float32))
+        noise = np.asarray(cv2.LUT(luma, self._noise_std), dtype=np.float32)
         noise *= self._pool[row : row + height, column : column + width]
         return np.asarray(cv2.add(scene, noise, dtype=cv2.CV_8U))

@@ -128,13 +128,13 @@ def ground(rng: np.random.Generator, *, tile_m: float, texels_per_m: float) -> T
     n_texels = round(tile_m * texels_per_m)
     noise = octave_noise((n_texels, n_texels), n_texels / 8, rng, is_periodic=True, slope=0.95)
     ramp = np.abs(np.linspace(-1, 1, n_texels, dtype=np.float32))[:, None] ** 6  # wrap rows too
-    noise = (1 - ramp / 2) * noise + ramp / 2 * noise[::-1]
-    luma = GROUND_LUMA + 9 * noise
+    noise = np.asarray((1 - ramp / 2) * noise + ramp / 2 * noise[::-1], dtype=np.float32)
+    luma = np.asarray(GROUND_LUMA + 9 * noise, dtype=np.float32)
     for _ in range(60):  # patches, cracks, leaves: corners to track
         size = rng.uniform(0.08, 0.7, 2)
         corner = rng.uniform(0.1, tile_m - 0.9, 2)
         _rectangle(luma, tuple(corner), tuple(size), rng.uniform(50, 150), texels_per_m)
-    luma += GROUND_LUMA - luma.mean()
+    luma += np.float32(GROUND_LUMA - luma.mean())
     return _finish(luma, texels_per_m, rng)
 
 

@@ -163,9 +163,12 @@ def read_truth(folder: Path) -> dict[str, Truth]:
 def _truth(fields: dict[str, Any]) -> Truth:
     sources = {}
     for name, source in fields["sources"].items():
-        plain = {key: tuple(v) if isinstance(v, list) else v for key, v in source.items()}
+        plain = _with_tuples(source)
         plain["steps"] = tuple(Step(**step) for step in source["steps"])
         plain["gaps_ns"] = tuple((first, last) for first, last in source["gaps_ns"])
         sources[name] = SourceTruth(**plain)
-    plain = {key: tuple(v) if isinstance(v, list) else v for key, v in fields.items()}
-    return Truth(**{**plain, "sources": sources})
+    return Truth(**{**_with_tuples(fields), "sources": sources})
+
+
+def _with_tuples(fields: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(v) if isinstance(v, list) else v for key, v in fields.items()}

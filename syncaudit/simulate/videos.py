@@ -43,9 +43,7 @@ def check_same_pictures(
 def place_video(video: Path, folder: Path, transfer: str) -> str:
     """Make a video available to a clip folder and return its URI relative to that folder."""
     if transfer not in TRANSFERS:
-        raise ValueError(
-            f"video_transfer is {transfer!r}, expected one of {', '.join(TRANSFERS)}"
-        )
+        raise ValueError(f"video_transfer is {transfer!r}, expected one of {', '.join(TRANSFERS)}")
     if transfer == "reference":
         return Path(os.path.relpath(video, folder)).as_posix()
     target = folder / video.name

@@ -20,6 +20,9 @@ from syncaudit.model import (
     StampAudit,
     Verdict,
 )
+from syncaudit.policy import Limits, Policy
+
+POLICY = Policy(name="test", kinds={"camera": Limits(offset_s=0.010)})
 
 AT_NS = 1_767_225_610_000_000_000
 
@@ -104,18 +107,18 @@ def verdict_for(clip: Clip, verdict: Verdict, *, offset_s: float = 0.0351) -> Cl
 
 
 def audit(
-    clip: Clip, policy: Mapping[str, object], *, calibration: Mapping[str, object] | None = None
+    clip: Clip, policy: Policy, *, calibration: Mapping[str, object] | None = None
 ) -> ClipVerdict:
-    """Do what the clip id says; leave a mark in the policy's `marks` folder."""
-    if folder := policy.get("marks"):
-        (Path(str(folder)) / f"{clip.clip_id}.{os.getpid()}.{time.monotonic_ns()}").touch()
+    """Do what the clip id says; leave a mark in the folder FAKE_MARKS."""
+    if folder := os.environ.get("FAKE_MARKS"):
+        (Path(folder) / f"{clip.clip_id}.{os.getpid()}.{time.monotonic_ns()}").touch()
     name = clip.clip_id
     if "crash" in name:
         os.abort()
     if "killed" in name:
         os.kill(os.getpid(), 9)
     if "once" in name:  # dies at the first try only
-        flag = Path(str(policy["marks"])) / "died"
+        flag = Path(os.environ["FAKE_MARKS"]) / "died"
         if not flag.exists():
             flag.touch()
             os._exit(7)
@@ -137,7 +140,7 @@ def audit(
 
 
 def interrupting_audit(
-    clip: Clip, policy: Mapping[str, object], *, calibration: Mapping[str, object] | None = None
+    clip: Clip, policy: Policy, *, calibration: Mapping[str, object] | None = None
 ) -> ClipVerdict:
     """Stand in for Ctrl-C at the clip called `stop`."""
     if clip.clip_id == "stop":

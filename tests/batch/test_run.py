@@ -1,12 +1,13 @@
 """A run of many clips: what comes out, and what crashes, stops and repeats do to it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import fake_audits
 import pyarrow.parquet as pq
 import pytest
-from fake_audits import make_clip
+from fake_audits import POLICY, make_clip
 
 from syncaudit.batch import Progress, run_batch
 from syncaudit.errors import UsageError
@@ -24,7 +25,7 @@ def without_times(rows: list[dict]) -> list[dict]:
 
 
 def run(ids, out, **options):
-    options = {"workers": 0, "audit": fake_audits.audit, "policy": {}} | options
+    options = {"workers": 0, "audit": fake_audits.audit, "policy": POLICY} | options
     policy = options.pop("policy")
     return run_batch([make_clip(name) for name in ids], policy, out=out, **options)
 
@@ -34,9 +35,10 @@ def marks(folder: Path) -> list[str]:
 
 
 @pytest.fixture
-def marked(tmp_path):
+def marked(tmp_path, monkeypatch):
     (tmp_path / "marks").mkdir()
-    return tmp_path / "marks", {"marks": str(tmp_path / "marks")}
+    monkeypatch.setenv("FAKE_MARKS", str(tmp_path / "marks"))
+    return tmp_path / "marks"
 
 
 def test_every_clip_gets_its_verdict_in_manifest_order(tmp_path):
@@ -80,48 +82,44 @@ def test_dying_and_hanging_workers_cost_only_their_clips(tmp_path):
 
 
 def test_a_clip_whose_worker_died_once_is_tried_again(tmp_path, marked):
-    folder, policy = marked
-    run(["once", "pass1"], tmp_path / "out", workers=1, policy=policy)
+    run(["once", "pass1"], tmp_path / "out", workers=1)
     assert [row["verdict"] for row in rows_of(tmp_path / "out")] == ["pass", "pass"]
-    assert marks(folder).count("once") == 2
+    assert marks(marked).count("once") == 2
 
 
 def test_a_second_run_audits_nothing_again(tmp_path, marked):
-    folder, policy = marked
-    first = run(["pass1", "reject1"], tmp_path / "out", policy=policy)
+    first = run(["pass1", "reject1"], tmp_path / "out")
     before = (tmp_path / "out" / "verdicts.jsonl").read_bytes()
-    second = run(["pass1", "reject1"], tmp_path / "out", policy=policy)
-    assert marks(folder) == ["pass1", "reject1"]
+    second = run(["pass1", "reject1"], tmp_path / "out")
+    assert marks(marked) == ["pass1", "reject1"]
     assert (first.reused, second.reused) == (0, 2)
     assert second.counts == first.counts
     assert (tmp_path / "out" / "verdicts.jsonl").read_bytes() == before
 
 
 def test_another_policy_or_calibration_audits_again(tmp_path, marked):
-    folder, policy = marked
-    run(["pass1"], tmp_path / "out", policy=policy)
-    run(["pass1"], tmp_path / "out", policy=policy | {"limit": 1})
-    run(["pass1"], tmp_path / "out", policy=policy | {"limit": 1}, calibration={"version": 1})
-    assert len(marks(folder)) == 3
+    run(["pass1"], tmp_path / "out")
+    other = replace(POLICY, confidence=0.9)
+    run(["pass1"], tmp_path / "out", policy=other)
+    run(["pass1"], tmp_path / "out", policy=other, calibration={"version": 1})
+    assert len(marks(marked)) == 3
     assert len(rows_of(tmp_path / "out")) == 1
 
 
 def test_a_changed_file_audits_again(tmp_path, marked):
-    folder, policy = marked
     data = tmp_path / "cam.mp4"
     clip = make_clip("pass1", base_uri=str(tmp_path))
     for content in ("a", "a", "longer"):
         if not data.exists() or data.read_text() != content:
             data.write_text(content)
-        run_batch([clip], policy, out=tmp_path / "out", workers=0, audit=fake_audits.audit)
-    assert len(marks(folder)) == 2
+        run_batch([clip], POLICY, out=tmp_path / "out", workers=0, audit=fake_audits.audit)
+    assert len(marks(marked)) == 2
 
 
 def test_verdicts_about_the_machine_are_not_remembered(tmp_path, marked):
-    folder, policy = marked
     for _ in range(2):
-        run(["bug", "extra", "broken"], tmp_path / "out", policy=policy)
-    assert marks(folder) == ["broken", "bug", "bug", "extra", "extra"]
+        run(["bug", "extra", "broken"], tmp_path / "out")
+    assert marks(marked) == ["broken", "bug", "bug", "extra", "extra"]
 
 
 def test_an_interrupted_run_keeps_what_is_done_and_goes_on(tmp_path):
@@ -136,13 +134,12 @@ def test_an_interrupted_run_keeps_what_is_done_and_goes_on(tmp_path):
 
 
 def test_a_half_written_ledger_is_taken_up(tmp_path, marked):
-    folder, policy = marked
-    run(["pass1", "pass2"], tmp_path / "out", policy=policy)
+    run(["pass1", "pass2"], tmp_path / "out")
     ledger = tmp_path / "out" / "verdicts.jsonl"
     ledger.write_bytes(ledger.read_bytes()[:-40])
-    summary = run(["pass1", "pass2"], tmp_path / "out", policy=policy)
+    summary = run(["pass1", "pass2"], tmp_path / "out")
     assert summary.reused == 1
-    assert marks(folder) == ["pass1", "pass2", "pass2"]
+    assert marks(marked) == ["pass1", "pass2", "pass2"]
     assert [row["clip_id"] for row in rows_of(tmp_path / "out")] == ["pass1", "pass2"]
 
 

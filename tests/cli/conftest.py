@@ -1,8 +1,45 @@
-"""Make the fake audits importable, here and in spawned workers (which inherit the path)."""
+"""A command line on a stand-in pipeline, in this process."""
 
+import json
 import sys
 from pathlib import Path
 
-_FAKES = str(Path(__file__).parents[1] / "batch")
-if _FAKES not in sys.path:
-    sys.path.insert(0, _FAKES)
+import pytest
+from typer.testing import CliRunner
+
+for _folder in (Path(__file__).parents[1] / "batch", Path(__file__).parent):
+    if str(_folder) not in sys.path:
+        sys.path.insert(0, str(_folder))
+
+
+@pytest.fixture
+def manifest(tmp_path):
+    """Return a function that writes a manifest with these clip ids."""
+
+    def write(*clip_ids: str) -> str:
+        sources = {
+            "cam_rear": {"kind": "camera", "uri": "cam.mp4", "timestamps": "cam.csv"},
+            "imu": {"kind": "imu", "uri": "imu.csv"},
+        }
+        path = tmp_path / "manifest.jsonl"
+        lines = [json.dumps({"clip_id": name, "sources": sources}) for name in clip_ids]
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def invoke(monkeypatch):
+    """Return a function that runs the command line with arguments."""
+    import fake_pipeline
+
+    from syncaudit.cli.app import build_app
+
+    monkeypatch.setitem(sys.modules, "syncaudit.pipeline", fake_pipeline.pipeline())
+
+    def run(*arguments: str, width: int = 80):
+        runner = CliRunner(env={"COLUMNS": str(width), "NO_COLOR": "1", "TERM": "dumb"})
+        return runner.invoke(build_app(), list(arguments), prog_name="syncaudit")
+
+    return run

@@ -1,0 +1,149 @@
+"""The Typer application: its commands, those of other packages, and the last line of defence."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+from typer.core import TyperGroup
+
+from syncaudit import __version__
+from syncaudit.cli.console import printable, stderr
+from syncaudit.cli.exit_codes import ExitCode
+from syncaudit.cli.inspect_clip import inspect
+from syncaudit.cli.plugins import add_plugins
+from syncaudit.cli.policy import policy_app
+from syncaudit.cli.simulate import simulate
+from syncaudit.cli.validate import validate
+from syncaudit.errors import SyncAuditError
+
+__all__ = ["build_app", "run"]
+
+_HELP = """
+Tell whether the streams of a recording really share one time.
+
+Stamps claim when a frame, a sample or a message was taken. syncaudit looks at the content
+(motion, shaking, sound) and says for every clip and source by how much the claim is wrong.
+
+**First steps**
+
+- `syncaudit validate manifest.jsonl --out out/`  judge every clip, split good from bad
+
+- `syncaudit inspect manifest.jsonl --clip ID`  one clip in depth
+
+- `syncaudit simulate drive --out sim/`  a recording with known truth
+
+**Exit codes**: 0 all good · 1 a clip was rejected · 2 wrong usage, manifest or policy ·
+3 stopped early · 4 nothing could be verified · 130 interrupted.
+"""
+
+
+class _Guarded(TyperGroup):
+    """A command group that turns expected errors into one sentence and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; no traceback of an expected error gets out."""
+        try:
+            return super().invoke(ctx)
+        except SyncAuditError as error:
+            _complain(str(error))
+            raise typer.Exit(ExitCode.USAGE) from error
+        except KeyboardInterrupt as error:
+            _complain("interrupted")
+            raise typer.Exit(ExitCode.INTERRUPTED) from error
+
+
+def build_app() -> typer.Typer:
+    """Return the application with all commands, also those of installed packages."""
+    app = typer.Typer(
+        cls=_Guarded,
+        help=_HELP,
+        rich_markup_mode="markdown",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    app.command()(validate)
+    app.command()(inspect)
+    app.command()(simulate)
+    app.add_typer(policy_app, name="policy")
+    add_plugins(app)
+    return app
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit code; whatever happens, no traceback is shown.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        Without the program's name.
+    """
+    # Workers and this process compute alike: one thread each (design, section 8).
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without UTF-8 gets question marks
+    try:
+        build_app()(args=list(arguments), prog_name="syncaudit")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+            return _report_defect()
+        place = f"{error.filename}: " if error.filename else ""
+        _complain(f"{place}{error.strerror}. What is done is kept: make room and run it again.")
+        return ExitCode.STOPPED
+    except Exception:  # noqa: BLE001  # the boundary of the command line
+        return _report_defect()
+    return ExitCode.DONE
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"syncaudit {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", is_eager=True, callback=_print_version
+        ),
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+
+
+def _report_defect() -> int:
+    trace = traceback.format_exc()
+    stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+    name = f"syncaudit-{stamp}-{os.getpid()}.log"
+    where = ""
+    for folder in (Path(tempfile.gettempdir()), Path.cwd()):
+        try:
+            (folder / name).write_text(f"syncaudit {__version__}\n{trace}", encoding="utf-8")
+        except OSError:
+            continue
+        where = f" The details are in {folder / name}; please send that file with your report."
+        break
+    last = trace.strip().splitlines()[-1]
+    _complain(f"syncaudit failed unexpectedly: {last}. This is a defect of syncaudit.{where}")
+    return ExitCode.STOPPED
+
+
+def _complain(sentence: str) -> None:
+    stderr().print(Text(f"Error: {printable(sentence)}", style="red"), soft_wrap=True)

@@ -1,0 +1,58 @@
+"""Exit codes of every command (formats, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum, StrEnum
+
+__all__ = ["ExitCode", "FailOn", "code_for"]
+
+
+class ExitCode(IntEnum):
+    """What the shell is told."""
+
+    DONE = 0  # and nothing to complain of
+    REJECTED = 1  # at least one clip is bad
+    USAGE = 2  # wrong use, manifest or policy: nothing was audited
+    STOPPED = 3  # stopped early; what is done is kept
+    NOTHING_VERIFIED = 4  # every clip is unverified
+    INTERRUPTED = 130  # Ctrl-C; what is done is kept
+
+
+class FailOn(StrEnum):
+    """From which verdict on a run counts as failed."""
+
+    REJECT = "reject"
+    UNVERIFIED = "unverified"
+    NEVER = "never"
+
+
+def code_for(
+    counts: Mapping[str, int], *, fail_on: FailOn = FailOn.REJECT, stopped: str | None = None
+) -> ExitCode:
+    """Return the exit code of a run with these counts of verdicts.
+
+    Parameters
+    ----------
+    counts : mapping of str to int
+        Clips by verdict.
+    fail_on : FailOn
+        Which verdicts count as a failure.
+    stopped : str, optional
+        ``interrupted`` or ``terminated`` where the run did not come to its end.
+
+    Returns
+    -------
+    ExitCode
+        Stopping outranks failing, failing outranks "nothing could be verified".
+    """
+    if stopped is not None:
+        return ExitCode.INTERRUPTED if stopped == "interrupted" else ExitCode.STOPPED
+    rejected, unverified = counts["reject"], counts["unverified"]
+    if rejected and fail_on is not FailOn.NEVER:
+        return ExitCode.REJECTED
+    if unverified and fail_on is FailOn.UNVERIFIED:
+        return ExitCode.REJECTED
+    if unverified and unverified == sum(counts.values()):
+        return ExitCode.NOTHING_VERIFIED
+    return ExitCode.DONE

@@ -1,0 +1,74 @@
+"""`syncaudit inspect`: one clip in depth."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from syncaudit.cli.exit_codes import code_for
+
+__all__ = ["inspect"]
+
+
+def inspect(
+    clip_or_manifest: Annotated[
+        str, typer.Argument(help="Manifest file or its folder; with several clips add --clip.")
+    ],
+    clip: Annotated[str | None, typer.Option("--clip", "-c", help="clip_id to look at.")] = None,
+    policy: Annotated[Path | None, typer.Option("--policy", help="Policy file (TOML).")] = None,
+    profile: Annotated[str | None, typer.Option("--profile", help="Policy profile.")] = None,
+    calibration: Annotated[
+        Path | None, typer.Option("--calibration", help="Known corrections, taken off first.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Show one clip in depth: stamps, measurements, clocks, loops and the verdict.
+
+    Every measurement is listed, also those that were refused, with the reason.
+
+    **Examples**
+
+    - `syncaudit inspect sample_data/manifest.jsonl --clip good_city`
+
+    - `syncaudit inspect manifest.jsonl --clip drive07/000123 --json | jq .verdict`
+    """
+    from syncaudit.batch.plain import plain
+    from syncaudit.batch.task import failed_verdict
+    from syncaudit.cli.clip_view import print_examination, print_failed
+    from syncaudit.cli.console import stdout
+    from syncaudit.cli.inputs import load_calibration, load_clips, pick_clip
+    from syncaudit.errors import ClipInputError
+    from syncaudit.model import ReasonCode, Verdict
+    from syncaudit.pipeline import examine
+    from syncaudit.policy import load_policy
+
+    rules = load_policy(None if policy is None else str(policy), profile=profile)
+    chosen = pick_clip(load_clips(clip_or_manifest), clip)
+    known = load_calibration(calibration)
+    content: dict[str, object]
+    try:
+        examination = examine(chosen, rules, calibration=known)
+    except ClipInputError as error:
+        verdict = failed_verdict(chosen, ReasonCode(error.code), str(error), source=error.source)
+        content = verdict.to_json()
+        if not as_json:
+            print_failed(stdout(), verdict)
+    else:
+        verdict = examination.verdict
+        content = {
+            **verdict.to_json(),
+            "solution": examination.solution,
+            "stamps": {
+                name: {**audit.to_json(), "warnings": audit.warnings}
+                for name, audit in examination.stamps.items()
+            },
+        }
+        if not as_json:
+            print_examination(stdout(), examination)
+    if as_json:
+        typer.echo(json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False))
+    counts = {str(each): int(each is verdict.verdict) for each in Verdict}
+    raise typer.Exit(code_for(counts))

@@ -1,0 +1,54 @@
+"""Commands that applications add through the entry-point group ``syncaudit.commands``.
+
+The name of an entry point is the name of the command, its object a function with Typer
+annotations or a `typer.Typer` application. Its module is imported to show its help, so it must
+keep heavy imports inside. Entry points that need an extra name it: ``view = "pkg:view [gui]"``.
+"""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+import typer
+
+from syncaudit.errors import MissingExtraError, UsageError
+
+__all__ = ["GROUP", "add_plugins"]
+
+GROUP = "syncaudit.commands"
+
+
+def add_plugins(app: typer.Typer) -> None:
+    """Add every installed command to `app`; one that cannot be imported says what it lacks."""
+    for point in sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name):
+        try:
+            command = point.load()
+        except ImportError as error:
+            _add_unavailable(app, point, error)
+            continue
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=point.name)
+        else:
+            app.command(point.name)(command)
+
+
+def _add_unavailable(app: typer.Typer, point: metadata.EntryPoint, error: ImportError) -> None:
+    cure = _cure(point, error)
+
+    def unavailable(context: typer.Context) -> None:
+        raise UsageError(f"'{context.info_name}' is unavailable: {error}", hint=cure)
+
+    app.command(
+        point.name,
+        help=f"(unavailable) {cure}",
+        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    )(unavailable)
+
+
+def _cure(point: metadata.EntryPoint, error: ImportError) -> str:
+    if isinstance(error, MissingExtraError) and error.hint:
+        return error.hint
+    package = point.dist.name if point.dist is not None else "syncaudit"
+    if point.extras:
+        return f"Install it with: pip install '{package}[{','.join(point.extras)}]'"
+    return f"Install it again with: pip install --upgrade '{package}'"

@@ -1,0 +1,95 @@
+"""`syncaudit validate`: judge every clip of a manifest and split good from bad."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from syncaudit.cli.exit_codes import FailOn, code_for
+
+__all__ = ["validate"]
+
+
+def validate(
+    manifest: Annotated[
+        str,
+        typer.Argument(help="Clip manifest (.jsonl or .parquet, any fsspec URL), or its folder."),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for verdicts and report.")],
+    policy: Annotated[
+        Path | None, typer.Option("--policy", help="Policy file (TOML) with tolerances.")
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option("--profile", help="Policy profile: driving, vla, speech, strict."),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            "-j",
+            min=0,
+            help="Processes, one clip each; default: all cores. 0: audit in this process.",
+        ),
+    ] = None,
+    calibration: Annotated[
+        Path | None,
+        typer.Option("--calibration", help="Known corrections, taken off before judging."),
+    ] = None,
+    fail_on: Annotated[
+        FailOn, typer.Option("--fail-on", help="Which verdicts make the exit code 1.")
+    ] = FailOn.REJECT,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Only the first N clips.")
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option("--timeout", help="Seconds after which a clip is given up.")
+    ] = 600.0,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress and no table: only errors.")
+    ] = False,
+) -> None:
+    """Judge every clip of a manifest and split good from bad.
+
+    Verdicts are written as they come: a run that was stopped goes on where it stopped, and a
+    run that is repeated audits only what has changed.
+
+    **Examples**
+
+    - `syncaudit validate manifest.jsonl --out out/`
+
+    - `syncaudit validate s3://bucket/m.parquet --out out/ --workers 16 --profile vla`
+
+    - `syncaudit validate manifest.jsonl --out out/ --fail-on never` (exit 0 with rejects)
+
+    **Outputs**: report.html, passed.jsonl, rejected.jsonl, unverified.jsonl, verdicts.jsonl,
+    verdicts.parquet, summary.json.
+    """
+    from syncaudit.batch import run_batch
+    from syncaudit.cli.console import stderr, stdout
+    from syncaudit.cli.inputs import cores, load_calibration, load_clips
+    from syncaudit.cli.progress import ProgressView
+    from syncaudit.cli.verdict_table import print_outcome
+    from syncaudit.datasets import clip_to_row
+    from syncaudit.policy import load_policy
+
+    rules = load_policy(None if policy is None else str(policy), profile=profile)
+    clips = load_clips(manifest, limit=limit)
+    known = load_calibration(calibration)
+    with ProgressView(stderr(), is_quiet=quiet) as view:
+        summary = run_batch(
+            clips,
+            rules,
+            out=out,
+            workers=cores() if workers is None else workers,
+            calibration=known,
+            on_progress=view,
+            to_row=clip_to_row,
+            timeout_s=timeout,
+            about={"manifest": manifest, "calibration": None if known is None else calibration},
+        )
+    if not quiet:
+        print_outcome(stdout(), summary, str(out))
+    raise typer.Exit(code_for(summary.counts, fail_on=fail_on, stopped=summary.stopped))

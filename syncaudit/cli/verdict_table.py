@@ -1,0 +1,172 @@
+"""The table of verdicts that `validate` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from syncaudit.batch import BatchSummary
+from syncaudit.cli.console import printable
+from syncaudit.cli.glyphs import STYLES, glyph, verdict_text
+from syncaudit.cli.progress import word_span
+from syncaudit.model import Verdict
+from syncaudit.model.wording import word_drift
+from syncaudit.report.phrases import word_correction
+
+__all__ = ["SHOW_ALL_UP_TO", "print_outcome", "source_lines", "verdict_table"]
+
+SHOW_ALL_UP_TO = 20
+SHOW_REJECTED = 20
+
+_PURPOSES = {
+    "report.html": "the report: open it in a browser",
+    "passed.jsonl": "manifest of the clips that passed",
+    "rejected.jsonl": "manifest of the clips that were rejected",
+    "unverified.jsonl": "manifest of the clips that hold too little evidence",
+    "verdicts.parquet": "every figure, one row a clip (also verdicts.jsonl)",
+    "errors.log": "defects of syncaudit itself: please report them",
+}
+
+
+def print_outcome(console: Console, summary: BatchSummary, out: str) -> None:
+    """Print the table, the totals and where the outputs lie.
+
+    Parameters
+    ----------
+    console : Console
+        Where to.
+    summary : BatchSummary
+        The run.
+    out : str
+        The output folder as the user named it.
+    """
+    is_short = summary.done <= SHOW_ALL_UP_TO
+    if is_short:
+        rows = list(summary.rows())
+    else:
+        rejected = (row for row in summary.rows() if row["verdict"] == Verdict.REJECT)
+        rows = list(islice(rejected, SHOW_REJECTED))
+    if rows:
+        console.print(verdict_table(rows, only_guilty=not is_short))
+        notes = "early: the stamps are too small, so add the offset; ± is 1 standard error."
+        console.print(Text(notes, style="dim"))
+    if not is_short:
+        hidden = summary.counts[Verdict.REJECT] - len(rows)
+        if hidden > 0:
+            console.print(f"... and {hidden} more rejected clips, see the report.")
+        elif not rows:
+            console.print("No clip was rejected.")
+    console.print()
+    console.print(_totals(summary))
+    _print_outputs(console, summary, out)
+
+
+def verdict_table(rows: Iterable[Mapping[str, Any]], *, only_guilty: bool = False) -> Table:
+    """Return a table with one section a clip and one line a source.
+
+    Parameters
+    ----------
+    rows : iterable of mapping
+        Rows of ``verdicts.jsonl``.
+    only_guilty : bool
+        Leave out the sources that passed.
+    """
+    table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, show_edge=False)
+    table.add_column("clip", max_width=28, overflow="fold")
+    table.add_column("source", no_wrap=True, max_width=18)
+    table.add_column("finding", overflow="fold")
+    for row in rows:
+        heads = [verdict_text(row["verdict"]), Text(printable(row["clip_id"]))]
+        body = _clip_lines(row, only_guilty=only_guilty)
+        if len(body) == 1:
+            heads = [Text("\n").join(heads)]
+        for index, (name, text) in enumerate(body):
+            head = heads[index] if index < len(heads) else Text()
+            table.add_row(head, name, text, end_section=index == len(body) - 1)
+    return table
+
+
+def _clip_lines(row: Mapping[str, Any], *, only_guilty: bool) -> list[tuple[Text, Text]]:
+    lines = [
+        (Text("clip", style="dim"), _sentence(finding, row["verdict"]))
+        for finding in row["reasons"]
+        if finding["source"] not in row["sources"]
+    ]
+    for name, source in row["sources"].items():
+        findings = [reason for reason in row["reasons"] if reason["source"] == name]
+        if only_guilty and source["verdict"] == Verdict.PASS and not findings:
+            continue
+        text = Text("\n").join(source_lines(source, findings, row["reference"]))
+        lines.append((Text(printable(name)), text))
+    return lines or [(Text(), Text("no source", style="dim"))]
+
+
+def source_lines(
+    source: Mapping[str, Any],
+    findings: Iterable[Mapping[str, Any]],
+    reference: str | None,
+) -> list[Text]:
+    """Return what is known of one source, a line each: its offset, then its findings."""
+    findings = list(findings)
+    verdict = source["verdict"]
+    sign = Text(f"{glyph(verdict)} ", style=STYLES[Verdict(verdict)])
+    lines: list[Text] = []
+    has_offset = bool(source["observable"]) and source["offset_s"] is not None
+    if source["clock"] == reference and reference is not None:
+        lines.append(Text.assemble(sign, ("reference clock", "dim")))
+    elif has_offset:
+        stated = next((f for f in findings if f["code"] == "offset"), None)
+        words = f"stamps {word_correction(source['offset_s'], source['offset_std_s'])}"
+        if stated is not None and stated["limit"] is not None:
+            words += f"; limit {stated['limit'] * 1e3:g} ms"
+        style = STYLES[Verdict(verdict)] if stated is not None else ""
+        lines.append(Text.assemble(sign, (words, style)))
+        findings = [f for f in findings if f is not stated]
+        if source["drift_ppm"] is not None and any(f["code"] == "drift" for f in findings):
+            drift = word_drift(source["drift_ppm"], source["drift_std_ppm"])
+            lines.append(Text(f"  drifts by {drift}"))
+    elif not findings:
+        lines.append(Text.assemble(sign, ("nothing to measure it by", "dim")))
+    for finding in findings:
+        mark = sign if not lines else Text("  ")
+        lines.append(Text.assemble(mark, _sentence(finding, verdict)))
+    return lines
+
+
+def _sentence(finding: Mapping[str, Any], verdict: str) -> Text:
+    return Text(printable(finding["message"]), style=STYLES[Verdict(verdict)])
+
+
+def _totals(summary: BatchSummary) -> Text:
+    text = Text(f"{summary.done} of {summary.total} clips: ")
+    for index, (verdict, count) in enumerate(summary.counts.items()):
+        text.append(", " if index else "")
+        text.append(f"{glyph(verdict)} {count} {verdict}", style=STYLES[Verdict(verdict)])
+    if summary.tally.reasons:
+        reasons = ", ".join(f"{code} {n}" for code, n in summary.tally.reasons.most_common())
+        text.append(f" ({reasons})")
+    fresh = summary.done - summary.reused
+    if summary.reused:
+        text.append(f"; {summary.reused} kept from the last run")
+    if fresh:
+        text.append(f"; {word_span(summary.wall_s)}")
+    if summary.stopped:
+        text.append(f"\nThe run was {summary.stopped}: run it again to go on.", style="bold yellow")
+    return text
+
+
+def _print_outputs(console: Console, summary: BatchSummary, out: str) -> None:
+    console.print(Text(f"In {printable(out)}:"), soft_wrap=True)
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(style="dim", overflow="fold")
+    for name, purpose in _PURPOSES.items():
+        if (summary.out / name).exists():
+            grid.add_row(f"  {name}", purpose)
+    console.print(grid)

@@ -1,0 +1,131 @@
+"""Write manifests: clips as rows whose URIs still resolve from another folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+from syncaudit.errors import UsageError
+from syncaudit.model import Clip, SourceSpec
+from syncaudit.readers.uris import is_url, resolve
+
+__all__ = ["clip_to_row", "write_manifest"]
+
+_URI_KEYS = frozenset({"uri", "timestamps", "dbc"})
+
+
+def clip_to_row(clip: Clip, *, relative_to: str = "") -> dict[str, Any]:
+    """Return a clip as a JSON-able manifest row, defaults left out.
+
+    Parameters
+    ----------
+    clip : Clip
+        Clip whose relative URIs start at its `base_uri`.
+    relative_to : str
+        Folder that the new manifest will lie in; "" is the working folder. Relative URIs are
+        rewritten to start there; absolute ones stay as they are.
+    """
+    row: dict[str, Any] = {"clip_id": clip.clip_id}
+    if clip.recording_id != clip.clip_id:
+        row["recording_id"] = clip.recording_id
+    for key in ("start_ns", "end_ns", "reference"):
+        if getattr(clip, key) is not None:
+            row[key] = getattr(clip, key)
+    row["sources"] = {
+        name: _spec_to_row(spec, clip.base_uri, relative_to) for name, spec in clip.sources.items()
+    }
+    return row
+
+
+def _spec_to_row(spec: SourceSpec, base_uri: str, relative_to: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"kind": str(spec.kind)}
+    for field in fields(spec):
+        value = getattr(spec, field.name)
+        default = field.default
+        if field.default_factory is not MISSING:
+            default = field.default_factory()
+        if field.name == "kind" or value == default:
+            continue
+        if field.name in _URI_KEYS:
+            value = _moved(value, base_uri, relative_to)
+        elif isinstance(value, Mapping):
+            value = {
+                key: list(item) if isinstance(item, list | tuple) else item
+                for key, item in value.items()
+            }
+        row[field.name] = value
+    return row
+
+
+def _moved(uri: str, base_uri: str, relative_to: str) -> str:
+    """Return `uri` so that it names from `relative_to` what it named from `base_uri`."""
+    if "::" in uri:
+        head, _, last = uri.rpartition("::")
+        return f"{head}::{_moved(last, base_uri, relative_to)}"
+    if is_url(uri) or uri.startswith("/"):
+        return uri
+    found = resolve(uri, base_uri)
+    target = resolve(relative_to) if relative_to else "."
+    if is_url(found) or is_url(target):
+        return _moved_url(found, target)
+    # Links in the folders are followed (".." would leave a linked folder elsewhere), the file
+    # itself keeps its name.
+    folder, name = os.path.split(str(Path(found).absolute()))
+    path = os.path.join(os.path.realpath(folder), name)  # noqa: PTH118  # globs stay text
+    return os.path.relpath(path, os.path.realpath(target))
+
+
+def _moved_url(found: str, target: str) -> str:
+    if not is_url(found):
+        return str(Path(found).absolute())
+    scheme, _, path = found.partition("://")
+    other, _, folder = target.partition("://")
+    host, other_host = path.split("/")[0], folder.split("/")[0]
+    if "::" in found or "::" in target or scheme != other or host != other_host:
+        return found
+    return posixpath.relpath(f"/{path.lstrip('/')}", f"/{folder.lstrip('/')}")
+
+
+def write_manifest(rows: Iterable[Mapping[str, Any]], path: str | Path) -> None:
+    """Write rows as a manifest: Parquet if `path` ends so, else JSON Lines.
+
+    The file appears at once or not at all: it is written beside and renamed.
+
+    Raises
+    ------
+    UsageError
+        If Parquet cannot hold the rows (one source name with two kinds of `columns`).
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        if target.suffix.lower() in {".parquet", ".pq"}:
+            _write_parquet([dict(row) for row in rows], part, target)
+        else:
+            with part.open("w", encoding="utf-8", newline="\n") as file:
+                for row in rows:
+                    file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write_parquet(rows: list[dict[str, Any]], part: Path, target: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pa.Table.from_struct_array(pa.array(rows)) if rows else pa.table({"clip_id": []})
+        pq.write_table(table, part)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise UsageError(
+            f"these rows do not fit one Parquet schema ({' '.join(str(error).split())[:160]})",
+            path=str(target),
+            hint="Write JSON Lines instead: a name that ends in .jsonl.",
+        ) from error

@@ -1,0 +1,122 @@
+"""Put validation errors of manifest rows into words for people."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from syncaudit.errors import nearest_name
+from syncaudit.model import (
+    AudioSpec,
+    CameraSpec,
+    CanSpec,
+    EventsSpec,
+    ImuSpec,
+    SourceKind,
+    StateSpec,
+    TranscriptSpec,
+)
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
+
+__all__ = ["describe", "word_validation_error"]
+
+_SPECS: dict[str, type] = {
+    "camera": CameraSpec,
+    "imu": ImuSpec,
+    "can": CanSpec,
+    "audio": AudioSpec,
+    "transcript": TranscriptSpec,
+    "events": EventsSpec,
+    "state": StateSpec,
+}
+
+_UNKNOWN_KEY = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
+
+_EXPECTED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "dict_type": "an object",
+    "mapping_type": "an object",
+    "list_type": "a list",
+    "dataclass_type": "an object",
+    "dataclass_exact_type": "an object",
+    "model_attributes_type": "an object with 'kind' and 'uri'",
+}
+
+
+def describe(value: object) -> str:
+    """Return a value as people see it in the file, cut to a readable length."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def word_validation_error(error: ValidationError, row: type) -> tuple[str, str]:
+    """Return (what is wrong, what to do) for the first fault of a row; count the others."""
+    faults = error.errors(include_url=False)
+    # A misspelt key shows up as an unknown and perhaps as a missing one: the former says more.
+    faults.sort(key=lambda fault: fault["type"] not in _UNKNOWN_KEY)
+    message, hint = _word(faults[0], row)
+    if len(faults) > 1:
+        message += f" (and {len(faults) - 1} more fault(s) in this row)"
+    return message, hint
+
+
+def _word(fault: ErrorDetails, row: type) -> tuple[str, str]:
+    at, owner = _place(fault["loc"], row)
+    kind = fault["type"]
+    context: dict[str, Any] = fault.get("ctx", {})
+    if kind in _UNKNOWN_KEY:
+        key = str(fault["loc"][-1])
+        known = [field.name for field in fields(owner)]
+        return f"unknown key {at}", nearest_name(key, known)
+    if kind in {"missing", "missing_argument", "missing_keyword_only_argument"}:
+        return f"{at} is missing", f"Add the key '{fault['loc'][-1]}'."
+    if kind == "union_tag_not_found":
+        return f"{at}.kind is missing", f"Add 'kind': one of {', '.join(SourceKind)}."
+    if kind == "union_tag_invalid":
+        found = str(context.get("tag"))
+        return f"{at}.kind is '{found}', which does not exist", nearest_name(found, SourceKind)
+    if kind == "literal_error":
+        choices = str(context.get("expected"))
+        members = [part.strip().strip("'") for part in choices.replace(" or ", ",").split(",")]
+        found = describe(fault["input"])
+        return f"{at} is {found}, expected {choices}", nearest_name(found.strip("'"), members)
+    found = describe(fault["input"])
+    expected = _EXPECTED.get(kind)
+    if expected is None:
+        return f"{at} is {found}: {fault['msg'].lower()}", "Correct the value."
+    hint = f"Write {expected}."
+    if kind.startswith("int") and isinstance(fault["input"], float):
+        hint = (
+            "Write nanoseconds as integers (pandas turns integer columns with gaps into floats: "
+            "use the type Int64)."
+        )
+    elif isinstance(fault["input"], str) and expected.endswith("number"):
+        hint = f"Write {expected} without quotes."
+    return f"{at} is {found}, expected {expected}", hint
+
+
+def _place(loc: tuple[int | str, ...], row: type) -> tuple[str, type]:
+    """Return the key path without pydantic's union tags, and the class that owns the key."""
+    parts = [str(part) for part in loc]
+    owner = row
+    if len(parts) >= 3 and parts[0] == "sources" and parts[2] in _SPECS:
+        owner = _SPECS[parts[2]]
+        del parts[2]
+    return ".".join(part for part in parts if part != "[key]") or "the row", owner

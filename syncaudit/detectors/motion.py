@@ -1,0 +1,111 @@
+"""Turn IMU and CAN channels into clean activities in SI units.
+
+Streams are kept as read; this is where samples that are no evidence (not finite, or stamped not
+after their predecessor) are left out. What was wrong with them is said by the stamp audit and by
+the readers.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.model import Activity, Channel, Quantity, SignalStream, seconds_since
+from syncaudit.model.time import MAX_SPAN_S
+
+__all__ = ["detect_motion", "quantity_of"]
+
+_QUANTITIES = {
+    "gyro": Quantity.ANGULAR_RATE,
+    "accel": Quantity.SPECIFIC_FORCE,
+    "speed": Quantity.SPEED,
+    "yaw_rate": Quantity.YAW_RATE,
+    "steering_angle": Quantity.STEERING_ANGLE,
+    "brake": Quantity.BRAKE,
+    "long_accel": Quantity.LONG_ACCEL,
+    "lateral_accel": Quantity.LATERAL_ACCEL,
+}
+
+_SI = {
+    "km/h": 1.0 / 3.6,
+    "kmh": 1.0 / 3.6,
+    "kph": 1.0 / 3.6,
+    "kmph": 1.0 / 3.6,
+    "mph": 0.44704,
+    "mi/h": 0.44704,
+    "deg/s": math.pi / 180.0,
+    "degree/s": math.pi / 180.0,
+    "degrees/s": math.pi / 180.0,
+    "dps": math.pi / 180.0,
+    "°/s": math.pi / 180.0,
+    "deg": math.pi / 180.0,
+    "degree": math.pi / 180.0,
+    "degrees": math.pi / 180.0,
+    "°": math.pi / 180.0,
+    "g": 9.80665,
+}
+
+MIN_SAMPLES = 8
+
+
+def quantity_of(channel: str) -> Quantity | None:
+    """Return the quantity of a channel or CAN role, or None where it is no motion."""
+    if channel.startswith("wheel_speed"):
+        return Quantity.WHEEL_SPEED
+    return _QUANTITIES.get(channel)
+
+
+def detect_motion(stream: SignalStream) -> list[Activity]:
+    """Return one activity for each channel of an IMU or CAN stream that holds motion.
+
+    Parameters
+    ----------
+    stream : SignalStream
+        As read.
+
+    Returns
+    -------
+    list of Activity
+        Channels with fewer than eight usable samples are left out. Values are in SI units where
+        the channel states a unit, else as read.
+    """
+    activities = []
+    for channel in stream.channels:
+        quantity = quantity_of(channel.name)
+        if quantity is None:
+            continue
+        activity = _activity(stream.name, quantity, channel)
+        if activity is not None:
+            activities.append(activity)
+    return activities
+
+
+def _activity(source: str, quantity: Quantity, channel: Channel) -> Activity | None:
+    if channel.time_ns.size < MIN_SAMPLES:
+        return None
+    # The middle stamp is a safe epoch even where single stamps are absurd.
+    epoch_ns = int(np.sort(channel.time_ns)[channel.time_ns.size // 2])
+    distance_s = np.abs(channel.time_ns.astype(np.float64) - float(epoch_ns)) * 1e-9
+    usable = np.all(np.isfinite(channel.values), axis=1) & (distance_s < MAX_SPAN_S)
+    time_ns, values = channel.time_ns[usable], channel.values[usable]
+    if time_ns.size < MIN_SAMPLES:
+        return None
+    forward = _strictly_later(time_ns)
+    time_ns, values = time_ns[forward], values[forward]
+    if time_ns.size < MIN_SAMPLES:
+        return None
+    return Activity(
+        source=source,
+        quantity=quantity,
+        epoch_ns=epoch_ns,
+        times_s=seconds_since(time_ns, epoch_ns),
+        values=values * _SI.get(channel.unit.strip().lower(), 1.0),
+    )
+
+
+def _strictly_later(time_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell which samples are later than every one before them."""
+    latest = np.maximum.accumulate(time_ns)
+    return np.concatenate([[True], time_ns[1:] > latest[:-1]])

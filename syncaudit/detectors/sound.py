@@ -1,0 +1,181 @@
+"""Find loudness and clicks in a sound, on its own clock."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter1d, percentile_filter
+from scipy.signal import upfirdn
+
+from syncaudit.dsp.sound import SampleClock, sample_clock
+from syncaudit.model import Activity, AudioStream, EventTrain, Quantity
+
+__all__ = ["find_clicks", "find_loudness"]
+
+# Analysis window of the energy: short enough that the logarithm, which jumps as soon as the
+# window touches a click, is early by at most half of it.
+WINDOW_S = 0.002
+# A click must rise above the loudest of this span before it (the reverberation of the last one).
+LOOK_BACK_S = 0.03
+# Two clicks closer than this are one.
+APART_S = 0.03
+# Rise in nepers of energy (6 dB) below which no onset is called a click.
+MIN_RISE = 1.4
+# Rise in robust deviations of all rises.
+MIN_STRENGTH = 8.0
+# Onset picking looks this far before and behind the coarse time.
+PICK_BEFORE_S = 0.012
+PICK_AFTER_S = 0.003
+
+
+def find_loudness(stream: AudioStream, *, hop_s: float = 0.001) -> Activity | None:
+    """Return the log energy of a sound, about every `hop_s`.
+
+    The sound is differentiated (central difference: high-pass without phase), squared and
+    averaged over a symmetric Hann window of 2 ms: nothing is delayed, a click at sample s peaks
+    within half a hop of s. Waveforms are not handed on: two microphones are compared straight
+    from their streams.
+
+    Parameters
+    ----------
+    stream : AudioStream
+        Sound.
+    hop_s : float
+        Distance of the values, rounded to whole samples.
+
+    Returns
+    -------
+    Activity or None
+        `Quantity.LOUDNESS` in nepers of energy, shape (n, 1); None for less than 0.1 s of sound or
+        silence.
+    """
+    hop = max(1, round(hop_s * stream.rate_hz)) if stream.rate_hz > 0.0 else 1
+    if stream.rate_hz <= 0.0 or stream.samples.size < max(16, 0.1 * stream.rate_hz):
+        return None
+    energy = _energy(stream, hop)
+    top = float(np.max(energy))
+    if top <= 0.0:
+        return None
+    clock = sample_clock(stream)
+    times = clock.seconds(np.arange(energy.size, dtype=np.int64) * hop)
+    if float(np.min(np.diff(times))) <= 0.0:
+        return None
+    # 16 bit silence is digital zero: a floor 100 dB below the top keeps the logarithm finite.
+    values = np.log(np.maximum(energy, 1e-10 * top))
+    return Activity(
+        source=stream.name,
+        quantity=Quantity.LOUDNESS,
+        epoch_ns=clock.epoch_ns,
+        times_s=times,
+        values=values[:, None],
+    )
+
+
+def find_clicks(stream: AudioStream) -> EventTrain | None:
+    """Return the onsets of clicks and knocks with sub-millisecond times.
+
+    An onset is a rise of the log energy above the loudest of the 30 ms before it, by 6 dB and by
+    8 robust deviations of all such rises. Its time is the change of variance in the waveform that
+    is most likely, ``AIC(k) = k log var(x[:k]) + (n - k) log var(x[k:])`` (Maeda, "A method for
+    reading and checking phase times in autoprocessing system of seismic wave data", Zisin 38,
+    1985, doi:10.4294/zisin1948.38.3_365); its error is the width of ``exp(-AIC / 2)`` over k. Slow
+    onsets (speech, tyres) have wide ones and say so. The time is that of the begin of a sound, not
+    of its peak.
+
+    Parameters
+    ----------
+    stream : AudioStream
+        Sound.
+
+    Returns
+    -------
+    EventTrain or None
+        `Quantity.CLICK`; None where there is no sound to look at, an empty train where nothing
+        clicks.
+    """
+    loudness = find_loudness(stream)
+    if loudness is None:
+        return None
+    hop = max(1, round(0.001 * stream.rate_hz))
+    level = loudness.values[:, 0]
+    rise = _rise(level, max(2, round(LOOK_BACK_S * stream.rate_hz / hop)))
+    middle = float(np.median(rise))
+    spread = 1.4826 * float(np.median(np.abs(rise - middle)))
+    limit = max(MIN_RISE, middle + MIN_STRENGTH * spread)
+    around = max(1, round(APART_S * stream.rate_hz / hop))
+    is_peak = (rise >= limit) & (rise == maximum_filter1d(rise, size=2 * around + 1))
+    clock = sample_clock(stream)
+    picks = [_pick(stream, int(k) * hop) for k in np.flatnonzero(is_peak).tolist()]
+    kept = [
+        (sample, std, strength)
+        for (sample, std), strength in zip(
+            picks, ((rise[is_peak] - middle) / max(spread, 0.05)).tolist(), strict=True
+        )
+        if sample >= 0.0
+    ]
+    return _train(stream, clock, kept)
+
+
+def _train(
+    stream: AudioStream, clock: SampleClock, kept: list[tuple[float, float, float]]
+) -> EventTrain:
+    table = np.array(sorted(kept), dtype=np.float64).reshape(-1, 3)
+    return EventTrain(
+        source=stream.name,
+        quantity=Quantity.CLICK,
+        epoch_ns=clock.epoch_ns,
+        times_s=clock.seconds(table[:, 0]),
+        std_s=table[:, 1] * clock.period_s,
+        strengths=table[:, 2],
+    )
+
+
+def _energy(stream: AudioStream, hop: int) -> NDArray[np.float64]:
+    """Return energy of the differentiated sound around every hop-th sample."""
+    x = np.nan_to_num(stream.samples, nan=0.0, posinf=0.0, neginf=0.0)
+    slope = np.zeros(x.size, dtype=np.float64)
+    slope[1:-1] = 0.5 * (x[2:].astype(np.float64) - x[:-2])
+    half = max(1, round(0.5 * WINDOW_S * stream.rate_hz))
+    window = np.hanning(2 * half + 3)[1:-1]
+    window /= float(np.sum(window))
+    # upfirdn starts where the window first touches the signal: `half` zeros put its middle there.
+    padded = np.concatenate((slope**2, np.zeros(half)))
+    full = upfirdn(window, np.concatenate((np.zeros(hop - half % hop), padded)), 1, hop)
+    first = (half + hop - half % hop) // hop
+    n = (x.size - 1) // hop + 1
+    return np.maximum(np.asarray(full[first : first + n], dtype=np.float64), 0.0)
+
+
+def _rise(level: NDArray[np.float64], back: int) -> NDArray[np.float64]:
+    """Return by how much the level exceeds the 90 % quantile of the span before it."""
+    before = percentile_filter(level, 90, size=back, origin=(back - 1) // 2)
+    out = np.zeros(level.size)
+    gap = 2  # the window of 2 ms makes neighbours share samples
+    out[back + gap :] = level[back + gap :] - before[back : level.size - gap]
+    return out
+
+
+def _pick(stream: AudioStream, centre: int) -> tuple[float, float]:
+    """Return the onset near a sample and its error in samples; (-1, 0) where there is none."""
+    rate = stream.rate_hz
+    low = max(0, centre - round(PICK_BEFORE_S * rate))
+    high = min(stream.samples.size, centre + round(PICK_AFTER_S * rate))
+    x = np.nan_to_num(stream.samples[low:high].astype(np.float64))
+    # A difference whitens rumble; its sample k belongs to the newer of the two.
+    x = np.diff(x, prepend=x[:1])
+    # Nothing after the loudest sample belongs to the onset.
+    stop = int(np.argmax(np.abs(x))) + max(4, round(2e-4 * rate))
+    x = x[: min(x.size, stop)]
+    n = x.size
+    if n < 16:
+        return -1.0, 0.0
+    tiny = 1e-12 * float(np.sum(x**2)) / n + 1e-30
+    sums = np.concatenate(([0.0], np.cumsum(x**2)))
+    k = np.arange(4, n - 2)
+    aic = k * np.log(sums[k] / k + tiny) + (n - k) * np.log((sums[n] - sums[k]) / (n - k) + tiny)
+    weight = np.exp(-0.5 * (aic - float(np.min(aic))))
+    weight /= float(np.sum(weight))
+    mean = float(np.dot(weight, k))
+    std = float(np.sqrt(np.dot(weight, (k - mean) ** 2)))
+    # 1/sqrt(12): an onset lies anywhere between two samples.
+    return low + mean - 0.5, float(np.hypot(std, 12.0**-0.5))

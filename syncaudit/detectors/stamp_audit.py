@@ -1,0 +1,184 @@
+"""Audit the stamps of one column without any content (design 3.5)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.detectors.stamp_clock import fit_clock, robust_jitter
+from syncaudit.detectors.stamp_counter import nominal_rate, resolution_ns, rounding_s
+from syncaudit.detectors.stamp_grid import Grid, intervals, number_samples, seconds_after
+from syncaudit.detectors.stamp_ledger import keep_ledger
+from syncaudit.detectors.stamp_words import (
+    container_sentences,
+    count_sentences,
+    figure_sentences,
+    in_ms,
+    order_sentences,
+)
+from syncaudit.model import StampAudit
+from syncaudit.model.time import MAX_SPAN_S
+
+__all__ = ["audit_stamps"]
+
+# Bunched stamps whose jitter exceeds this many periods and grows with the distance like a walk
+# have no regular clock behind them.
+IRREGULAR_PERIODS = 0.5
+
+
+def audit_stamps(
+    time_ns: NDArray[np.int64],
+    *,
+    n_expected: int | None = None,
+    pts_s: NDArray[np.float64] | None = None,
+) -> StampAudit:
+    """Say what the stamps of one source tell by themselves.
+
+    Samples are numbered first, leaving room for missing ones (`stamp_grid`); lasting jumps that
+    are no whole number of periods are clock steps (`stamp_steps`); the rest is jitter about a
+    straight clock, fitted by the lower hull where delays are one-sided and by robust least
+    squares where they are not (`stamp_clock`, with the sources).
+
+    Parameters
+    ----------
+    time_ns : ndarray of int64, shape (n,)
+        Stamps in file order; any order and any values.
+    n_expected : int, optional
+        Frames that the container holds.
+    pts_s : ndarray, shape (m,), optional
+        Presentation times of the container in seconds.
+
+    Returns
+    -------
+    StampAudit
+        Counts and figures. Jitter below the rounding of the stamps reads zero, and the
+        resolution stands in the warnings.
+
+    Raises
+    ------
+    TypeError
+        If the stamps are not integers.
+    ValueError
+        If they are not one column.
+
+    Notes
+    -----
+    A gap is an interval longer than the clock explains by 1.5 periods or more; its missing
+    samples are counted only where the jump is a whole number of periods to within the jitter or
+    a twentieth of a period. Any other jump is a step of its whole size: the stamps alone cannot
+    tell a stepped clock from a device that restarted with another phase.
+    """
+    stamps = np.asarray(time_ns)
+    if stamps.ndim != 1:
+        raise ValueError(f"time_ns must have shape (n,), got {stamps.shape}")
+    if stamps.size and stamps.dtype.kind not in "iu":
+        raise TypeError(f"time_ns must be integer nanoseconds, got {stamps.dtype}")
+    stamps = stamps.astype(np.int64)
+    n = int(stamps.size)
+    warnings = count_sentences(n, n_expected)
+    if n < 2:
+        return StampAudit(samples=n, warnings=tuple(warnings))
+    steps_s = intervals(stamps)
+    base = StampAudit(
+        samples=n,
+        duplicates=int(np.count_nonzero(steps_s == 0.0)),
+        backwards=int(np.count_nonzero(steps_s < 0.0)),
+        max_gap_s=float(np.max(steps_s)),
+    )
+    order_sentences(stamps, steps_s, base, warnings)
+    grid = number_samples(steps_s) if n > 2 else None
+    if grid is None:
+        if n > 2:
+            warnings.append("the stamps never move forward, so they hold no rate")
+        return replace(base, warnings=tuple(warnings))
+    return _audit_grid(stamps, grid, steps_s, base, warnings, pts_s)
+
+
+def _audit_grid(
+    stamps: NDArray[np.int64],
+    grid: Grid,
+    steps_s: NDArray[np.float64],
+    base: StampAudit,
+    warnings: list[str],
+    pts_s: NDArray[np.float64] | None,
+) -> StampAudit:
+    period = grid.period_s
+    # A huge stray stamp must not cost the others their nanoseconds: zero is a typical stamp.
+    times = seconds_after(stamps, int(np.sort(stamps)[stamps.size // 2]))
+    tick_ns = resolution_ns(stamps)
+    tick_s = rounding_s(tick_ns, steps_s)
+    ledger = keep_ledger(grid, steps_s, times, tick_s)
+    index = ledger.index
+    clean = times.copy()
+    for interval, size in ledger.steps:
+        clean[interval + 1 :] -= size
+    # Surplus samples share an index: the clock is fitted through one stamp each.
+    once = np.concatenate(([True], np.diff(index) > 0))
+    fit = fit_clock(index[once], clean[once], resolution_s=tick_s)
+    residual = fit.residual_s - float(np.median(fit.residual_s))
+    jitter = robust_jitter(residual, tick_s)
+    is_walk = grid.is_bunched and jitter > IRREGULAR_PERIODS * period and _is_walk(residual)
+    if fit.period_s <= 0.0 or is_walk:
+        return _irregular(steps_s, base, warnings)
+    audit = replace(
+        base,
+        rate_hz=1.0 / fit.period_s,
+        jitter_s=jitter,
+        jitter_max_s=float(np.max(np.abs(residual))),
+        buffering_s=float(np.mean(fit.residual_s)) if fit.method == "hull" else None,
+        clock_fit=fit.method,
+        gaps=ledger.gaps,
+        missing=ledger.missing,
+        doubled=ledger.doubled,
+        steps=tuple((int(stamps[i + 1]), size) for i, size in ledger.steps),
+        is_synthetic=False,
+    )
+    warnings += figure_sentences(audit, ledger, fit, tick_s, grid)
+    nominal = _nominal(stamps, audit, tick_ns)
+    if nominal is not None:
+        audit = replace(audit, is_synthetic=True)
+        warnings.append(
+            f"all {audit.samples} stamps lie exactly on index / {nominal:.6g} Hz: they were made "
+            "up afterwards, and synthetic stamps prove nothing"
+            + (f" (as far as their rounding to {in_ms(tick_s)} shows)" if tick_s >= 1e-4 else "")
+        )
+    if pts_s is not None:
+        warnings += container_sentences(np.asarray(pts_s, dtype=np.float64), audit)
+    return replace(audit, warnings=tuple(warnings))
+
+
+def _is_walk(residual: NDArray[np.float64]) -> bool:
+    """Tell whether differences grow with their distance, as sums of free intervals do."""
+    n = residual.size
+    if n < 64:
+        return False
+    short, long = max(1, n // 128), n // 8
+    near = float(np.median(np.abs(residual[short:] - residual[:-short])))
+    far = float(np.median(np.abs(residual[long:] - residual[:-long])))
+    return far > 2.0 * near
+
+
+def _nominal(stamps: NDArray[np.int64], audit: StampAudit, tick_ns: int) -> float | None:
+    if audit.missing or audit.backwards or audit.duplicates or audit.steps or audit.doubled:
+        return None
+    if audit.rate_hz is None or float(stamps[-1]) - float(stamps[0]) > MAX_SPAN_S * 1e9:
+        return None
+    return nominal_rate(stamps - stamps[0], audit.rate_hz, tick_ns)
+
+
+def _irregular(steps_s: NDArray[np.float64], base: StampAudit, warnings: list[str]) -> StampAudit:
+    positive = steps_s[steps_s > 0.0]
+    mean = float(np.sum(np.abs(steps_s))) / steps_s.size
+    middle = float(np.median(positive))
+    warnings.append(
+        f"no regular clock fits the stamps (intervals of {in_ms(float(positive.min()))} to "
+        f"{in_ms(float(positive.max()))}, median {in_ms(middle)}): variable rate, or stamps of "
+        "several sources in one column"
+    )
+    return replace(
+        base,
+        rate_hz=1.0 / mean if mean > 0.0 else None,
+        warnings=tuple(warnings),
+    )

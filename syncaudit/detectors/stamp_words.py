@@ -1,0 +1,112 @@
+"""Word the findings of a stamp audit for people."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.detectors.stamp_clock import ClockFit
+from syncaudit.detectors.stamp_grid import Grid
+from syncaudit.detectors.stamp_ledger import Ledger
+from syncaudit.model import StampAudit
+from syncaudit.model.time import MAX_SPAN_S
+
+__all__ = [
+    "container_sentences",
+    "count_sentences",
+    "figure_sentences",
+    "in_ms",
+    "order_sentences",
+]
+
+
+def count_sentences(n: int, n_expected: int | None) -> list[str]:
+    """Word a difference between stamps and container."""
+    if n_expected is None or n_expected == n:
+        return []
+    more = "more" if n > n_expected else "fewer"
+    return [
+        f"{n} stamps for {n_expected} frames in the container: "
+        f"{abs(n - n_expected)} {more} stamps than frames"
+    ]
+
+
+def order_sentences(
+    stamps: NDArray[np.int64],
+    steps_s: NDArray[np.float64],
+    base: StampAudit,
+    warnings: list[str],
+) -> None:
+    """Append remarks on order and span to `warnings`."""
+    if base.backwards:
+        at = int(np.argmin(steps_s))
+        warnings.append(
+            f"stamps step back {base.backwards} times, at most by {in_ms(-float(steps_s[at]))} "
+            f"after sample {at}"
+        )
+    if base.duplicates:
+        at = int(np.argmax(steps_s == 0.0))
+        warnings.append(f"{base.duplicates} stamps equal the one before, first after sample {at}")
+    if int(np.max(stamps)) - int(np.min(stamps)) > MAX_SPAN_S * 1e9:
+        warnings.append(
+            f"stamps span {(int(np.max(stamps)) - int(np.min(stamps))) / 8.64e13:.3g} days: a "
+            "wrong unit, or stamps that were never set"
+        )
+
+
+def figure_sentences(
+    audit: StampAudit, ledger: Ledger, fit: ClockFit, tick_s: float, grid: Grid
+) -> list[str]:
+    """Word what is wrong with the figures of an audit."""
+    out: list[str] = []
+    rate = audit.rate_hz or 0.0
+    if audit.missing:
+        out.append(
+            f"{audit.missing} samples missing in {audit.gaps} gaps, the longest interval "
+            f"{in_ms(audit.max_gap_s or 0.0)} at a period of {in_ms(fit.period_s)}"
+        )
+    if audit.doubled:
+        out.append(f"{audit.doubled} samples more than the clock has periods")
+    for (at_ns, size), (interval, _) in zip(audit.steps, ledger.steps, strict=True):
+        late = "forward" if size > 0.0 else "back"
+        out.append(
+            f"the clock jumps {late} by {in_ms(abs(size))} at {at_ns} ns (after sample "
+            f"{interval}): {abs(size) / fit.period_s:.2f} periods, so no dropped samples"
+        )
+    if tick_s >= 1e-5:
+        out.append(f"stamps are rounded to {in_ms(tick_s)}: smaller jitter cannot be seen")
+    if grid.is_bunched:
+        out.append(
+            f"stamps bunch: single intervals do not show the period of {in_ms(fit.period_s)} "
+            f"({rate:.4g} Hz over the whole recording)"
+        )
+    if audit.buffering_s is not None:
+        out.append(
+            f"delays are one-sided: stamps come {in_ms(audit.buffering_s)} after the clock's floor "
+            "on average, which looks like receive stamps behind a buffer"
+        )
+    return out
+
+
+def container_sentences(pts: NDArray[np.float64], audit: StampAudit) -> list[str]:
+    """Word a container that plays at another rate than the stamps say."""
+    gaps = np.diff(np.sort(pts[np.isfinite(pts)]))
+    gaps = gaps[gaps > 0.0]
+    if gaps.size < 2 or audit.rate_hz is None:
+        return []
+    rate = gaps.size / float(np.sum(gaps))
+    # Dropped frames lower both; 1 % and 2 frames' worth of difference are beyond any crystal.
+    span = audit.samples / audit.rate_hz
+    if abs(rate - audit.rate_hz) <= max(0.01 * audit.rate_hz, 2.0 / span):
+        return []
+    return [
+        f"the container plays {rate:.5g} frames a second, the stamps say {audit.rate_hz:.5g} Hz: "
+        "its presentation times are no capture times"
+    ]
+
+
+def in_ms(seconds: float) -> str:
+    """Return a span in the unit that reads best."""
+    if seconds >= 10.0:
+        return f"{seconds:.4g} s"
+    return f"{seconds * 1e3:.4g} ms" if seconds >= 1e-4 else f"{seconds * 1e6:.3g} us"

@@ -1,0 +1,190 @@
+"""Give every sample of a sound its time, and cut pieces of it at another rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import median_filter
+from scipy.signal import resample_poly
+
+from syncaudit.model import AudioStream, seconds_since
+
+__all__ = ["SampleClock", "cut_piece", "robust_line", "sample_clock"]
+
+# A stamp table that disagrees with the header by more than this is not about these samples.
+MAX_RATE_ERROR = 0.02
+# Anchors that are smoothed together where the table bends (steps, wander).
+BEND_WINDOW = 31
+# Bends smaller than this are left to the line.
+MIN_BEND_S = 2e-4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SampleClock:
+    """Map of sample index to seconds after `epoch_ns`, on the source's own clock.
+
+    Parameters
+    ----------
+    epoch_ns : int
+        Zero of the seconds.
+    start_s : float
+        Time of sample 0.
+    period_s : float
+        Seconds from one sample to the next.
+    bend_samples, bend_s : ndarray, shape (k,)
+        What the stamp table adds to the straight line, interpolated; empty where it is straight.
+    """
+
+    epoch_ns: int
+    start_s: float
+    period_s: float
+    bend_samples: NDArray[np.float64]
+    bend_s: NDArray[np.float64]
+
+    def seconds(self, samples: NDArray[np.float64] | NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the times of (fractional) sample indices, in seconds after the epoch."""
+        index = np.asarray(samples, dtype=np.float64)
+        times = self.start_s + self.period_s * index
+        if self.bend_s.size:
+            times = times + np.interp(index, self.bend_samples, self.bend_s)
+        return np.asarray(times)
+
+    def at(self, sample: float) -> float:
+        """Return the time of one sample index."""
+        return float(self.seconds(np.array([sample]))[0])
+
+    def sample(self, time_s: float) -> float:
+        """Return the fractional index at a time (two steps of fixed-point iteration)."""
+        index = (time_s - self.start_s) / self.period_s
+        for _ in range(2):
+            index += (time_s - self.at(index)) / self.period_s
+        return index
+
+
+def sample_clock(stream: AudioStream) -> SampleClock:
+    """Return the clock of a sound's samples from its anchors, or from its header.
+
+    With three or more anchors a robust line through (sample, stamp); anchors of capture buffers
+    are late by different amounts, and the line speaks of the typical one. Where the anchors bend
+    away from the line by more than chance (a step, a wander), the running median of their
+    residuals is added. With one anchor, or with a table that contradicts the header by more than
+    2 %: first stamp + i / rate.
+
+    Parameters
+    ----------
+    stream : AudioStream
+        Sound; a positive `rate_hz` is taken for granted.
+    """
+    none = np.zeros(0)
+    nominal = 1.0 / stream.rate_hz
+    n = min(stream.time_ns.size, stream.anchor_samples.size)
+    if n == 0:
+        return SampleClock(
+            epoch_ns=0, start_s=0.0, period_s=nominal, bend_samples=none, bend_s=none
+        )
+    epoch_ns = int(stream.time_ns[0])
+    first = int(stream.anchor_samples[0])
+    plain = SampleClock(
+        epoch_ns=epoch_ns,
+        start_s=-first * nominal,
+        period_s=nominal,
+        bend_samples=none,
+        bend_s=none,
+    )
+    index, unique = np.unique(stream.anchor_samples[:n], return_index=True)
+    if index.size < 2:
+        return plain
+    try:
+        times = seconds_since(stream.time_ns[:n][unique], epoch_ns)
+    except OverflowError:
+        return plain
+    x = index.astype(np.float64)
+    period, start = robust_line(x, times)
+    if abs(period / nominal - 1.0) > MAX_RATE_ERROR:
+        return plain
+    residual = times - start - period * x
+    start += float(np.median(residual))
+    residual = residual - float(np.median(residual))
+    bend_x, bend = none, none
+    if index.size >= 2 * BEND_WINDOW:
+        smooth = median_filter(residual, size=BEND_WINDOW, mode="nearest")
+        # White residuals shrink by 1.25 / sqrt(31) = 0.22 under the running median.
+        spread = 1.4826 * float(np.median(np.abs(smooth)))
+        if spread > max(MIN_BEND_S, 0.5 * 1.4826 * float(np.median(np.abs(residual)))):
+            bend_x, bend = x, smooth
+    return SampleClock(
+        epoch_ns=epoch_ns, start_s=start, period_s=period, bend_samples=bend_x, bend_s=bend
+    )
+
+
+def robust_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
+    """Return slope and intercept of a line through (x, y), down-weighting outliers.
+
+    Iterated reweighted least squares with Tukey's biweight (Holland, Welsch, "Robust regression
+    using iteratively reweighted least-squares", 1977, doi:10.1080/03610927708827533), started
+    from the medians of the outer thirds. Fails when more than about a third are outliers.
+
+    Parameters
+    ----------
+    x, y : ndarray, shape (n,)
+        At least two points with different `x`.
+    """
+    n = x.size
+    third = max(1, n // 3)
+    spread = float(np.median(x[-third:]) - np.median(x[:third]))
+    slope = float(np.median(y[-third:]) - np.median(y[:third])) / spread if spread else 0.0
+    level = float(np.median(y - slope * x))
+    for _ in range(4):
+        residual = y - slope * x - level
+        scale = 1.4826 * float(np.median(np.abs(residual)))
+        if scale <= 0.0:
+            break
+        u = np.minimum(np.abs(residual) / (4.685 * scale), 1.0)
+        weight = (1.0 - u * u) ** 2
+        total = float(np.sum(weight))
+        mean_x = float(np.dot(weight, x)) / total
+        mean_y = float(np.dot(weight, y)) / total
+        var = float(np.dot(weight, (x - mean_x) ** 2))
+        if var <= 0.0:
+            break
+        slope = float(np.dot(weight, (x - mean_x) * (y - mean_y))) / var
+        level = mean_y - slope * mean_x
+    return slope, level
+
+
+def cut_piece(stream: AudioStream, first: int, n_out: int, ratio: Fraction) -> NDArray[np.float64]:
+    """Return `n_out` samples from input sample `first` on, at `ratio` times the rate.
+
+    Output sample j lies exactly at input index ``first + j / ratio`` (the resampling filter has
+    zero phase). Beyond the ends of the sound, and for non-finite samples, the value is 0.
+
+    Parameters
+    ----------
+    stream : AudioStream
+        Sound.
+    first : int
+        Input index of the first output sample, may be negative.
+    n_out : int
+        Length of the result.
+    ratio : Fraction
+        Output rate over input rate.
+    """
+    up, down = ratio.numerator, ratio.denominator
+    # Margin for the filter (10 periods of the lower rate on either side), a multiple of `down` so
+    # that output samples keep their phase.
+    margin = 0 if ratio == 1 else -(-12 * max(up, down) // (up * down)) * down
+    n_in = -(-n_out * down // up) + 1 + 2 * margin
+    start = first - margin
+    low, high = max(0, start), min(stream.samples.size, start + n_in)
+    raw = np.zeros(n_in)
+    if high > low:
+        raw[low - start : high - start] = np.nan_to_num(
+            stream.samples[low:high].astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0
+        )
+    if ratio == 1:
+        return raw[:n_out]
+    skip = margin * up // down
+    return np.asarray(resample_poly(raw, up, down)[skip : skip + n_out])

@@ -1,0 +1,241 @@
+"""Measure the delay of one pair: search, refine, test, and word the refusal."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.estimators.clock_step import ClockStep, find_step
+from syncaudit.estimators.delay_fit import DelayFit, fit_delay
+from syncaudit.estimators.delay_search import DelayCurve, search_delay
+from syncaudit.estimators.increments import Increments
+from syncaudit.estimators.refusals import (
+    band_disagreement,
+    why_ambiguous,
+    why_gain_is_off,
+    why_too_weak,
+)
+from syncaudit.model import PairMeasurement, nanoseconds
+
+__all__ = ["DelayTask", "measure_delay", "refuse"]
+
+Floats = NDArray[np.float64]
+
+MIN_ROWS = 30
+# Part of the standard error that no amount of data removes (exposure, row time, sensor filter).
+FLOOR_STD_S = 5e-5
+# A drift is reported when it is this significant, or known this well.
+DRIFT_Z = 3.5
+DRIFT_STD_PPM = 20.0
+# Offsets with a larger standard error say nothing about any tolerance.
+MAX_OFFSET_STD_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayTask:
+    """What is to be measured.
+
+    Parameters
+    ----------
+    source, target, method : str
+        Names for the record.
+    source_epoch_ns, target_epoch_ns : int
+        Zeros of the two time axes on their own clocks.
+    max_offset_s : float
+        Search range where the stamps overlap; clocks of unrelated epochs are searched over every
+        overlap.
+    step_s : float
+        Step of the coarse search.
+    expected_gain : tuple of float
+        Gains that are right (units); empty for "not known".
+    gain_range : tuple of float
+        Accepted ratio to the expected gain.
+    systematic_std_s : float
+        Known systematic uncertainty, added in quadrature.
+    is_baseline_only : bool
+        See `PairMeasurement`.
+    """
+
+    source: str
+    target: str
+    method: str
+    source_epoch_ns: int
+    target_epoch_ns: int
+    max_offset_s: float = 5.0
+    step_s: float = 0.005
+    expected_gain: tuple[float, ...] = (1.0,)
+    gain_range: tuple[float, float] = (0.5, 2.0)
+    systematic_std_s: float = 0.0
+    is_baseline_only: bool = False
+
+
+def refuse(task: DelayTask, at_s: float, why: str, **figures: float) -> PairMeasurement:
+    """Return a refused measurement that says why."""
+    return PairMeasurement(
+        source=task.source,
+        target=task.target,
+        method=task.method,
+        at_ns=task.source_epoch_ns + nanoseconds(at_s),
+        why=why,
+        is_baseline_only=task.is_baseline_only,
+        diagnostics=figures,
+    )
+
+
+def measure_delay(
+    task: DelayTask, increments: Increments, driver: RunningIntegral
+) -> PairMeasurement:
+    """Measure by how much the target's clock is ahead of the source's.
+
+    Parameters
+    ----------
+    task : DelayTask
+        Names, epochs, range, expectations.
+    increments : Increments
+        Of the source, seconds since `task.source_epoch_ns`.
+    driver : RunningIntegral
+        Of the target, seconds since `task.target_epoch_ns`.
+
+    Returns
+    -------
+    PairMeasurement
+        Accepted, or refused with the reason; never raises for lack of evidence.
+    """
+    n = increments.values.shape[0]
+    middle_s = float(np.median(increments.mid_s)) if n else 0.0
+    if n < MIN_ROWS:
+        return refuse(task, middle_s, f"only {n} usable increments, needed {MIN_ROWS}", rows=n)
+    epochs_s = (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
+    lowest_s, highest_s = _search_range(task, increments, driver, epochs_s)
+    curve = search_delay(
+        increments, driver, lowest_s=lowest_s, highest_s=highest_s, step_s=task.step_s
+    )
+    if not np.isfinite(curve.log_likelihood).any():
+        return refuse(task, middle_s, "the two do not overlap in time", rows=n)
+    best = curve.best()
+    start_s = float(curve.delays_s[best])
+    fit = fit_delay(increments, driver, start_s=start_s)
+    if fit is None:
+        return refuse(task, middle_s, "nothing moves that both could see", rows=n)
+    step = find_step(increments, driver, fit)
+    figures = _figures(curve, best, fit)
+    figures["offset_s"] = fit.offset_s + epochs_s
+    figures["offset_std_s"] = fit.offset_std_s
+    why = _why_not(task, curve, best, fit, has_step=step is not None)
+    if why is not None:
+        return refuse(task, fit.anchor_s, why, **figures)
+    return _record(task, increments, driver, fit, step, epochs_s, figures)
+
+
+def _search_range(
+    task: DelayTask, increments: Increments, driver: RunningIntegral, epochs_s: float
+) -> tuple[float, float]:
+    first_s, last_s = float(increments.start_s.min()), float(increments.stop_s.max())
+    overlap_s = min(last_s, driver.stop_s + epochs_s) - max(first_s, driver.start_s + epochs_s)
+    shorter_s = min(last_s - first_s, driver.stop_s - driver.start_s)
+    if overlap_s > 0.3 * shorter_s:
+        reach_s = min(task.max_offset_s, 0.4 * shorter_s)
+        return -epochs_s - reach_s, -epochs_s + reach_s
+    # Unrelated epochs: every delay that leaves half of the shorter recording in common.
+    return (
+        driver.start_s - last_s + 0.5 * shorter_s,
+        driver.stop_s - first_s - 0.5 * shorter_s,
+    )
+
+
+def _figures(curve: DelayCurve, best: int, fit: DelayFit) -> dict[str, float]:
+    return {
+        "rows": float(fit.n_rows),
+        "log_likelihood": float(curve.log_likelihood[best]),
+        "runner_up": curve.runner_up(best),
+        "gain": fit.gain,
+        "explained": fit.explained,
+        "correlation_factor": fit.correlation_factor,
+    }
+
+
+def _why_not(
+    task: DelayTask, curve: DelayCurve, best: int, fit: DelayFit, *, has_step: bool
+) -> str | None:
+    if curve.is_at_edge(best):
+        return (
+            f"the best delay lies at the edge of the search range "
+            f"({curve.delays_s[0]:+.3g} to {curve.delays_s[-1]:+.3g} s)"
+        )
+    # A step splits the evidence into two lobes; both were checked on their own part.
+    if not has_step:
+        why = why_ambiguous(
+            float(curve.log_likelihood[best]), curve.runner_up(best), fit.correlation_factor
+        )
+        if why is not None:
+            return why
+    why = why_too_weak(fit)
+    if why is not None:
+        return why
+    if task.expected_gain:
+        lowest, highest = task.gain_range
+        why = why_gain_is_off(
+            fit.gain, expected=task.expected_gain, lowest=lowest, highest=highest
+        )
+        if why is not None:
+            return why
+    if not has_step:
+        why = band_disagreement(fit)
+        if why is not None:
+            return why
+    if fit.offset_std_s > MAX_OFFSET_STD_S:
+        return f"standard error {1e3 * fit.offset_std_s:.0f} ms is too large to be of use"
+    return None
+
+
+def _record(
+    task: DelayTask,
+    increments: Increments,
+    driver: RunningIntegral,
+    fit: DelayFit,
+    step: ClockStep | None,
+    epochs_s: float,
+    figures: dict[str, float],
+) -> PairMeasurement:
+    systematic_s = math.hypot(task.systematic_std_s, FLOOR_STD_S)
+    record = PairMeasurement(
+        source=task.source,
+        target=task.target,
+        method=task.method,
+        at_ns=task.source_epoch_ns + nanoseconds(fit.anchor_s),
+        offset_s=fit.offset_s + epochs_s,
+        offset_std_s=math.hypot(fit.offset_std_s, systematic_s),
+        systematic_std_s=systematic_s,
+        accepted=True,
+        is_baseline_only=task.is_baseline_only,
+        diagnostics=figures,
+    )
+    if step is not None:
+        return replace(
+            record,
+            offset_s=step.offset_at(fit.anchor_s) + epochs_s,
+            offset_std_s=math.hypot(step.offset_std_at(fit.anchor_s), systematic_s),
+            step_s=step.step_s,
+            step_std_s=step.step_std_s,
+            step_at_ns=task.source_epoch_ns + nanoseconds(step.at_s),
+        )
+    drifting = fit_delay(increments, driver, start_s=fit.offset_s, with_drift=True)
+    if drifting is None or drifting.drift_ppm is None or drifting.drift_std_ppm is None:
+        return record
+    figures["drift_ppm"] = drifting.drift_ppm
+    figures["drift_std_ppm"] = drifting.drift_std_ppm
+    is_significant = abs(drifting.drift_ppm) > DRIFT_Z * drifting.drift_std_ppm
+    if not is_significant and drifting.drift_std_ppm > DRIFT_STD_PPM:
+        return record
+    return replace(
+        record,
+        at_ns=task.source_epoch_ns + nanoseconds(drifting.anchor_s),
+        offset_s=drifting.offset_s + epochs_s,
+        offset_std_s=math.hypot(drifting.offset_std_s, systematic_s),
+        drift_ppm=drifting.drift_ppm,
+        drift_std_ppm=drifting.drift_std_ppm,
+    )

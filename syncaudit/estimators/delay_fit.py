@@ -1,0 +1,295 @@
+"""Refine a delay (and drift) to a fraction of a sample, with an honest standard error.
+
+The increments of the source are modelled as ``y_k = R (Theta(b_k + tau_k) - Theta(a_k + tau_k)) +
+slow terms + noise`` with ``tau_k = offset + drift * (t_k - anchor)``, a free mixing matrix R and
+Theta the running integral of the target. Gauss-Newton on (offset, drift) with the linear part
+projected out (variable projection; Golub & Pereyra, "The differentiation of pseudo-inverses and
+nonlinear least squares problems whose variables separate", SIAM J. Numer. Anal. 10, 1973,
+doi:10.1137/0710036) and Cauchy weights. Fails where the start lies further than half a lobe
+from the optimum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.dsp.robust import block_covariance, cauchy_weights, hac_covariance, mad_std
+from syncaudit.estimators.delay_search import slow_basis
+from syncaudit.estimators.increments import Increments
+
+__all__ = ["DelayFit", "fit_delay"]
+
+Floats = NDArray[np.float64]
+
+MAX_ITERATIONS = 30
+CONVERGED_S = 1e-8
+MAX_STEP_S = 0.02
+N_BLOCKS = 10
+# Student t quantile of a ten-block jackknife over that of the normal distribution.
+BLOCK_FACTOR = float(stats.t.ppf(0.975, N_BLOCKS - 1) / stats.norm.ppf(0.975))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DelayFit:
+    """Result of `fit_delay`.
+
+    Parameters
+    ----------
+    offset_s, offset_std_s : float
+        Delay at `anchor_s` and its random standard error.
+    drift_ppm, drift_std_ppm : float, optional
+        Change of the delay, where it was fitted.
+    anchor_s : float
+        Instant on the source's clock at which offset and drift are uncorrelated.
+    gain : float
+        Size of the fitted signal over that of the driver: the whole triple where both have
+        as many axes, else the norm of the strongest row of the mixing matrix.
+    explained : float
+        Share of the (robustly weighted) variance that the driver explains.
+    correlation_factor : float
+        Variance of the delay over what independent residuals would give (>= 1).
+    n_rows : int
+        Increments used.
+    span_s : float
+        Time from the first to the last.
+    mid_s, residuals, sensitivity, weights : ndarray
+        Times (n,), residuals (n, m), derivative by the delay (n, m), weights (n, m) in units of
+        inverse variance: what further tests work on.
+    """
+
+    offset_s: float
+    offset_std_s: float
+    drift_ppm: float | None
+    drift_std_ppm: float | None
+    anchor_s: float
+    gain: float
+    explained: float
+    correlation_factor: float
+    n_rows: int
+    span_s: float
+    mid_s: Floats
+    residuals: Floats
+    sensitivity: Floats
+    weights: Floats
+
+
+def fit_delay(
+    increments: Increments,
+    driver: RunningIntegral,
+    *,
+    start_s: float,
+    with_drift: bool = False,
+) -> DelayFit | None:
+    """Fit the delay near `start_s`.
+
+    Parameters
+    ----------
+    increments : Increments
+        Of the source, n rows.
+    driver : RunningIntegral
+        Of the target.
+    start_s : float
+        Delay found by the search.
+    with_drift : bool
+        Whether to fit drift as well.
+
+    Returns
+    -------
+    DelayFit or None
+        None where fewer than 20 increments overlap, nothing varies, or the fit runs away.
+    """
+    margin_s = 0.05
+    covered = driver.covers(
+        increments.start_s.min(axis=1) + start_s - margin_s,
+        increments.stop_s.max(axis=1) + start_s + margin_s,
+    )
+    if int(covered.sum()) < 20:
+        return None
+    rows = increments.rows(covered)
+    mid_s = rows.mid_s
+    anchor_s = float(mid_s.mean())
+    offset_s, drift = start_s, 0.0
+    robust = np.ones_like(rows.values)
+    n_shared = 2 if with_drift else 1
+    for iteration in range(MAX_ITERATIONS):
+        linear = _Linearised.at(rows, driver, offset_s + drift * (mid_s - anchor_s), robust)
+        if linear is None:
+            return None
+        jacobian = [linear.sensitivity]
+        if with_drift:
+            jacobian.append(linear.project(linear.raw_sensitivity * (mid_s - anchor_s)[:, None]))
+        columns = np.stack(jacobian, axis=-1)
+        normal = np.einsum("nmp,nm,nmq->pq", columns, linear.weights, columns)
+        gradient = np.einsum("nmp,nm,nm->p", columns, linear.weights, linear.residuals)
+        if not np.all(np.isfinite(normal)) or np.linalg.cond(normal) > 1e14:
+            return None
+        step = np.linalg.solve(normal, gradient)
+        offset_s += float(np.clip(step[0], -MAX_STEP_S, MAX_STEP_S))
+        if with_drift:
+            drift += float(np.clip(step[1], -2e-3, 2e-3))
+        if abs(offset_s - start_s) > 0.5:
+            return None
+        robust = cauchy_weights(linear.residuals / linear.scale)
+        if iteration > 3 and abs(step[0]) < CONVERGED_S:
+            break
+    if with_drift:
+        # Move the anchor to where offset and drift are uncorrelated.
+        shift_s = float(normal[0, 1] / normal[0, 0])
+        anchor_s += shift_s
+        offset_s += drift * shift_s
+        columns[..., 1] -= shift_s * columns[..., 0]
+        normal = np.einsum("nmp,nm,nmq->pq", columns, linear.weights, columns)
+    scores = np.einsum("nmp,nm,nm->np", columns, linear.weights, linear.residuals)
+    covariance, correlation_factor = _covariance(scores, normal, rows.values.size, linear.n_params)
+    std = np.sqrt(np.diag(covariance))
+    return DelayFit(
+        offset_s=offset_s,
+        offset_std_s=float(std[0]),
+        drift_ppm=drift * 1e6 if n_shared == 2 else None,
+        drift_std_ppm=float(std[1]) * 1e6 if n_shared == 2 else None,
+        anchor_s=anchor_s,
+        gain=linear.gain,
+        explained=linear.explained,
+        correlation_factor=correlation_factor,
+        n_rows=mid_s.size,
+        span_s=float(np.ptp(mid_s)),
+        mid_s=mid_s,
+        residuals=linear.residuals,
+        sensitivity=linear.sensitivity,
+        weights=linear.weights,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Linearised:
+    """The model linearised in the delay, mixing matrix and slow terms projected out."""
+
+    bases: tuple[Floats, ...]
+    root_weights: Floats
+    residuals: Floats
+    raw_sensitivity: Floats
+    sensitivity: Floats
+    weights: Floats
+    scale: Floats
+    gain: float
+    explained: float
+    n_params: int
+
+    def project(self, matrix: Floats) -> Floats:
+        """Take the linear part out of every column of `matrix`, shape (n, m)."""
+        return _project(matrix, self.bases, self.root_weights)
+
+    @classmethod
+    def at(
+        cls, rows: Increments, driver: RunningIntegral, delays_s: Floats, robust: Floats
+    ) -> _Linearised | None:
+        begin = rows.start_s + delays_s[:, None]
+        end = rows.stop_s + delays_s[:, None]
+        begin = np.clip(begin, driver.start_s, driver.stop_s)
+        end = np.clip(end, driver.start_s, driver.stop_s)
+        change = driver.at(end) - driver.at(begin)
+        bend = driver.rate_at(end) - driver.rate_at(begin)
+        span_s = float(np.ptp(rows.mid_s))
+        slow = slow_basis(rows.mid_s, span_s)
+        n, m = rows.values.shape
+        k = driver.n_channels
+        root = np.sqrt(rows.weights * robust)
+        residuals = np.empty((n, m))
+        signal = np.empty((n, m))
+        raw = np.empty((n, m))
+        bases: list[Floats] = []
+        gains = np.empty(m)
+        scale = np.empty(m)
+        for j in range(m):
+            width_s = (rows.stop_s[:, j] - rows.start_s[:, j])[:, None]
+            design = np.concatenate([change[:, j], slow * width_s], axis=1) * root[:, j, None]
+            norm = np.sqrt(np.sum(design**2, axis=0)) + 1e-30
+            left, singular, right = np.linalg.svd(design / norm, full_matrices=False)
+            keep = singular > 1e-7 * singular[0]
+            basis = left[:, keep]
+            target = rows.values[:, j] * root[:, j]
+            beta = (right[keep].T @ ((basis.T @ target) / singular[keep])) / norm
+            residuals[:, j] = rows.values[:, j] - (design @ beta) / np.maximum(root[:, j], 1e-12)
+            signal[:, j] = change[:, j] @ beta[:k]
+            raw[:, j] = bend[:, j] @ beta[:k]
+            bases.append(basis)
+            scale[j] = mad_std(residuals[:, j] * np.sqrt(rows.weights[:, j])) + 1e-15
+            fast = _detrended(np.column_stack([rows.values[:, j], change[:, j]]), slow * width_s)
+            gains[j] = _shrunken_norm(fast * root[:, j, None], float(scale[j]))
+        sensitivity = _project(raw, tuple(bases), root)
+        scaled_scale = scale[None, :] / np.sqrt(rows.weights)
+        weights = root**2 / scale[None, :] ** 2
+        if not np.any(sensitivity):
+            return None
+        # Total against residual variance, each column in units of its own residual scale.
+        fitted = _detrended_columns(signal, rows, slow)
+        explained_power = float(np.sum(weights * fitted**2))
+        residual_power = float(np.sum(weights * residuals**2))
+        width = (rows.stop_s - rows.start_s)[:, [0]]
+        driven = float(np.sum(_detrended(change[:, 0], slow * width) ** 2)) + 1e-30
+        return cls(
+            bases=tuple(bases),
+            root_weights=root,
+            residuals=residuals,
+            raw_sensitivity=raw,
+            sensitivity=sensitivity,
+            weights=weights,
+            scale=scaled_scale,
+            gain=float(np.sqrt(np.sum(fitted**2) / driven)) if m == k else float(gains.max()),
+            explained=explained_power / (explained_power + residual_power + 1e-30),
+            n_params=sum(basis.shape[1] for basis in bases) + 1,
+        )
+
+
+def _shrunken_norm(columns: Floats, noise: float) -> float:
+    """Norm of the regression of column 0 on the others, shrunk where the noise rules.
+
+    Plain least squares would let axes that hardly move blow the norm up; the ridge is that of a
+    unit prior on every coefficient.
+    """
+    target, design = columns[:, 0], columns[:, 1:]
+    gram = design.T @ design + noise**2 * np.eye(design.shape[1])
+    return float(np.linalg.norm(np.linalg.solve(gram, design.T @ target)))
+
+
+def _project(matrix: Floats, bases: tuple[Floats, ...], root: Floats) -> Floats:
+    out = np.empty_like(matrix)
+    for j, basis in enumerate(bases):
+        weighted = matrix[:, j] * root[:, j]
+        weighted = weighted - basis @ (basis.T @ weighted)
+        out[:, j] = weighted / np.maximum(root[:, j], 1e-12)
+    return out
+
+
+def _detrended(columns: Floats, slow: Floats) -> Floats:
+    basis, _ = np.linalg.qr(slow)
+    detrended: Floats = columns - basis @ (basis.T @ columns)
+    return detrended
+
+
+def _detrended_columns(signal: Floats, rows: Increments, slow: Floats) -> Floats:
+    width_s = rows.stop_s - rows.start_s
+    return np.column_stack(
+        [_detrended(signal[:, [j]], slow * width_s[:, [j]]) for j in range(signal.shape[1])]
+    )
+
+
+def _covariance(
+    scores: Floats, normal: Floats, n_values: int, n_params: int
+) -> tuple[Floats, float]:
+    inverse = np.linalg.inv(normal)
+    n_lags = max(2, int(1.5 * scores.shape[0] ** (1.0 / 3.0)))
+    finite = n_values / max(1, n_values - n_params)
+    independent = inverse @ (scores.T @ scores) @ inverse * finite
+    hac = inverse @ hac_covariance(scores, n_lags=n_lags) @ inverse * finite
+    block = inverse @ block_covariance(scores, n_blocks=N_BLOCKS) @ inverse * BLOCK_FACTOR**2
+    # Per parameter the largest of the three variances; the correlation is that of the sandwich.
+    std = np.sqrt(np.maximum(np.diag(independent), np.maximum(np.diag(hac), np.diag(block))))
+    base = np.sqrt(np.diag(hac))
+    covariance: Floats = hac * np.outer(std / base, std / base)
+    return covariance, float(max(1.0, hac[0, 0] / independent[0, 0]))

@@ -1,0 +1,169 @@
+"""Find the delay of one set of increments against another signal over a wide search range.
+
+For every lag the increments are regressed on those of the driving signal (free mixing matrix, so
+that mounting and scale need not be known) and the log-likelihood ratio against "no relation" is
+taken. Normalising each lag by its own energy is what makes the curve comparable over lags
+(Lewis, "Fast normalized cross-correlation", 1995).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.estimators.increments import Increments
+
+__all__ = ["DelayCurve", "search_delay", "slow_basis"]
+
+Floats = NDArray[np.float64]
+
+# Rows used for the coarse search; more only cost time.
+MAX_ROWS = 1200
+# Period of the fastest nuisance term: slower changes (gyro bias, translation that leaks into
+# the rotation) are not evidence of a delay.
+NUISANCE_PERIOD_S = 8.0
+# Fraction of the rows that must overlap at a lag.
+MIN_OVERLAP = 0.4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DelayCurve:
+    """Log-likelihood ratio over the delay.
+
+    Parameters
+    ----------
+    delays_s : ndarray, shape (l,)
+        Candidates, evenly spaced.
+    log_likelihood : ndarray, shape (l,)
+        Gain of log-likelihood over "no relation"; -inf where too little overlaps.
+    """
+
+    delays_s: Floats
+    log_likelihood: Floats
+
+    def best(self) -> int:
+        """Return the index of the best delay."""
+        return int(np.argmax(self.log_likelihood))
+
+    def runner_up(self, index: int) -> float:
+        """Return the log-likelihood of the best lobe other than the one at `index`.
+
+        A lobe ends where the curve has fallen and rises again.
+        """
+        curve = self.log_likelihood
+        left = index
+        while left > 0 and curve[left - 1] <= curve[left]:
+            left -= 1
+        right = index
+        while right < curve.size - 1 and curve[right + 1] <= curve[right]:
+            right += 1
+        rest = np.concatenate([curve[:left], curve[right + 1 :]])
+        rest = rest[np.isfinite(rest)]
+        return float(rest.max()) if rest.size else 0.0
+
+    def is_at_edge(self, index: int) -> bool:
+        """Tell whether the best delay lies at the end of what could be searched."""
+        usable = np.flatnonzero(np.isfinite(self.log_likelihood))
+        return bool(index <= usable[0] + 1 or index >= usable[-1] - 1)
+
+
+def slow_basis(mid_s: Floats, span_s: float) -> Floats:
+    """Return slow cosines over the clip, shape (n, k): the rate of nuisance that is fitted away."""
+    n_terms = 1 + int(2.0 * span_s / NUISANCE_PERIOD_S)
+    phase = np.pi * (mid_s - mid_s.min()) / max(span_s, 1e-9)
+    return np.cos(phase[:, None] * np.arange(min(n_terms, max(1, mid_s.size // 8)))[None, :])
+
+
+def search_delay(
+    increments: Increments,
+    driver: RunningIntegral,
+    *,
+    lowest_s: float,
+    highest_s: float,
+    step_s: float,
+) -> DelayCurve:
+    """Return the likelihood curve over delays from `lowest_s` to `highest_s`.
+
+    Parameters
+    ----------
+    increments : Increments
+        Of the source, m columns.
+    driver : RunningIntegral
+        Signal of the target, k channels.
+    lowest_s, highest_s, step_s : float
+        Delays to try, ``t_target = t_source + delay``.
+
+    Returns
+    -------
+    DelayCurve
+        One value a delay.
+    """
+    n = increments.values.shape[0]
+    if n > MAX_ROWS:
+        increments = increments.rows(np.linspace(0, n - 1, MAX_ROWS).astype(np.intp))
+        n = MAX_ROWS
+    delays_s = np.arange(lowest_s, highest_s + 0.5 * step_s, step_s)
+    start_s = increments.start_s.mean(axis=1)
+    stop_s = increments.stop_s.mean(axis=1)
+    values, weights, project = _without_nuisance(increments)
+    grid_step_s = min(step_s, max(driver.period_s, 1e-3))
+    grid_s = np.arange(driver.start_s, driver.stop_s, grid_step_s)
+    table = driver.at(grid_s)
+    curve = np.full(delays_s.size, -np.inf)
+    for chunk in np.array_split(np.arange(delays_s.size), max(1, delays_s.size * n // 60_000)):
+        begin = start_s[None, :] + delays_s[chunk, None]
+        end = stop_s[None, :] + delays_s[chunk, None]
+        covered = driver.covers(begin, end)
+        enough = covered.mean(axis=1) >= MIN_OVERLAP
+        if not enough.any():
+            continue
+        begin, end, covered = begin[enough], end[enough], covered[enough]
+        change = _lookup(table, grid_s, end) - _lookup(table, grid_s, begin)
+        change[~covered] = 0.0
+        curve[chunk[enough]] = _log_likelihood(values, weights, project, change, covered)
+    return DelayCurve(delays_s=delays_s, log_likelihood=curve)
+
+
+def _without_nuisance(increments: Increments) -> tuple[Floats, Floats, Floats]:
+    mid_s = increments.mid_s
+    span_s = float(np.ptp(mid_s)) if mid_s.size else 0.0
+    width_s = (increments.stop_s - increments.start_s).mean(axis=1)
+    basis, _ = np.linalg.qr(slow_basis(mid_s, span_s) * width_s[:, None])
+    values = increments.values - basis @ (basis.T @ increments.values)
+    # One bad increment must not decide: clip at six robust standard deviations.
+    scale = 1.4826 * np.median(np.abs(values), axis=0) + 1e-15
+    values = np.clip(values, -6.0 * scale, 6.0 * scale)
+    return values, increments.weights, basis
+
+
+def _lookup(table: Floats, grid_s: Floats, times_s: Floats) -> Floats:
+    position = np.clip((times_s - grid_s[0]) / (grid_s[1] - grid_s[0]), 0.0, grid_s.size - 1.001)
+    index = position.astype(np.intp)
+    part = (position - index)[..., None]
+    result: Floats = table[index] * (1.0 - part) + table[index + 1] * part
+    return result
+
+
+def _log_likelihood(
+    values: Floats, weights: Floats, basis: Floats, change: Floats, covered: NDArray[np.bool_]
+) -> Floats:
+    change = change - np.einsum("nb,lbk->lnk", basis, np.einsum("nb,lnk->lbk", basis, change))
+    change[~covered] = 0.0
+    n_rows = covered.sum(axis=1)
+    total = np.zeros(change.shape[0])
+    for column in range(values.shape[1]):
+        weight = weights[:, column]
+        weighted = change * weight[None, :, None]
+        gram = np.einsum("lnk,lnh->lkh", weighted, change)
+        trace = np.einsum("lkk->l", gram)
+        gram += (1e-9 * trace + 1e-30)[:, None, None] * np.eye(change.shape[2])[None]
+        cross = np.einsum("lnk,n->lk", weighted, values[:, column])
+        energy = covered @ (weight * values[:, column] ** 2)
+        solution = np.linalg.solve(gram, cross[..., None])[..., 0]
+        explained = np.einsum("lk,lk->l", cross, solution)
+        share = np.clip(explained / np.maximum(energy, 1e-30), 0.0, 1.0 - 1e-12)
+        total += -0.5 * n_rows * np.log1p(-share)
+    return total

@@ -1,0 +1,101 @@
+"""Increments: what both sides of a pair are brought to before they are compared.
+
+A camera gives its rotation between two frames; a gyro, an accelerometer or a CAN signal gives the
+change of its running integral between any two instants. Increments over the same interval are
+equal (up to mounting and scale) when the clocks agree, whatever the sample rates: nothing is
+resampled and a lost frame is just a longer increment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.model import RotationIncrements
+
+__all__ = ["Increments", "from_integral", "from_rotation"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Increments:
+    """Changes of a signal over intervals of its source's clock.
+
+    Parameters
+    ----------
+    start_s, stop_s : ndarray, shape (n, m)
+        Interval of each increment, per output column.
+    values : ndarray, shape (n, m)
+        Increments.
+    weights : ndarray, shape (n, m)
+        Relative weights (inverse variance up to a factor per column).
+    """
+
+    start_s: Floats
+    stop_s: Floats
+    values: Floats
+    weights: Floats
+
+    @property
+    def mid_s(self) -> Floats:
+        """Middle of each increment, shape (n,)."""
+        middle: Floats = 0.5 * (self.start_s + self.stop_s).mean(axis=1)
+        return middle
+
+    def rows(self, keep: NDArray[np.bool_] | NDArray[np.intp]) -> Increments:
+        """Return the increments selected by `keep`."""
+        return Increments(
+            start_s=self.start_s[keep],
+            stop_s=self.stop_s[keep],
+            values=self.values[keep],
+            weights=self.weights[keep],
+        )
+
+
+def from_integral(signal: RunningIntegral, *, width_s: float) -> Increments:
+    """Cut a running integral into adjoining increments of equal width.
+
+    Parameters
+    ----------
+    signal : RunningIntegral
+        Signal of m channels.
+    width_s : float
+        Width of one increment; several sample periods, so that interpolation noise does not
+        depend on the sub-sample phase.
+
+    Returns
+    -------
+    Increments
+        Those that touch no gap.
+    """
+    n = int((signal.stop_s - signal.start_s) / width_s)
+    edges = signal.start_s + width_s * np.arange(n + 1)
+    edges = np.minimum(edges, signal.stop_s)
+    values = np.diff(signal.at(edges), axis=0)
+    start_s = np.repeat(edges[:-1, None], signal.n_channels, axis=1)
+    stop_s = np.repeat(edges[1:, None], signal.n_channels, axis=1)
+    increments = Increments(
+        start_s=start_s, stop_s=stop_s, values=values, weights=np.ones_like(values)
+    )
+    return increments.rows(signal.covers(edges[:-1], edges[1:]))
+
+
+def from_rotation(rotation: RotationIncrements) -> Increments:
+    """Weight a camera's rotation increments by their stated errors.
+
+    Errors far below the typical one are an accident of few points: the weights are bounded at
+    four times the median weight of the axis.
+    """
+    variance = rotation.std_rad**2
+    typical = np.median(variance, axis=0, keepdims=True)
+    weights = np.minimum(1.0 / np.maximum(variance, 1e-16), 4.0 / np.maximum(typical, 1e-16))
+    return Increments(
+        start_s=rotation.start_s,
+        stop_s=rotation.stop_s,
+        values=rotation.angles_rad,
+        weights=weights * np.maximum(typical, 1e-16),
+    )

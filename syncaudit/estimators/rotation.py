@@ -1,0 +1,170 @@
+"""Camera rotation against a gyroscope, or against another camera (design 3.2)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.dsp.integral import RunningIntegral, integrate_samples, interpolate_angle
+from syncaudit.estimators.delay import DelayTask, measure_delay, refuse
+from syncaudit.estimators.increments import from_integral, from_rotation
+from syncaudit.model import Activity, PairMeasurement, Quantity, RotationIncrements
+
+__all__ = ["measure_camera_camera", "measure_camera_gyro", "measure_yaw_camera"]
+
+Floats = NDArray[np.float64]
+
+# Gain of picture rotation over gyro rotation: near 1 where the focal length is stated, within
+# what fields of view from 25 to 150 degrees make of an assumed one where it is not.
+GAIN_KNOWN_FOCAL = (0.6, 1.6)
+GAIN_UNKNOWN_FOCAL = (0.42, 3.5)
+# Interpolating between frames costs this part of a frame period (band limit), one sigma.
+FRAME_INTERPOLATION = 0.01
+
+
+def measure_camera_gyro(
+    camera: RotationIncrements, gyro: Activity, *, max_offset_s: float = 5.0
+) -> PairMeasurement:
+    """Measure a camera's clock against a gyroscope's by their rotation.
+
+    Parameters
+    ----------
+    camera : RotationIncrements
+        Source.
+    gyro : Activity
+        Target, three axes in rad/s.
+    max_offset_s : float
+        Search range.
+
+    Returns
+    -------
+    PairMeasurement
+        Method ``rotation``.
+    """
+    task = DelayTask(
+        source=camera.source,
+        target=gyro.source,
+        method="rotation",
+        source_epoch_ns=camera.epoch_ns,
+        target_epoch_ns=gyro.epoch_ns,
+        max_offset_s=max_offset_s,
+        expected_gain=(1.0,),
+        gain_range=GAIN_KNOWN_FOCAL if camera.has_focal else GAIN_UNKNOWN_FOCAL,
+        systematic_std_s=camera.row_time_std_s,
+    )
+    driver = integrate_samples(gyro.times_s, gyro.values, is_smooth=True)
+    return measure_delay(task, from_rotation(camera), driver)
+
+
+def measure_camera_camera(
+    source: RotationIncrements, target: RotationIncrements, *, max_offset_s: float = 5.0
+) -> PairMeasurement:
+    """Measure two cameras on one rigid body against each other by their rotation.
+
+    The target's rotation is summed up and interpolated between its frames; motion faster than
+    half its frame rate is lost to that.
+
+    Parameters
+    ----------
+    source, target : RotationIncrements
+        The two cameras.
+    max_offset_s : float
+        Search range.
+
+    Returns
+    -------
+    PairMeasurement
+        Method ``rotation``.
+    """
+    driver = _summed(target)
+    period_s = float(np.median(target.stop_s - target.start_s))
+    task = DelayTask(
+        source=source.source,
+        target=target.source,
+        method="rotation",
+        source_epoch_ns=source.epoch_ns,
+        target_epoch_ns=target.epoch_ns,
+        max_offset_s=max_offset_s,
+        expected_gain=(1.0,),
+        gain_range=(0.3, 3.3),
+        systematic_std_s=math.hypot(
+            math.hypot(source.row_time_std_s, target.row_time_std_s),
+            FRAME_INTERPOLATION * period_s,
+        ),
+    )
+    if driver is None:
+        return refuse(task, float(source.start_s[0, 0]), "too few frames in a row to interpolate")
+    return measure_delay(task, from_rotation(source), driver)
+
+
+def measure_yaw_camera(
+    yaw: Activity, camera: RotationIncrements, *, max_offset_s: float = 5.0
+) -> PairMeasurement:
+    """Measure a CAN yaw rate against a camera's rotation, where there is no gyroscope.
+
+    Parameters
+    ----------
+    yaw : Activity
+        Source, one channel.
+    camera : RotationIncrements
+        Target.
+    max_offset_s : float
+        Search range.
+
+    Returns
+    -------
+    PairMeasurement
+        Method ``yaw_rotation``.
+    """
+    period_s = float(np.median(camera.stop_s - camera.start_s))
+    task = DelayTask(
+        source=yaw.source,
+        target=camera.source,
+        method="yaw_rotation",
+        source_epoch_ns=yaw.epoch_ns,
+        target_epoch_ns=camera.epoch_ns,
+        max_offset_s=max_offset_s,
+        expected_gain=(1.0, 180.0 / math.pi),
+        gain_range=GAIN_KNOWN_FOCAL if camera.has_focal else GAIN_UNKNOWN_FOCAL,
+        systematic_std_s=math.hypot(camera.row_time_std_s, FRAME_INTERPOLATION * period_s),
+    )
+    driver = _summed(camera)
+    if driver is None or yaw.quantity is not Quantity.YAW_RATE:
+        return refuse(task, float(yaw.times_s[0]), "too few frames in a row to interpolate")
+    signal = integrate_samples(yaw.times_s, yaw.values, is_smooth=False)
+    return measure_delay(task, from_integral(signal, width_s=period_s), driver)
+
+
+def _summed(camera: RotationIncrements) -> RunningIntegral | None:
+    """Sum increments up to angles at the frames' instants; pauses become gaps."""
+    if camera.angles_rad.shape[0] < 8:
+        return None
+    period_s = float(np.median(camera.stop_s - camera.start_s))
+    nodes: list[Floats] = [camera.start_s[0]]
+    angles: list[Floats] = [np.zeros(3)]
+    gap_start_s, gap_stop_s = [], []
+    last = camera.angles_rad.shape[0] - 1
+    for k in range(last + 1):
+        angle = angles[-1] + camera.angles_rad[k]
+        stop_s = camera.stop_s[k]
+        if k < last:
+            pause_s = camera.start_s[k + 1] - stop_s
+            if float(np.abs(pause_s).max()) > 0.5 * period_s:
+                if float(pause_s.min()) <= 0.0:
+                    return None
+                nodes += [stop_s, camera.start_s[k + 1]]
+                angles += [angle, angle]
+                gap_start_s.append(float(stop_s.mean()))
+                gap_stop_s.append(float(camera.start_s[k + 1].mean()))
+                continue
+            stop_s = stop_s + 0.5 * pause_s
+        nodes.append(stop_s)
+        angles.append(angle)
+    times_s = np.stack(nodes)
+    if float(np.diff(times_s, axis=0).min()) <= 0.0:
+        return None
+    return interpolate_angle(
+        times_s, np.stack(angles), gaps_s=(np.array(gap_start_s), np.array(gap_stop_s))
+    )

@@ -1,0 +1,227 @@
+"""CAN against IMU: yaw rate, accelerations, speed, steering and brake (design 3.3).
+
+Yaw rate and accelerations are the same quantity on both sides and are judged against zero.
+Speed, wheel speed, steering and brake reach the body through tyres, suspension and filters:
+their 30-90 ms belong to the vehicle, so they are measured for comparison with a baseline only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.dsp.integral import RunningIntegral, integrate_samples, interpolate_angle
+from syncaudit.estimators.delay import DelayTask, measure_delay, refuse
+from syncaudit.estimators.delay_fit import fit_delay
+from syncaudit.estimators.increments import from_integral
+from syncaudit.model import Activity, PairMeasurement, Quantity
+
+__all__ = ["measure_can_imu"]
+
+PERIODS_PER_INCREMENT = 4
+G = 9.80665
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Relation:
+    """How one CAN quantity shows in the IMU."""
+
+    method: str
+    target: Quantity
+    expected_gain: tuple[float, ...]
+    min_width_s: float
+    is_baseline_only: bool = False
+
+
+_RELATIONS: Mapping[Quantity, _Relation] = {
+    Quantity.YAW_RATE: _Relation(
+        method="yaw_rate",
+        target=Quantity.ANGULAR_RATE,
+        expected_gain=(1.0, 180.0 / math.pi),
+        min_width_s=0.2,
+    ),
+    Quantity.LATERAL_ACCEL: _Relation(
+        method="lateral_accel",
+        target=Quantity.SPECIFIC_FORCE,
+        expected_gain=(1.0, 1.0 / G),
+        min_width_s=0.2,
+    ),
+    Quantity.LONG_ACCEL: _Relation(
+        method="long_accel",
+        target=Quantity.SPECIFIC_FORCE,
+        expected_gain=(1.0, 1.0 / G),
+        min_width_s=0.2,
+    ),
+    Quantity.SPEED: _Relation(
+        method="speed",
+        target=Quantity.SPECIFIC_FORCE,
+        expected_gain=(1.0, 3.6, 1.0 / 0.44704),
+        min_width_s=0.2,
+        is_baseline_only=True,
+    ),
+    Quantity.WHEEL_SPEED: _Relation(
+        method="wheel_speed",
+        target=Quantity.SPECIFIC_FORCE,
+        expected_gain=(1.0, 3.6, 1.0 / 0.44704),
+        min_width_s=0.2,
+        is_baseline_only=True,
+    ),
+    Quantity.STEERING_ANGLE: _Relation(
+        method="steering",
+        target=Quantity.ANGULAR_RATE,
+        expected_gain=(),
+        min_width_s=0.2,
+        is_baseline_only=True,
+    ),
+    Quantity.BRAKE: _Relation(
+        method="brake",
+        target=Quantity.SPECIFIC_FORCE,
+        expected_gain=(),
+        min_width_s=0.2,
+        is_baseline_only=True,
+    ),
+}
+
+
+def measure_can_imu(
+    signals: Mapping[Quantity, Activity],
+    imu: Mapping[Quantity, Activity],
+    *,
+    max_offset_s: float = 5.0,
+) -> list[PairMeasurement]:
+    """Measure one CAN bus against one IMU by every quantity that both have.
+
+    Parameters
+    ----------
+    signals : mapping of Quantity to Activity
+        Of the bus (source).
+    imu : mapping of Quantity to Activity
+        Angular rate and specific force (target).
+    max_offset_s : float
+        Search range.
+
+    Returns
+    -------
+    list of PairMeasurement
+        One per quantity, accepted or refused.
+    """
+    measurements = []
+    for quantity, relation in _RELATIONS.items():
+        if quantity in signals and relation.target in imu:
+            measurements.append(
+                _measure(
+                    quantity,
+                    relation,
+                    signals,
+                    imu[relation.target],
+                    imu.get(Quantity.SPECIFIC_FORCE),
+                    max_offset_s,
+                )
+            )
+    return measurements
+
+
+def _measure(
+    quantity: Quantity,
+    relation: _Relation,
+    signals: Mapping[Quantity, Activity],
+    target: Activity,
+    force: Activity | None,
+    max_offset_s: float,
+) -> PairMeasurement:
+    activity = signals[quantity]
+    task = DelayTask(
+        source=activity.source,
+        target=target.source,
+        method=relation.method,
+        source_epoch_ns=activity.epoch_ns,
+        target_epoch_ns=target.epoch_ns,
+        max_offset_s=max_offset_s,
+        expected_gain=relation.expected_gain,
+        is_baseline_only=relation.is_baseline_only,
+    )
+    if float(np.ptp(activity.values)) <= 0.0:
+        return refuse(task, float(activity.times_s.mean()), f"{quantity} never changes")
+    axes = _axes(target.quantity, force)
+    driver = integrate_samples(target.times_s, target.values @ axes, is_smooth=True)
+    signal = _running_integral(quantity, activity, signals)
+    period_s = float(np.mean(np.diff(activity.times_s)))
+    width_s = max(relation.min_width_s, PERIODS_PER_INCREMENT * period_s)
+    measured = measure_delay(task, from_integral(signal, width_s=width_s), driver)
+    return _with_filter_error(measured, signal, driver, width_s, task)
+
+
+def _with_filter_error(
+    measured: PairMeasurement,
+    signal: RunningIntegral,
+    driver: RunningIntegral,
+    width_s: float,
+    task: DelayTask,
+) -> PairMeasurement:
+    """Add what the choice of the increments' width does to the answer.
+
+    CAN signals pass unknown filters and buses bunch their stamps: narrow and wide increments then
+    tell slightly different delays. Their spread is systematic, not random.
+    """
+    if measured.offset_s is None or measured.offset_std_s is None or measured.step_s is not None:
+        return measured
+    epochs_s = (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
+    others = []
+    for factor in (0.5, 2.0):
+        fit = fit_delay(
+            from_integral(signal, width_s=factor * width_s),
+            driver,
+            start_s=measured.offset_s - epochs_s,
+        )
+        if fit is not None:
+            others.append((fit.offset_s + epochs_s, fit.offset_std_s))
+    # What the random errors explain of the differences is not counted twice.
+    excess = [
+        max(0.0, (offset_s - measured.offset_s) ** 2 - 0.5 * std_s**2) for offset_s, std_s in others
+    ]
+    spread_s = math.sqrt(sum(excess) / max(1, len(excess)))
+    return replace(
+        measured,
+        offset_std_s=math.hypot(measured.offset_std_s, spread_s),
+        systematic_std_s=math.hypot(measured.systematic_std_s, spread_s),
+    )
+
+
+def _axes(target: Quantity, force: Activity | None) -> NDArray[np.float64]:
+    """Return the axes of the IMU that a vehicle's signal may show in, shape (3, k).
+
+    Gravity tells the vertical: yaw turns about it, accelerations lie across it. Leaving all three
+    axes free would let body roll, which follows lateral acceleration, feign a delay of the yaw
+    rate by tens of milliseconds. Without an accelerometer nothing better is known.
+    """
+    if force is None:
+        return np.eye(3)
+    gravity = np.median(force.values, axis=0)
+    norm = float(np.linalg.norm(gravity))
+    if norm <= 0.0:
+        return np.eye(3)
+    up = gravity / norm
+    if target is Quantity.ANGULAR_RATE:
+        return up[:, None]
+    _, _, right = np.linalg.svd(up[None, :])
+    return np.asarray(right[1:].T)
+
+
+def _running_integral(
+    quantity: Quantity, activity: Activity, signals: Mapping[Quantity, Activity]
+) -> RunningIntegral:
+    if quantity in (Quantity.SPEED, Quantity.WHEEL_SPEED):
+        # Speed is the integral of acceleration already.
+        return interpolate_angle(activity.times_s, activity.values, is_smooth=False)
+    values = activity.values
+    if quantity is Quantity.STEERING_ANGLE and Quantity.SPEED in signals:
+        # Yaw rate is speed times steering angle over wheelbase and ratio (kinematic bicycle).
+        speed = signals[Quantity.SPEED]
+        shift_s = (activity.epoch_ns - speed.epoch_ns) * 1e-9
+        at_steering = np.interp(activity.times_s + shift_s, speed.times_s, speed.values[:, 0])
+        values = values * at_steering[:, None]
+    return integrate_samples(activity.times_s, values, is_smooth=False)

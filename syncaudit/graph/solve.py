@@ -1,0 +1,200 @@
+"""Solve all clocks of a clip at once: one offset, drift and step per clock.
+
+The steps of the solution, each in a module of its own: measurements become edges (`edges`), steps
+are laid at the door of a clock (`steps`), the rest becomes linear `equations` whose least squares
+finds corrections and blames contradictions (`adjustment`), loops tell where nothing closes
+(`loops`), and consensus says which clock reference time is read from (`gauge`). Changing the
+reference is an exact change of coordinates afterwards (`estimates`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.errors import UsageError, nearest_name
+from syncaudit.graph.edges import Graph, build_graph
+from syncaudit.graph.estimates import estimate_of, spread_of
+from syncaudit.graph.gauge import Spread, choose_reference, find_suspects
+from syncaudit.graph.network import Network, solve_network
+from syncaudit.model import ClockSolution, PairMeasurement
+
+__all__ = ["solve_clocks"]
+
+# Where the reference's own epoch differs by more, its stamp of the instant is reported instead.
+_SAME_EPOCH_S = 3600.0
+
+_Floats = NDArray[np.float64]
+
+
+def solve_clocks(
+    measurements: Sequence[PairMeasurement],
+    clock_of_source: Mapping[str, str],
+    *,
+    at_ns: int,
+    tolerance_s: Mapping[str, float],
+    reference: str | None = None,
+    preference: Sequence[str] = (),
+    span_s: float = 0.0,
+    expected_offset_s: Mapping[str, float] | None = None,
+) -> ClockSolution:
+    """Return the one set of clocks that the measurements agree on.
+
+    Parameters
+    ----------
+    measurements : sequence of PairMeasurement
+        All of the clip or recording; refused and baseline-only ones have no say.
+    clock_of_source : mapping of str to str
+        Clock that stamps each source; every clock named here is part of the solution.
+    at_ns : int
+        Instant at which the offsets shall hold, the middle of the clip as a rule. Where the
+        reference turns out to have another epoch altogether (more than an hour away), the
+        solution's `at_ns` is the reference's own stamp of that instant.
+    tolerance_s : mapping of str to float
+        Offset that is still good, per clock; consensus counts clocks outside it.
+    reference : str, optional
+        Clock (or source) that reference time is read from; default by consensus.
+    preference : sequence of str
+        Clocks in order of trust, for ties of the consensus.
+    span_s : float
+        Length of the clip: consensus looks at the whole of it, so that drift counts.
+    expected_offset_s : mapping of str to float, optional
+        Intended offset per source (``expected_offset_s`` of the manifest). It is taken off the
+        measurements, so that the solution holds what is left.
+
+    Returns
+    -------
+    ClockSolution
+        Offsets relative to the reference with standard errors from the covariance, inflated by
+        the root of the reduced chi-square of the loops a clock hangs on where that exceeds 1.
+
+    Raises
+    ------
+    UsageError
+        If the reference or a measurement's source is unknown.
+    """
+    stated = _stated(reference, clock_of_source)
+    if expected_offset_s:
+        measurements = [_without(m, expected_offset_s) for m in measurements]
+    graph = build_graph(measurements, clock_of_source, at_ns)
+    n_used = [0] * len(graph.clocks)
+    for edge in graph.edges:
+        n_used[edge.source] += 1
+        n_used[edge.target] += 1
+    rank = {name: k for k, name in enumerate(preference)}
+    by_name = {name: k for k, name in enumerate(sorted(graph.clocks))}
+    trust = [
+        (rank.get(name, len(rank)), -n_used[i], by_name[name])
+        for i, name in enumerate(graph.clocks)
+    ]
+    network = solve_network(graph, trust)
+    tolerance = np.array([tolerance_s.get(name, math.inf) for name in graph.clocks])
+    spread = spread_of(graph, network, span_s)
+    consensus = _consensus(graph, spread, tolerance, trust, stated)
+    chosen = consensus if stated is None else graph.clocks.index(stated)
+    suspects = (
+        []
+        if consensus is None
+        else find_suspects(spread, tolerance, _component(graph, consensus), consensus)
+    )
+    out_ns = _epoch(graph, chosen, at_ns)
+    return ClockSolution(
+        reference=None if chosen is None else graph.clocks[chosen],
+        is_reference_stated=stated is not None,
+        at_ns=out_ns,
+        clocks={
+            name: estimate_of(graph, network, i, chosen, out_ns)
+            for i, name in enumerate(graph.clocks)
+        },
+        edges=network.residuals,
+        loops=tuple(network.loops),
+        components=_components(graph, n_used),
+        chi2_reduced=_chi2_reduced(graph, network, chosen),
+        suspects=tuple(graph.clocks[i] for i in suspects),
+    )
+
+
+def _without(m: PairMeasurement, expected_offset_s: Mapping[str, float]) -> PairMeasurement:
+    if m.offset_s is None:
+        return m
+    intended_s = expected_offset_s.get(m.source, 0.0) - expected_offset_s.get(m.target, 0.0)
+    return replace(m, offset_s=m.offset_s - intended_s)
+
+
+def _stated(reference: str | None, clock_of_source: Mapping[str, str]) -> str | None:
+    if reference is None:
+        return None
+    clocks = set(clock_of_source.values())
+    if reference in clocks:
+        return reference
+    if reference in clock_of_source:
+        return clock_of_source[reference]
+    raise UsageError(
+        f"the reference '{reference}' is no clock of the clip",
+        hint=nearest_name(reference, clocks),
+    )
+
+
+def _component(graph: Graph, clock: int) -> list[int]:
+    return [i for i, c in enumerate(graph.component) if c == graph.component[clock]]
+
+
+def _components(graph: Graph, n_used: Sequence[int]) -> tuple[tuple[str, ...], ...]:
+    members: dict[int, list[int]] = {}
+    for i, component in enumerate(graph.component):
+        members.setdefault(component, []).append(i)
+    ordered = sorted(
+        members.values(),
+        key=lambda group: (
+            -len(group),
+            -sum(n_used[i] for i in group),
+            min(graph.clocks[i] for i in group),
+        ),
+    )
+    return tuple(tuple(sorted(graph.clocks[i] for i in group)) for group in ordered)
+
+
+def _consensus(
+    graph: Graph,
+    spread: Spread,
+    tolerance: _Floats,
+    trust: Sequence[tuple[int, ...]],
+    stated: str | None,
+) -> int | None:
+    """Return the reference of consensus, in the stated one's component or the largest."""
+    if stated is not None:
+        home = graph.component[graph.clocks.index(stated)]
+    else:
+        measured = {graph.component[edge.source] for edge in graph.edges}
+        if not measured:
+            return None
+        home = min(
+            measured,
+            key=lambda c: (
+                -graph.component.count(c),
+                -sum(1 for edge in graph.edges if graph.component[edge.source] == c),
+                min(trust[i] for i, other in enumerate(graph.component) if other == c),
+            ),
+        )
+    members = [i for i, c in enumerate(graph.component) if c == home]
+    return choose_reference(spread, tolerance, members, trust)
+
+
+def _epoch(graph: Graph, chosen: int | None, at_ns: int) -> int:
+    if chosen is None:
+        return at_ns
+    anchor = graph.anchors_ns[chosen]
+    return anchor if abs(anchor - at_ns) * 1e-9 > _SAME_EPOCH_S else at_ns
+
+
+def _chi2_reduced(graph: Graph, network: Network, reference: int | None) -> float | None:
+    if reference is None:
+        return None
+    for component, total, freedom in network.chi2:
+        if component == graph.component[reference] and freedom > 0.5:
+            return total / freedom
+    return None

@@ -1,0 +1,159 @@
+"""Run every detector over the streams of a clip; pictures are decoded once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from syncaudit.decode import iter_luma
+from syncaudit.detectors.motion import detect_motion
+from syncaudit.detectors.rotation import RotationDetector
+from syncaudit.detectors.sound import find_clicks, find_loudness
+from syncaudit.errors import SyncAuditError
+from syncaudit.model import (
+    Activity,
+    AudioStream,
+    CameraStream,
+    EventTrain,
+    Finding,
+    Quantity,
+    ReasonCode,
+    RotationIncrements,
+    SignalStream,
+    SourceKind,
+    Stream,
+)
+from syncaudit.pipeline.reading import unreadable
+from syncaudit.pipeline.stages import Stages
+
+__all__ = ["ClipEvidence", "find_evidence"]
+
+
+@dataclass(slots=True)
+class ClipEvidence:
+    """What happened in a clip, by source.
+
+    Parameters
+    ----------
+    rotations : dict of str to RotationIncrements
+        Of cameras in which anything could be tracked.
+    motion : dict of str to dict
+        Activities of IMUs and buses by quantity.
+    loudness, clicks : dict of str
+        Of microphones.
+    sounds : dict of str to AudioStream
+        The microphones themselves, for waveform methods.
+    findings : list of Finding
+        Damage found while decoding.
+    """
+
+    rotations: dict[str, RotationIncrements] = field(default_factory=dict)
+    motion: dict[str, dict[Quantity, Activity]] = field(default_factory=dict)
+    loudness: dict[str, Activity] = field(default_factory=dict)
+    clicks: dict[str, EventTrain] = field(default_factory=dict)
+    sounds: dict[str, AudioStream] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def find_evidence(streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence:
+    """Find the evidence in every stream.
+
+    Parameters
+    ----------
+    streams : mapping of str to Stream
+        By source name.
+    stages : Stages
+        Gets the time of ``decode`` and ``detect``.
+
+    Returns
+    -------
+    ClipEvidence
+        Damaged pictures become findings; what could be decoded is used.
+    """
+    evidence = ClipEvidence()
+    for name, stream in streams.items():
+        if isinstance(stream, CameraStream):
+            _watch(stream, evidence, stages)
+            continue
+        with stages.spent_on("detect"):
+            if isinstance(stream, SignalStream):
+                motion: dict[Quantity, Activity] = {}
+                for activity in detect_motion(stream):
+                    motion.setdefault(activity.quantity, activity)
+                evidence.motion[name] = motion
+            elif isinstance(stream, AudioStream) and stream.samples.size:
+                _listen(stream, evidence)
+    return evidence
+
+
+def _listen(stream: AudioStream, evidence: ClipEvidence) -> None:
+    evidence.sounds[stream.name] = stream
+    loudness = find_loudness(stream)
+    if loudness is not None:
+        evidence.loudness[stream.name] = loudness
+    clicks = find_clicks(stream)
+    if clicks is not None:
+        evidence.clicks[stream.name] = clicks
+
+
+def _watch(stream: CameraStream, evidence: ClipEvidence, stages: Stages) -> None:
+    """Decode a camera once and hand every frame to its detectors."""
+    if stream.time_ns.size == 0:
+        return
+    detector = RotationDetector(stream)
+    try:
+        with stages.spent_on("decode"):
+            frames = iter_luma(stream.files)
+        while True:
+            with stages.spent_on("decode"):
+                frame = next(frames, None)
+            if frame is None:
+                break
+            with stages.spent_on("detect"):
+                detector.update(frame.index, frame.luma)
+    except SyncAuditError as error:
+        evidence.findings.append(unreadable(stream.name, error))
+        return
+    evidence.findings += _damage(
+        stream, n_decoded=frames.n_decoded, n_errors=frames.n_errors, first=frames.first_error
+    )
+    with stages.spent_on("detect"):
+        rotation = detector.finish()
+    if rotation is not None:
+        evidence.rotations[stream.name] = rotation
+
+
+def _damage(
+    stream: CameraStream, *, n_decoded: int, n_errors: int, first: str | None
+) -> list[Finding]:
+    assert stream.kind is SourceKind.CAMERA  # noqa: S101  # for the reader
+    findings = []
+    if n_errors:
+        findings.append(
+            Finding(
+                code=ReasonCode.CORRUPT,
+                source=stream.name,
+                message=(
+                    f"{stream.uri}: {n_errors} pictures could not be decoded (first: {first}). "
+                    "Copy the file again from the recorder or drop the clip."
+                ),
+                value=float(n_errors),
+                limit=0.0,
+            )
+        )
+    n_stamps = stream.time_ns.size
+    is_said = any(finding.code is ReasonCode.LENGTH_MISMATCH for finding in stream.findings)
+    if n_decoded != n_stamps and not is_said:
+        findings.append(
+            Finding(
+                code=ReasonCode.LENGTH_MISMATCH,
+                source=stream.name,
+                message=(
+                    f"{stream.uri}: {n_decoded} pictures decoded but {n_stamps} stamps. "
+                    "Which stamp belongs to which picture is unknown: export both again."
+                ),
+                value=float(n_decoded),
+                limit=float(n_stamps),
+            )
+        )
+    return findings

@@ -1,0 +1,152 @@
+"""Examine one clip: read, audit stamps, find evidence, measure, solve, judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from syncaudit.detectors.stamps import audit_stream
+from syncaudit.graph import solve_clocks
+from syncaudit.model import (
+    Clip,
+    ClipVerdict,
+    ClockSolution,
+    PairMeasurement,
+    StampAudit,
+    Stream,
+    clock_of,
+)
+from syncaudit.pipeline.evidence import ClipEvidence, find_evidence
+from syncaudit.pipeline.known_corrections import apply_calibration, check_calibration
+from syncaudit.pipeline.pairing import measure_pairs
+from syncaudit.pipeline.reading import read_clip
+from syncaudit.pipeline.stages import Stages
+from syncaudit.pipeline.window import crop, window_of
+from syncaudit.policy import Policy, judge, load_policy
+
+__all__ = ["Examination", "audit", "examine"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """Everything that was found out about one clip.
+
+    Parameters
+    ----------
+    clip : Clip
+        What was asked.
+    verdict : ClipVerdict
+        The answer.
+    streams : mapping of str to Stream
+        What could be read.
+    stamps : mapping of str to StampAudit
+        What the stamps alone say.
+    evidence : ClipEvidence
+        What happened in the streams.
+    measurements : tuple of PairMeasurement
+        Pairs, accepted and refused.
+    solution : ClockSolution
+        One consistent set of clocks.
+    """
+
+    clip: Clip
+    verdict: ClipVerdict
+    streams: Mapping[str, Stream]
+    stamps: Mapping[str, StampAudit]
+    evidence: ClipEvidence
+    measurements: tuple[PairMeasurement, ...]
+    solution: ClockSolution
+
+
+def audit(
+    clip: Clip, policy: Policy | None = None, *, calibration: Mapping[str, object] | None = None
+) -> ClipVerdict:
+    """Audit one clip.
+
+    Parameters
+    ----------
+    clip : Clip
+        From `syncaudit.load_manifest`.
+    policy : Policy, optional
+        From `syncaudit.load_policy`; default is the profile ``driving``.
+    calibration : mapping, optional
+        Known corrections (formats, section 4), subtracted before judging.
+
+    Returns
+    -------
+    ClipVerdict
+        Bad data become reasons of the verdict; nothing that a clip holds raises.
+
+    Raises
+    ------
+    UsageError
+        If the calibration breaks its contract.
+    """
+    return examine(clip, policy, calibration=calibration).verdict
+
+
+def examine(
+    clip: Clip, policy: Policy | None = None, *, calibration: Mapping[str, object] | None = None
+) -> Examination:
+    """Audit one clip and keep everything that was found on the way.
+
+    Parameters and errors as for `audit`.
+
+    Returns
+    -------
+    Examination
+        Streams, stamps, evidence, measurements, clocks and the verdict.
+    """
+    policy = load_policy() if policy is None else policy
+    if calibration is not None:
+        check_calibration(calibration)
+    stages = Stages()
+    with stages.spent_on("read"):
+        read = read_clip(clip)
+        streams = {name: crop(stream, clip) for name, stream in read.streams.items()}
+        if calibration is not None:
+            streams = {
+                name: apply_calibration(stream, calibration) for name, stream in streams.items()
+            }
+    with stages.spent_on("stamps"):
+        stamps = {name: audit_stream(stream) for name, stream in streams.items()}
+        window = window_of(clip, streams)
+    evidence = find_evidence(streams, stages)
+    with stages.spent_on("estimate"):
+        measurements = tuple(
+            replace(pair, is_baseline_only=policy.is_baseline_only(pair))
+            for pair in measure_pairs(evidence, max_offset_s=policy.max_offset_s)
+        )
+    with stages.spent_on("solve"):
+        solution = solve_clocks(
+            measurements,
+            {name: clock_of(name, spec) for name, spec in clip.sources.items()},
+            at_ns=window.at_ns,
+            tolerance_s=policy.clock_tolerances(clip),
+            reference=clip.reference,
+            preference=policy.clock_preference(clip),
+            span_s=window.span_s,
+            expected_offset_s={
+                name: spec.expected_offset_s for name, spec in clip.sources.items()
+            },
+        )
+    verdict = judge(
+        clip,
+        policy=policy,
+        solution=solution,
+        stamps=stamps,
+        findings=(*read.findings, *evidence.findings),
+        measurements=measurements,
+        span_s=window.span_s,
+        seconds=stages.total_s,
+        stages=stages.seconds,
+    )
+    return Examination(
+        clip=clip,
+        verdict=verdict,
+        streams=streams,
+        stamps=stamps,
+        evidence=evidence,
+        measurements=measurements,
+        solution=solution,
+    )

@@ -1,0 +1,70 @@
+"""Subtract corrections that are known before a clip is judged: a calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.errors import UsageError
+from syncaudit.model import Channel, SignalStream, Stream
+
+__all__ = ["apply_calibration", "check_calibration"]
+
+
+def check_calibration(calibration: Mapping[str, object]) -> None:
+    """Refuse a calibration that breaks the contract (formats, section 4).
+
+    Raises
+    ------
+    UsageError
+        Naming what is missing or wrong.
+    """
+    sources = calibration.get("sources")
+    if not isinstance(sources, Mapping):
+        raise UsageError(
+            "the calibration holds no 'sources' object",
+            hint="Make it with 'syncaudit calibrate' or see docs/manifest.md.",
+        )
+    for name, source in sources.items():
+        if not isinstance(source, Mapping) or not isinstance(
+            source.get("offset_s"), int | float
+        ):
+            raise UsageError(
+                f"the calibration states no number 'offset_s' for source '{name}'",
+                hint="Every source needs offset_s in seconds.",
+            )
+
+
+def apply_calibration(stream: Stream, calibration: Mapping[str, object]) -> Stream:
+    """Return `stream` with its stamps corrected by what the calibration knows of it.
+
+    ``t_ref = t_src + offset_s + drift_ppm * 1e-6 * (t_src - at)``. Drift counts only where the
+    calibration states `at_ns` and the stamp lies within a day of it: an oscillator's drift is
+    no constant over longer times.
+    """
+    sources = calibration.get("sources")
+    known = sources.get(stream.name) if isinstance(sources, Mapping) else None
+    if not isinstance(known, Mapping) or stream.time_ns.size == 0:
+        return stream
+    offset_s = float(known["offset_s"])
+    drift_ppm = known.get("drift_ppm")
+    at_ns = calibration.get("at_ns")
+    drift = 1e-6 * float(drift_ppm) if isinstance(drift_ppm, int | float) else 0.0
+    if not isinstance(at_ns, int) or abs(int(stream.time_ns[0]) - at_ns) > 86_400 * 10**9:
+        drift, at_ns = 0.0, 0
+
+    def corrected(time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+        change_s = np.full(time_ns.shape, offset_s)
+        if drift:
+            change_s += drift * ((time_ns - np.int64(at_ns)) * 1e-9)
+        return time_ns + np.rint(change_s * 1e9).astype(np.int64)
+
+    if isinstance(stream, SignalStream):
+        channels: tuple[Channel, ...] = tuple(
+            replace(channel, time_ns=corrected(channel.time_ns)) for channel in stream.channels
+        )
+        return replace(stream, time_ns=corrected(stream.time_ns), channels=channels)
+    return replace(stream, time_ns=corrected(stream.time_ns))

@@ -1,0 +1,148 @@
+"""Decide which pairs of sources are measured, and by which method."""
+
+from __future__ import annotations
+
+
+import numpy as np
+
+from syncaudit.estimators.inertial import measure_imu_imu
+from syncaudit.estimators.knocks import estimate_knocks
+from syncaudit.estimators.rotation import (
+    measure_camera_camera,
+    measure_camera_gyro,
+    measure_yaw_camera,
+)
+from syncaudit.estimators.sound import estimate_microphones
+from syncaudit.estimators.vehicle import measure_can_imu
+from syncaudit.model import Activity, PairMeasurement, Quantity, RotationIncrements
+from syncaudit.pipeline.evidence import ClipEvidence
+
+__all__ = ["measure_pairs"]
+
+INERTIAL = (Quantity.ANGULAR_RATE, Quantity.SPECIFIC_FORCE)
+
+
+def measure_pairs(evidence: ClipEvidence, *, max_offset_s: float) -> list[PairMeasurement]:
+    """Measure every pair that can vouch for one another.
+
+    Cameras are measured against a gyroscope. Those that no gyroscope explains, or all where there
+    is none, are measured against the camera that moves most and against a CAN yaw rate: a star,
+    not all pairs, because pairs that share a camera share its noise and would feign agreement.
+
+    Parameters
+    ----------
+    evidence : ClipEvidence
+        Of one clip.
+    max_offset_s : float
+        Search range.
+
+    Returns
+    -------
+    list of PairMeasurement
+        Accepted and refused.
+    """
+    imus = {
+        name: motion
+        for name, motion in evidence.motion.items()
+        if any(quantity in motion for quantity in INERTIAL)
+    }
+    measured: list[PairMeasurement] = []
+    measured += _imus(imus, max_offset_s)
+    for name, signals in evidence.motion.items():
+        if name in imus:
+            continue
+        for imu in imus.values():
+            measured += measure_can_imu(signals, imu, max_offset_s=max_offset_s)
+    measured += _cameras(evidence, imus, max_offset_s)
+    measured += _sounds(evidence, imus, max_offset_s)
+    return measured
+
+
+def _imus(
+    imus: dict[str, dict[Quantity, Activity]], max_offset_s: float
+) -> list[PairMeasurement]:
+    names = list(imus)
+    measured = []
+    for k, name in enumerate(names[1:], start=1):
+        for other in names[:k]:
+            quantity = next(
+                (q for q in INERTIAL if q in imus[name] and q in imus[other]), None
+            )
+            if quantity is not None:
+                measured.append(
+                    measure_imu_imu(
+                        imus[name][quantity], imus[other][quantity], max_offset_s=max_offset_s
+                    )
+                )
+    return measured
+
+
+def _cameras(
+    evidence: ClipEvidence, imus: dict[str, dict[Quantity, Activity]], max_offset_s: float
+) -> list[PairMeasurement]:
+    measured: list[PairMeasurement] = []
+    alone = dict(evidence.rotations)
+    for motion in imus.values():
+        gyro = motion.get(Quantity.ANGULAR_RATE)
+        if gyro is None:
+            continue
+        for name in list(alone):
+            pair = measure_camera_gyro(alone[name], gyro, max_offset_s=max_offset_s)
+            measured.append(pair)
+            if pair.accepted:
+                del alone[name]
+    if not alone:
+        return measured
+    hub = max(evidence.rotations, key=lambda name: _liveliness(evidence.rotations[name]))
+    for name, rotation in alone.items():
+        if name != hub:
+            measured.append(
+                measure_camera_camera(
+                    rotation, evidence.rotations[hub], max_offset_s=max_offset_s
+                )
+            )
+    if hub in alone:
+        for motion in evidence.motion.values():
+            if Quantity.YAW_RATE in motion:
+                measured.append(
+                    measure_yaw_camera(
+                        motion[Quantity.YAW_RATE],
+                        evidence.rotations[hub],
+                        max_offset_s=max_offset_s,
+                    )
+                )
+    return measured
+
+
+def _liveliness(rotation: RotationIncrements) -> float:
+    """Information on a delay that a camera's own rotation holds: changes over noise."""
+    change = np.diff(rotation.angles_rad, axis=0)
+    noise = np.maximum(np.median(rotation.std_rad, axis=0), 1e-5)
+    return float(np.sum((np.median(np.abs(change), axis=0) / noise) ** 2)) * len(change)
+
+
+def _sounds(
+    evidence: ClipEvidence, imus: dict[str, dict[Quantity, Activity]], max_offset_s: float
+) -> list[PairMeasurement]:
+    measured: list[PairMeasurement] = []
+    names = list(evidence.sounds)
+    for k, name in enumerate(names):
+        for other in names[:k]:
+            measured.append(
+                estimate_microphones(
+                    evidence.sounds[name], evidence.sounds[other], max_offset_s=max_offset_s
+                )
+            )
+        for motion in imus.values():
+            if Quantity.SPECIFIC_FORCE in motion and name in evidence.loudness:
+                measured.append(
+                    estimate_knocks(
+                        evidence.loudness[name],
+                        motion[Quantity.SPECIFIC_FORCE],
+                        source_clicks=evidence.clicks.get(name),
+                        max_offset_s=max_offset_s,
+                    )
+                )
+    return measured
+
+

@@ -1,0 +1,145 @@
+"""Judge measurements that contradict each other around loops of clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from syncaudit.model import (
+    ClockSolution,
+    EdgeResidual,
+    Finding,
+    LoopClosure,
+    PairMeasurement,
+    ReasonCode,
+)
+from syncaudit.model.wording import word_duration, word_measure
+from syncaudit.policy.clocks import word_method
+from syncaudit.policy.opinion import defect, remark
+
+__all__ = ["Contradictions", "judge_contradictions"]
+
+# A loop that fails to close by fewer standard errors may do so by chance.
+_SIGNIFICANT = 4.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradictions:
+    """Findings about loops, and the sources that they leave in doubt."""
+
+    findings: tuple[Finding, ...] = ()
+    doubtful: frozenset[str] = frozenset()
+
+
+def judge_contradictions(
+    solution: ClockSolution,
+    measurements: Sequence[PairMeasurement],
+    tolerance_s: Mapping[str, float],
+    span_s: float,
+) -> Contradictions:
+    """Return what to say about contradictory measurements.
+
+    A measurement that alone is to blame was left out by the solver: a warning. Where nobody can
+    tell which one is wrong, the data contradict themselves: by more than the widest tolerance of
+    the sources concerned it rejects the clip, by less it is a warning (the standard errors of the
+    solution have grown by it).
+
+    Parameters
+    ----------
+    solution : ClockSolution
+        With residuals and loops.
+    measurements : sequence of PairMeasurement
+        As given to the solver.
+    tolerance_s : mapping of str to float
+        Offset limit of every source.
+    span_s : float
+        Length of the clip, over which drifts contradict.
+    """
+    findings: list[Finding] = []
+    doubtful: set[str] = set()
+    open_edges: dict[int, EdgeResidual] = {}
+    for edge in solution.edges:
+        if edge.is_outlier:
+            findings.append(_outlier(edge, measurements[edge.index]))
+        elif edge.is_contradicted:
+            open_edges[edge.index] = edge
+    for members, size_s, text in _groups(solution.loops, open_edges, measurements, span_s):
+        sources = list(
+            dict.fromkeys(
+                name for i in members for name in (measurements[i].source, measurements[i].target)
+            )
+        )
+        limit = max((tolerance_s.get(name, 0.0) for name in sources), default=0.0)
+        if abs(size_s) > limit:
+            doubtful.update(sources)
+            make = defect
+        else:
+            make = remark
+        message = f"{text}; limit {word_duration(limit)}"
+        findings.append(make(ReasonCode.INCONSISTENT, None, message, value=size_s, limit=limit))
+    return Contradictions(findings=tuple(findings), doubtful=frozenset(doubtful))
+
+
+def _outlier(edge: EdgeResidual, m: PairMeasurement) -> Finding:
+    return remark(
+        ReasonCode.INCONSISTENT,
+        m.source,
+        f"{word_method(m.method)} between {m.source} and {m.target} contradicts all other "
+        f"measurements by {word_duration(abs(edge.residual_s))} and was left out",
+        value=edge.residual_s,
+    )
+
+
+_Group = tuple[Sequence[int], float, str]
+
+
+def _groups(
+    loops: Sequence[LoopClosure],
+    open_edges: Mapping[int, EdgeResidual],
+    measurements: Sequence[PairMeasurement],
+    span_s: float,
+) -> list[_Group]:
+    """Return one group per contradiction: the worst loop that shows it, or the bare edge."""
+    groups: list[_Group] = []
+    left = dict(open_edges)
+    for loop in sorted(loops, key=lambda loop: -abs(loop.closure_s)):
+        members = [i for i in loop.measurements if i in open_edges]
+        if abs(loop.z) <= _SIGNIFICANT or not any(i in left for i in members):
+            continue
+        for i in members:
+            left.pop(i, None)
+        groups.append((members, loop.closure_s, _word_loop(loop, measurements)))
+    for index, edge in left.items():
+        m = measurements[index]
+        drift_s = 0.5e-6 * span_s * abs(edge.drift_residual_ppm or 0.0)
+        what = "the drift" if drift_s > abs(edge.residual_s) else word_method(m.method)
+        size_s = max(abs(edge.residual_s), drift_s)
+        text = (
+            f"{what} between {m.source} and {m.target} contradicts other measurements by "
+            f"{word_duration(size_s)}, and nothing tells which is wrong"
+        )
+        groups.append(([index], size_s, text))
+    return groups
+
+
+def _word_loop(loop: LoopClosure, measurements: Sequence[PairMeasurement]) -> str:
+    around = [measurements[i] for i in loop.measurements]
+    if len(loop.clocks) == 1:
+        m = around[0]
+        return (
+            f"{m.source} and {m.target} name the same clock '{loop.clocks[0]}', but "
+            f"{word_method(m.method)} finds them "
+            f"{word_measure(loop.closure_s, loop.closure_std_s)} apart"
+        )
+    if len(loop.clocks) == 2 and len(around) == 2:
+        a, b = loop.clocks
+        methods = " and ".join(word_method(m.method) for m in around)
+        return (
+            f"{methods} between {a} and {b} contradict each other by "
+            f"{word_measure(loop.closure_s, loop.closure_std_s)}, and nothing tells which is wrong"
+        )
+    names = " - ".join((*loop.clocks, loop.clocks[0]))
+    return (
+        f"the measurements around {names} contradict each other by "
+        f"{word_measure(loop.closure_s, loop.closure_std_s)}, and nothing tells which is wrong"
+    )

@@ -1,0 +1,123 @@
+"""Compare a figure that has a standard error with a limit: inside, outside, or not to be told.
+
+A three-way equivalence test (two one-sided tests, D. J. Schuirmann, 1987): the whole confidence
+interval must lie inside the limit to pass, and outside of it to be rejected. A figure that is too
+uncertain is neither: silence is never a pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import NormalDist
+
+from syncaudit.model import ClockEstimate
+
+__all__ = ["Course", "Standing", "compare", "course_of", "quantile", "worst"]
+
+# Quartz is good to 100 ppm whatever its temperature; a drift that is known no better and not
+# distinguishable from zero says less than this does.
+_PLAUSIBLE_DRIFT_PPM = 100.0
+
+
+class Standing(StrEnum):
+    """Where a figure stands towards its limit."""
+
+    INSIDE = "inside"
+    OPEN = "open"
+    OUTSIDE = "outside"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """Correction of a clock at one instant of the clip.
+
+    Parameters
+    ----------
+    after_s : float
+        Seconds after the middle of the clip.
+    value_s, std_s : float
+        Correction with its standard error.
+    is_stepped : bool
+        Whether a step of the clock is part of it.
+    """
+
+    after_s: float
+    value_s: float
+    std_s: float
+    is_stepped: bool = False
+
+
+def quantile(confidence: float) -> float:
+    """Return the standard errors that a two-sided interval reaches: 1.96 for 0.95."""
+    return NormalDist().inv_cdf(0.5 + 0.5 * confidence)
+
+
+def compare(value: float, std: float, limit: float, z: float) -> Standing:
+    """Return where ``|value| ± z * std`` stands towards the limit."""
+    if abs(value) + z * std <= limit:
+        return Standing.INSIDE
+    return Standing.OUTSIDE if abs(value) - z * std > limit else Standing.OPEN
+
+
+def worst(standings: Iterable[Standing]) -> Standing:
+    """Return the worst of several standings; nothing at all is open."""
+    found = set(standings)
+    for standing in (Standing.OUTSIDE, Standing.OPEN, Standing.INSIDE):
+        if standing in found:
+            return standing
+    return Standing.OPEN
+
+
+def course_of(clock: ClockEstimate, *, at_ns: int, span_s: float) -> list[Course]:
+    """Return the corrections of a clock where they are extreme: the middle, the ends, a step.
+
+    Parameters
+    ----------
+    clock : ClockEstimate
+        An observable clock.
+    at_ns : int
+        Middle of the clip, where its offset holds.
+    span_s : float
+        Length of the clip.
+    """
+    offset_s, std_s = clock.offset_s or 0.0, clock.offset_std_s or 0.0
+    drift, drift_std = _drift(clock)
+    half_s = 0.5 * span_s
+    instants = [(0.0, False)]
+    if clock.drift_ppm is not None and half_s > 0.0:
+        instants += [(-half_s, False), (half_s, False)]
+    step_s, step_std_s, step_after_s = 0.0, 0.0, math.inf
+    if clock.step_s is not None and clock.step_at_ns is not None:
+        # The stamp is the clock's own: its correction brings it to reference time.
+        step_after_s = (clock.step_at_ns - at_ns) * 1e-9 + offset_s
+        if abs(step_after_s) < max(half_s, 1e-3):
+            step_s, step_std_s = clock.step_s, clock.step_std_s or 0.0
+            instants += [(step_after_s, True), (half_s if step_after_s > 0.0 else -half_s, True)]
+    course = []
+    for after_s, is_stepped in instants:
+        jump_s = (step_s if step_after_s > 0.0 else -step_s) if is_stepped else 0.0
+        course.append(
+            Course(
+                after_s=after_s,
+                value_s=offset_s + drift * after_s + jump_s,
+                std_s=math.hypot(
+                    math.hypot(std_s, drift_std * after_s), step_std_s if is_stepped else 0.0
+                ),
+                is_stepped=is_stepped,
+            )
+        )
+    return course
+
+
+def _drift(clock: ClockEstimate) -> tuple[float, float]:
+    """Return drift and standard error, tempered by what a quartz can do where nothing is known."""
+    if clock.drift_ppm is None:
+        return 0.0, 0.0
+    drift, std = clock.drift_ppm, clock.drift_std_ppm or 0.0
+    if std > _PLAUSIBLE_DRIFT_PPM and abs(drift) < 2.0 * std:
+        share = _PLAUSIBLE_DRIFT_PPM**2 / (_PLAUSIBLE_DRIFT_PPM**2 + std**2)
+        return 1e-6 * drift * share, 1e-6 * std * math.sqrt(share)
+    return 1e-6 * drift, 1e-6 * std

@@ -1,0 +1,229 @@
+"""Turn figures into the verdict on a clip and on each of its sources (formats, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from syncaudit.model import (
+    Clip,
+    ClipVerdict,
+    ClockSolution,
+    Finding,
+    PairMeasurement,
+    ReasonCode,
+    Severity,
+    SourceVerdict,
+    StampAudit,
+    Verdict,
+    clock_of,
+)
+from syncaudit.policy.baselines import judge_baselines
+from syncaudit.policy.clocks import judge_clock
+from syncaudit.policy.contradictions import judge_contradictions
+from syncaudit.policy.equivalence import quantile
+from syncaudit.policy.limits import Policy
+from syncaudit.policy.opinion import Opinion, remark
+from syncaudit.policy.reference import judge_reference
+from syncaudit.policy.stamps import judge_stamps
+
+__all__ = ["judge"]
+
+
+def judge(
+    clip: Clip,
+    *,
+    policy: Policy,
+    solution: ClockSolution,
+    stamps: Mapping[str, StampAudit],
+    findings: Sequence[Finding],
+    measurements: Sequence[PairMeasurement],
+    span_s: float,
+    seconds: float = 0.0,
+    stages: Mapping[str, float] | None = None,
+) -> ClipVerdict:
+    """Return the verdict on a clip.
+
+    Parameters
+    ----------
+    clip : Clip
+        The manifest row.
+    policy : Policy
+        Limits.
+    solution : ClockSolution
+        All clocks, solved from `measurements` in this order.
+    stamps : mapping of str to StampAudit
+        Figures of each source's stamps.
+    findings : sequence of Finding
+        What readers and detectors found wrong.
+    measurements : sequence of PairMeasurement
+        Accepted and refused.
+    span_s : float
+        Length of the clip: offsets are judged over all of it.
+    seconds, stages
+        CPU time spent, to be passed on.
+    """
+    z = quantile(policy.confidence)
+    clocks = {name: clock_of(name, spec) for name, spec in clip.sources.items()}
+    kinds = {name: str(spec.kind) for name, spec in clip.sources.items()}
+    limits = {name: policy.limits(name, kind) for name, kind in kinds.items()}
+    tolerances = {name: limit.offset_s for name, limit in limits.items()}
+    contradictions = judge_contradictions(solution, measurements, tolerances, span_s)
+    baselined = judge_baselines(
+        policy,
+        solution,
+        measurements,
+        kinds=kinds,
+        clock_of_source=clocks,
+        tolerance_s=tolerances,
+        z=z,
+    )
+    about_reference = judge_reference(
+        solution,
+        sources=[name for name, clock in clocks.items() if clock == solution.reference],
+        tolerance_s=policy.clock_tolerances(clip),
+        z=z,
+    )
+    given = [*findings, *contradictions.findings, *baselined.findings, *about_reference]
+    of_clip = [finding for finding in given if finding.source not in clip.sources]
+    opinions: dict[str, Opinion] = {}
+    for name, spec in clip.sources.items():
+        own = [finding for finding in given if finding.source == name]
+        if name in stamps:
+            own += judge_stamps(
+                name,
+                stamps[name],
+                limits[name],
+                noun="frame" if spec.kind == "camera" else "sample",
+                stamp_kind=spec.stamp_kind,
+            )
+        of_clock = judge_clock(
+            name,
+            clocks[name],
+            limits=limits[name],
+            solution=solution,
+            measurements=measurements,
+            clock_of_source=clocks,
+            expected_offset_s=spec.expected_offset_s,
+            span_s=span_s,
+            z=z,
+        )
+        opinions[name] = _opinion(
+            own,
+            of_clock,
+            is_vouched_for=name in baselined.verified,
+            is_doubtful=name in contradictions.doubtful,
+        )
+    verdict = _verdict_of_clip(clip, policy, opinions, of_clip)
+    reasons, warnings = _sorted_findings(policy, kinds, opinions, of_clip, verdict)
+    return ClipVerdict(
+        clip_id=clip.clip_id,
+        recording_id=clip.recording_id,
+        verdict=verdict,
+        reasons=tuple(reasons),
+        warnings=tuple(warnings),
+        reference=solution.reference,
+        at_ns=None if solution.reference is None else solution.at_ns,
+        sources={
+            name: _source_verdict(
+                opinions[name].verdict, kinds[name], clocks[name], solution, stamps.get(name)
+            )
+            for name in clip.sources
+        },
+        pairs=tuple(measurements),
+        seconds=seconds,
+        stages=dict(stages or {}),
+    )
+
+
+def _rejects(finding: Finding) -> bool:
+    # Lack of evidence is never a defect, whoever reports it.
+    return finding.severity is Severity.DEFECT and finding.code is not ReasonCode.UNOBSERVABLE
+
+
+def _opinion(
+    own: Sequence[Finding], of_clock: Opinion, *, is_vouched_for: bool, is_doubtful: bool
+) -> Opinion:
+    """Join everything known about one source."""
+    defects = (*(f for f in own if _rejects(f)), *of_clock.defects)
+    warnings = tuple(f for f in own if not _rejects(f) and f.code is not ReasonCode.UNOBSERVABLE)
+    told = tuple(f for f in own if f.code is ReasonCode.UNOBSERVABLE)
+    gaps = of_clock.gaps
+    verdict = of_clock.verdict
+    if verdict is Verdict.UNVERIFIED and is_vouched_for:
+        verdict, gaps = Verdict.PASS, ()
+    if verdict is Verdict.PASS and is_doubtful:
+        verdict = Verdict.UNVERIFIED
+    if defects:
+        # A broken source has no evidence to give: its defect says why.
+        return Opinion(verdict=Verdict.REJECT, defects=defects, warnings=warnings)
+    if verdict is Verdict.PASS:
+        return Opinion(verdict=verdict, warnings=(*warnings, *told))
+    return Opinion(verdict=verdict, gaps=(*told, *gaps), warnings=warnings)
+
+
+def _verdict_of_clip(
+    clip: Clip, policy: Policy, opinions: Mapping[str, Opinion], of_clip: Sequence[Finding]
+) -> Verdict:
+    if any(_rejects(finding) for finding in of_clip):
+        return Verdict.REJECT
+    verdicts = {name: opinion.verdict for name, opinion in opinions.items()}
+    if Verdict.REJECT in verdicts.values():
+        return Verdict.REJECT
+    if any(
+        verdicts[name] is Verdict.UNVERIFIED and policy.is_required(spec.kind)
+        for name, spec in clip.sources.items()
+    ):
+        return Verdict.UNVERIFIED
+    # A clip of which nothing at all was shown has not passed either.
+    return Verdict.PASS if Verdict.PASS in verdicts.values() else Verdict.UNVERIFIED
+
+
+def _sorted_findings(
+    policy: Policy,
+    kinds: Mapping[str, str],
+    opinions: Mapping[str, Opinion],
+    of_clip: Sequence[Finding],
+    verdict: Verdict,
+) -> tuple[list[Finding], list[Finding]]:
+    """Part what decided from what did not."""
+    reasons = [f for f in of_clip if _rejects(f)]
+    warnings = [f for f in of_clip if not _rejects(f)]
+    is_any_required = any(
+        policy.is_required(kinds[name]) and opinion.verdict is Verdict.UNVERIFIED
+        for name, opinion in opinions.items()
+    )
+    for name, opinion in opinions.items():
+        reasons += opinion.defects
+        warnings += opinion.warnings
+        decides = verdict is Verdict.UNVERIFIED and (
+            policy.is_required(kinds[name]) or not is_any_required
+        )
+        (reasons if decides else warnings).extend(opinion.gaps)
+    if verdict is Verdict.UNVERIFIED and not reasons:
+        reasons.append(
+            remark(ReasonCode.UNOBSERVABLE, None, "the clip has no source that could be judged")
+        )
+    return reasons, warnings
+
+
+def _source_verdict(
+    verdict: Verdict,
+    kind: str,
+    clock: str,
+    solution: ClockSolution,
+    timing: StampAudit | None,
+) -> SourceVerdict:
+    estimate = solution.clocks.get(clock)
+    if estimate is None:
+        return SourceVerdict(verdict=verdict, kind=kind, clock=clock, timing=timing)
+    return SourceVerdict(
+        verdict=verdict,
+        kind=kind,
+        clock=clock,
+        offset_s=estimate.offset_s,
+        offset_std_s=estimate.offset_std_s,
+        drift_ppm=estimate.drift_ppm,
+        drift_std_ppm=estimate.drift_std_ppm,
+        is_observable=estimate.is_observable,
+        timing=timing,
+    )

@@ -1,0 +1,143 @@
+"""What is good enough: the limits of one source and the policy of a clip."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from syncaudit.model import Clip, PairMeasurement, SourceKind, clock_of
+
+__all__ = ["Baseline", "Limits", "Policy"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits of one source; None is not checked.
+
+    Parameters
+    ----------
+    offset_s : float
+        Largest offset at any instant of the clip.
+    drift_ppm : float, optional
+        Largest drift. Demanding it makes a source whose drift is unknown unverified.
+    step_s : float, optional
+        Largest jump of the clock inside the clip.
+    jitter_s, buffering_s : float, optional
+        Largest symmetric jitter (one sigma) and mean one-sided delay of the stamps.
+    max_gap_s, max_gap_periods : float, optional
+        Longest interval between neighbours, in seconds or sample periods.
+    missing_share, duplicate_share, backwards_share : float, optional
+        Largest share of samples missing, with equal stamps, and stamped before their forerunner.
+        Fewer, but not none, are a warning.
+    rate_hz : float, optional
+        Rate that the source must have.
+    rate_tolerance : float, optional
+        Largest relative deviation from `rate_hz`.
+    """
+
+    offset_s: float = 0.02
+    drift_ppm: float | None = None
+    step_s: float | None = None
+    jitter_s: float | None = None
+    buffering_s: float | None = None
+    max_gap_s: float | None = None
+    max_gap_periods: float | None = None
+    missing_share: float | None = None
+    duplicate_share: float | None = None
+    backwards_share: float | None = None
+    rate_hz: float | None = None
+    rate_tolerance: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """Offset that a method shows on a healthy vehicle (steering, wheel speed).
+
+    Parameters
+    ----------
+    offset_s : float
+        Expected pair offset, signed as the measurement is.
+    tolerance_s : float, optional
+        Allowed departure; default the wider offset limit of the two sources.
+    """
+
+    offset_s: float
+    tolerance_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """Everything that turns figures into verdicts.
+
+    Parameters
+    ----------
+    name : str
+        Profile or file it came from.
+    kinds : mapping of str to Limits
+        Limits per source kind.
+    overrides : mapping of str to mapping
+        Pattern of source names (shell wildcards) to the limits it changes, in order.
+    required_kinds : frozenset of str
+        Kinds whose sources hold a clip back while unverified.
+    confidence : float
+        Of the three-way test.
+    max_offset_s : float
+        Search range of the estimators.
+    baseline_only : frozenset of str
+        Methods that are never judged against zero.
+    baselines : mapping of str to Baseline
+        What such a method shows on a healthy vehicle.
+    preference : tuple of str
+        Kinds in order of trust, for ties of the consensus.
+    """
+
+    name: str
+    kinds: Mapping[str, Limits]
+    overrides: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    required_kinds: frozenset[str] = frozenset({"camera", "imu", "can", "transcript"})
+    confidence: float = 0.95
+    max_offset_s: float = 1.0
+    baseline_only: frozenset[str] = frozenset()
+    baselines: Mapping[str, Baseline] = field(default_factory=dict)
+    preference: tuple[str, ...] = ()
+
+    def limits(self, source: str, kind: SourceKind | str) -> Limits:
+        """Return the limits of one source: its kind's, changed by every pattern that fits.
+
+        Patterns apply in file order; an exact name comes last and wins.
+        """
+        limits = self.kinds.get(str(kind), Limits())
+        fitting = [p for p in self.overrides if p != source and fnmatch.fnmatchcase(source, p)]
+        if source in self.overrides:
+            fitting.append(source)
+        for pattern in fitting:
+            limits = replace(limits, **self.overrides[pattern])  # type: ignore[arg-type]  # names were validated
+        return limits
+
+    def is_required(self, kind: SourceKind | str) -> bool:
+        """Return whether an unverified source of this kind holds the clip back."""
+        return str(kind) in self.required_kinds
+
+    def is_baseline_only(self, measurement: PairMeasurement) -> bool:
+        """Return whether a measurement must not be judged against zero."""
+        return measurement.is_baseline_only or measurement.method in self.baseline_only
+
+    def clock_tolerances(self, clip: Clip) -> dict[str, float]:
+        """Return the offset limit of every clock: the tightest of its sources."""
+        tolerances: dict[str, float] = {}
+        for name, spec in clip.sources.items():
+            clock = clock_of(name, spec)
+            limit = self.limits(name, spec.kind).offset_s
+            tolerances[clock] = min(limit, tolerances.get(clock, limit))
+        return tolerances
+
+    def clock_preference(self, clip: Clip) -> tuple[str, ...]:
+        """Return the clip's clocks, the most trusted first."""
+        rank = {kind: k for k, kind in enumerate(self.preference)}
+        best: dict[str, int] = {}
+        for name, spec in clip.sources.items():
+            clock = clock_of(name, spec)
+            own = rank.get(spec.kind, len(rank))
+            best[clock] = min(own, best.get(clock, own))
+        return tuple(sorted(best, key=lambda clock: (best[clock], clock)))

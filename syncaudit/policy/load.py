@@ -1,0 +1,258 @@
+"""Read a policy from TOML: a shipped profile, or a file that extends one."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from syncaudit.errors import PolicyError, nearest_name
+from syncaudit.model import SourceKind
+from syncaudit.policy.limits import Baseline, Limits, Policy
+
+__all__ = ["DEFAULT_PROFILE", "load_policy", "profile_names"]
+
+DEFAULT_PROFILE = "driving"
+
+_Kind = Literal["camera", "imu", "can", "audio", "transcript", "events", "state"]
+_Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+_Finite = Annotated[float, Field(allow_inf_nan=False)]
+_Share = Annotated[float, Field(ge=0.0, le=1.0)]
+_Off = Literal["off"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class _LimitsFile(_Strict):
+    """Limits as people write them: milliseconds, and "off" for what is not checked."""
+
+    offset_ms: _Positive | None = None
+    drift_ppm: _Positive | _Off | None = None
+    step_ms: _Positive | _Off | None = None
+    jitter_ms: _Positive | _Off | None = None
+    buffering_ms: _Positive | _Off | None = None
+    max_gap_ms: _Positive | _Off | None = None
+    max_gap_periods: Annotated[float, Field(ge=1.0, allow_inf_nan=False)] | _Off | None = None
+    missing_share: _Share | _Off | None = None
+    duplicate_share: _Share | _Off | None = None
+    backwards_share: _Share | _Off | None = None
+    rate_hz: _Positive | _Off | None = None
+    rate_tolerance: _Positive | _Off | None = None
+
+
+class _BaselineFile(_Strict):
+    offset_ms: _Finite
+    tolerance_ms: _Positive | None = None
+
+
+class _PolicyFile(_Strict):
+    extends: str | None = None
+    confidence: Annotated[float, Field(gt=0.5, lt=1.0)] | None = None
+    required_kinds: list[_Kind] | None = None
+    preference: list[_Kind] | None = None
+    max_offset_s: _Positive | None = None
+    baseline_only: list[str] | None = None
+    kinds: dict[_Kind, _LimitsFile] = Field(default_factory=dict)
+    sources: dict[str, _LimitsFile] = Field(default_factory=dict)
+    baselines: dict[str, _BaselineFile] = Field(default_factory=dict)
+
+
+def profile_names() -> tuple[str, ...]:
+    """Return the names of the shipped profiles, the default first."""
+    folder = resources.files("syncaudit.policy").joinpath("profiles")
+    names = sorted(
+        item.name.removesuffix(".toml") for item in folder.iterdir() if item.name.endswith(".toml")
+    )
+    return tuple(sorted(names, key=lambda name: name != DEFAULT_PROFILE))
+
+
+def load_policy(path: str | None = None, *, profile: str | None = None) -> Policy:
+    """Return the policy of a profile, or of a TOML file on top of one.
+
+    Parameters
+    ----------
+    path : str, optional
+        TOML file. Its ``extends`` names a profile or another file (relative to it); without that
+        it extends `profile`.
+    profile : str, optional
+        Shipped profile; default ``driving``.
+
+    Raises
+    ------
+    PolicyError
+        If a file cannot be read, a key is unknown or a value makes no sense.
+    """
+    if path is None:
+        name = profile or DEFAULT_PROFILE
+        return _policy(name, _profile_chain(name, ()))
+    chain = _file_chain(Path(path), profile, ())
+    return _policy(path, chain)
+
+
+def _profile_chain(name: str, seen: tuple[str, ...]) -> list[_PolicyFile]:
+    if name not in profile_names():
+        raise PolicyError(
+            f"no profile is called '{name}'", hint=nearest_name(name, profile_names())
+        )
+    _refuse_cycle(name, seen)
+    resource = resources.files("syncaudit.policy").joinpath("profiles", f"{name}.toml")
+    layer = _parse(resource.read_text(encoding="utf-8"), f"profile {name}")
+    below = [] if layer.extends is None else _profile_chain(layer.extends, (*seen, name))
+    return [*below, layer]
+
+
+def _file_chain(path: Path, profile: str | None, seen: tuple[str, ...]) -> list[_PolicyFile]:
+    _refuse_cycle(str(path.resolve()), seen)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise PolicyError(
+            f"{path}: no such policy file",
+            path=str(path),
+            hint=f"Shipped profiles: {', '.join(profile_names())}.",
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise PolicyError(f"{path}: cannot be read as text: {error}", path=str(path)) from error
+    layer = _parse(text, str(path))
+    seen = (*seen, str(path.resolve()))
+    if layer.extends is None:
+        return [*_profile_chain(profile or DEFAULT_PROFILE, ()), layer]
+    if profile is not None and layer.extends != profile:
+        raise PolicyError(
+            f"{path}: extends '{layer.extends}', but the profile '{profile}' is asked for",
+            path=str(path),
+            hint="Name the profile in one place only.",
+        )
+    if layer.extends.endswith(".toml"):
+        return [*_file_chain(path.parent / layer.extends, None, seen), layer]
+    try:
+        return [*_profile_chain(layer.extends, ()), layer]
+    except PolicyError as error:
+        raise PolicyError(f"{path}: {error.message}", path=str(path), hint=error.hint) from None
+
+
+def _refuse_cycle(name: str, seen: tuple[str, ...]) -> None:
+    if name in seen:
+        raise PolicyError(f"policies extend each other in a circle: {' -> '.join((*seen, name))}")
+
+
+def _parse(text: str, place: str) -> _PolicyFile:
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PolicyError(f"{place}: not valid TOML: {error}", path=place) from error
+    try:
+        return _PolicyFile.model_validate(table)
+    except ValidationError as error:
+        raise _worded(error, place) from None
+
+
+_KEYS: Mapping[str, tuple[str, ...]] = {
+    "kinds": tuple(_LimitsFile.model_fields),
+    "sources": tuple(_LimitsFile.model_fields),
+    "baselines": tuple(_BaselineFile.model_fields),
+    "": tuple(_PolicyFile.model_fields),
+}
+
+
+def _worded(error: ValidationError, place: str) -> PolicyError:
+    """Turn pydantic's first complaint into a sentence with place and cure."""
+    first = error.errors()[0]
+    where = [str(part) for part in first["loc"]]
+    if where[0] in ("kinds", "sources", "baselines"):
+        # Beyond the field stand only names of union members.
+        where = where[:3]
+    else:
+        where = where[:1] if where[0] != "required_kinds" else where[:2]
+    key = ".".join(part for part in where if part != "[key]")
+    found = first.get("input")
+    if first["type"] == "extra_forbidden":
+        known = _KEYS[where[0] if len(where) > 1 else ""]
+        return PolicyError(
+            f"{place}: unknown key '{key}'", path=place, hint=nearest_name(where[-1], known)
+        )
+    if where[0] == "kinds" and len(where) > 1 and where[1] not in set(SourceKind):
+        return PolicyError(
+            f"{place}: no kind of source is called '{where[1]}'",
+            path=place,
+            hint=nearest_name(where[1], [str(kind) for kind in SourceKind]),
+        )
+    wanted = " or ".join(dict.fromkeys(_wanted(item) for item in _same_place(error, where)))
+    return PolicyError(f"{place}: {key} is {found!r}, expected {wanted}", path=place)
+
+
+def _same_place(error: ValidationError, where: list[str]) -> list[Any]:
+    return [
+        item
+        for item in error.errors()
+        if [str(part) for part in item["loc"]][: len(where)] == where
+    ]
+
+
+def _wanted(item: Mapping[str, Any]) -> str:
+    message = str(item["msg"])
+    for start in ("Input should be ", "Input should "):
+        if message.startswith(start):
+            return message.removeprefix(start)
+    return message
+
+
+_IN_SECONDS = {"offset_ms", "step_ms", "jitter_ms", "buffering_ms", "max_gap_ms"}
+
+
+def _in_base_units(table: _LimitsFile) -> dict[str, float | None]:
+    """Return the limits that a table sets, in base units: the one place that knows of `_ms`."""
+    limits: dict[str, float | None] = {}
+    for key in table.model_fields_set:
+        value = getattr(table, key)
+        name = f"{key.removesuffix('_ms')}_s" if key in _IN_SECONDS else key
+        if value is None or value == "off":
+            limits[name] = None
+        else:
+            limits[name] = float(value) * 1e-3 if key in _IN_SECONDS else float(value)
+    return limits
+
+
+def _policy(name: str, chain: list[_PolicyFile]) -> Policy:
+    """Merge layers, the later over the earlier, key by key."""
+    kinds: dict[str, dict[str, float | None]] = {}
+    sources: dict[str, dict[str, float | None]] = {}
+    baselines: dict[str, Baseline] = {}
+    settings: dict[str, Any] = {}
+    for layer in chain:
+        for kind, table in layer.kinds.items():
+            kinds.setdefault(kind, {}).update(_in_base_units(table))
+        for pattern, table in layer.sources.items():
+            sources.setdefault(pattern, {}).update(_in_base_units(table))
+        for method, baseline in layer.baselines.items():
+            tolerance_ms = baseline.tolerance_ms
+            baselines[method] = Baseline(
+                offset_s=baseline.offset_ms * 1e-3,
+                tolerance_s=None if tolerance_ms is None else tolerance_ms * 1e-3,
+            )
+        for key in ("confidence", "required_kinds", "preference", "max_offset_s", "baseline_only"):
+            if getattr(layer, key) is not None:
+                settings[key] = getattr(layer, key)
+    return Policy(
+        name=name,
+        kinds={kind: _limits(table) for kind, table in kinds.items()},
+        overrides=sources,
+        required_kinds=frozenset(settings["required_kinds"]),
+        confidence=float(settings["confidence"]),
+        max_offset_s=float(settings["max_offset_s"]),
+        baseline_only=frozenset(settings["baseline_only"]),
+        baselines=baselines,
+        preference=tuple(settings["preference"]),
+    )
+
+
+def _limits(table: Mapping[str, float | None]) -> Limits:
+    known = {field.name for field in fields(Limits)}
+    return Limits(**{key: value for key, value in table.items() if key in known})  # type: ignore[arg-type]  # offset_s is never off

@@ -1,0 +1,62 @@
+"""What the checks of one source hand to the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from syncaudit.model import Finding, ReasonCode, Severity, Verdict
+
+__all__ = ["Opinion", "defect", "remark"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opinion:
+    """Verdict of one check and the findings behind it.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        Of this check alone.
+    defects : tuple of Finding
+        What rejects.
+    gaps : tuple of Finding
+        What is missing to tell (code ``unobservable``).
+    warnings : tuple of Finding
+        What decides nothing.
+    """
+
+    verdict: Verdict
+    defects: tuple[Finding, ...] = ()
+    gaps: tuple[Finding, ...] = ()
+    warnings: tuple[Finding, ...] = ()
+
+
+def defect(
+    code: ReasonCode,
+    source: str | None,
+    message: str,
+    *,
+    value: float | None = None,
+    limit: float | None = None,
+) -> Finding:
+    """Return a finding that rejects."""
+    return Finding(code=code, source=source, message=message, value=value, limit=limit)
+
+
+def remark(
+    code: ReasonCode,
+    source: str | None,
+    message: str,
+    *,
+    value: float | None = None,
+    limit: float | None = None,
+) -> Finding:
+    """Return a finding that rejects nothing."""
+    return Finding(
+        code=code,
+        source=source,
+        message=message,
+        value=value,
+        limit=limit,
+        severity=Severity.WARNING,
+    )

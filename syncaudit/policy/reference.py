@@ -1,0 +1,108 @@
+"""Judge the reference itself: consensus may find that it is the one that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+from syncaudit.model import ClockEstimate, ClockSolution, Finding, ReasonCode
+from syncaudit.model.wording import word_direction, word_measure
+from syncaudit.policy.equivalence import Standing, compare
+from syncaudit.policy.opinion import defect, remark
+
+__all__ = ["judge_reference"]
+
+
+def judge_reference(
+    solution: ClockSolution,
+    *,
+    sources: Sequence[str],
+    tolerance_s: Mapping[str, float],
+    z: float,
+) -> list[Finding]:
+    """Return findings where the reference is in doubt.
+
+    Parameters
+    ----------
+    solution : ClockSolution
+        All clocks.
+    sources : sequence of str
+        Sources that the reference stamps.
+    tolerance_s : mapping of str to float
+        Offset limit of every clock.
+    z : float
+        Standard errors of the confidence interval.
+    """
+    reference = solution.reference
+    if reference is None or not solution.suspects:
+        return []
+    if solution.is_reference_stated and reference in solution.suspects:
+        finding = _stated_suspect(solution, reference, tolerance_s, z)
+        if finding is None:
+            text = (
+                f"{reference}, the stated reference, may itself be the one that is wrong: "
+                "consensus would correct it rather than the others"
+            )
+            return [remark(ReasonCode.OFFSET, source, text) for source in sources]
+        text, value = finding
+        limit = tolerance_s.get(reference)
+        return [
+            defect(ReasonCode.OFFSET, source, text, value=value, limit=limit) for source in sources
+        ]
+    home = next((c for c in solution.components if reference in c), ())
+    if 2 * len(solution.suspects) >= len(home) and not solution.is_reference_stated:
+        agreeing = [clock for clock in home if clock not in solution.suspects]
+        text = (
+            f"nothing tells which side is wrong, {_join(agreeing)} or {_join(solution.suspects)}: "
+            f"{reference} was trusted"
+        )
+        return [remark(ReasonCode.OFFSET, sources[0] if sources else None, text)]
+    return []
+
+
+def _stated_suspect(
+    solution: ClockSolution, reference: str, tolerance_s: Mapping[str, float], z: float
+) -> tuple[str, float] | None:
+    """Return sentence and offset if at least two others agree, and all of them against it."""
+    others = {
+        name: clock
+        for name, clock in solution.clocks.items()
+        if name != reference and clock.offset_s is not None and clock.offset_std_s is not None
+    }
+    if len(others) < 2:
+        return None
+    middle_s = median(_offset(clock) for clock in others.values())
+    agreeing = {
+        name: clock
+        for name, clock in others.items()
+        if compare(_offset(clock) - middle_s, _std(clock), tolerance_s.get(name, 0.0), z)
+        is not Standing.OUTSIDE
+    }
+    disagreeing = all(
+        compare(_offset(clock), _std(clock), tolerance_s.get(name, 0.0), z) is Standing.OUTSIDE
+        for name, clock in agreeing.items()
+    )
+    if len(agreeing) < 2 or 2 * len(agreeing) <= len(others) or not disagreeing:
+        return None
+    value_s = -median(_offset(clock) for clock in agreeing.values())
+    std_s = median(_std(clock) for clock in agreeing.values())
+    text = (
+        f"{reference}, the stated reference, is {word_measure(value_s, std_s)} "
+        f"{word_direction(value_s)} against the consensus of {len(agreeing)} others; more likely "
+        "it is the one that is wrong"
+    )
+    return text, value_s
+
+
+def _offset(clock: ClockEstimate) -> float:
+    return clock.offset_s or 0.0
+
+
+def _std(clock: ClockEstimate) -> float:
+    return clock.offset_std_s or 0.0
+
+
+def _join(names: Sequence[str]) -> str:
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"

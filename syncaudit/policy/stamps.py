@@ -1,0 +1,195 @@
+"""Judge what the stamps of one source say by themselves."""
+
+from __future__ import annotations
+
+from syncaudit.model import Finding, ReasonCode, StampAudit
+from syncaudit.model.wording import word_count, word_duration
+from syncaudit.policy.limits import Limits
+from syncaudit.policy.opinion import defect, remark
+
+__all__ = ["judge_stamps"]
+
+
+def judge_stamps(
+    name: str,
+    audit: StampAudit,
+    limits: Limits,
+    *,
+    noun: str = "sample",
+    stamp_kind: str = "capture",
+) -> list[Finding]:
+    """Return defects and remarks about the stamps of one source.
+
+    Parameters
+    ----------
+    name : str
+        Source.
+    audit : StampAudit
+        Figures of its stamps.
+    limits : Limits
+        What breaks a limit rejects; what merely exists is a warning.
+    noun : str
+        What a stamp belongs to: ``frame`` or ``sample``.
+    stamp_kind : str
+        What the manifest says of the stamps; ``counter`` admits that they were made up.
+    """
+    findings = [
+        *_order(name, audit, limits, noun),
+        *_gaps(name, audit, limits, noun),
+        *_regularity(name, audit, limits),
+        *_steps(name, audit, limits),
+    ]
+    remarks = [text if name in text else f"{name}: {text}" for text in audit.warnings]
+    is_told = any("made up" in text or "synthetic" in text.lower() for text in remarks)
+    if audit.is_synthetic and stamp_kind != "counter" and not is_told:
+        rate = "" if audit.rate_hz is None else f" / {audit.rate_hz:.6g} Hz"
+        remarks.append(
+            f"{name}: stamps lie exactly on index{rate}: they were made up afterwards and prove "
+            "nothing"
+        )
+    findings += [remark(ReasonCode.RATE, name, text) for text in remarks]
+    return findings
+
+
+def _share(
+    code: ReasonCode, name: str, n: int, total: int, limit: float | None, words: str
+) -> list[Finding]:
+    """Return a defect for a share above the limit, a remark for any other share above zero."""
+    if n <= 0:
+        return []
+    share = n / max(total, 1)
+    text = f"{name} {words} ({100.0 * share:.3g} %)"
+    if limit is None:
+        return [remark(code, name, text, value=share)]
+    text = f"{text}; limit {100.0 * limit:.3g} %"
+    if share > limit:
+        return [defect(code, name, text, value=share, limit=limit)]
+    return [remark(code, name, text, value=share, limit=limit)]
+
+
+def _order(name: str, audit: StampAudit, limits: Limits, noun: str) -> list[Finding]:
+    n = audit.samples
+    return [
+        *_share(
+            ReasonCode.BACKWARDS,
+            name,
+            audit.backwards,
+            n,
+            limits.backwards_share,
+            f"goes back in time at {audit.backwards} of {word_count(n, 'stamp')}",
+        ),
+        *_share(
+            ReasonCode.DUPLICATE,
+            name,
+            audit.duplicates,
+            n,
+            limits.duplicate_share,
+            f"repeats {audit.duplicates} of {word_count(n, 'stamp')}",
+        ),
+        *_share(
+            ReasonCode.DUPLICATE,
+            name,
+            audit.doubled,
+            n,
+            limits.duplicate_share,
+            f"has {word_count(audit.doubled, noun)} too many of {n}",
+        ),
+    ]
+
+
+def _gaps(name: str, audit: StampAudit, limits: Limits, noun: str) -> list[Finding]:
+    findings = _share(
+        ReasonCode.MISSING_FRAMES,
+        name,
+        audit.missing,
+        audit.samples + audit.missing,
+        limits.missing_share,
+        f"lacks {audit.missing} of {word_count(audit.samples + audit.missing, noun)}",
+    )
+    longest_s = audit.max_gap_s
+    if longest_s is None:
+        if audit.gaps:
+            findings.append(
+                remark(ReasonCode.GAP, name, f"{name} has {word_count(audit.gaps, 'gap')}")
+            )
+        return findings
+    allowed = []
+    if limits.max_gap_s is not None:
+        allowed.append(limits.max_gap_s)
+    if limits.max_gap_periods is not None and audit.rate_hz:
+        allowed.append(limits.max_gap_periods / audit.rate_hz)
+    limit = min(allowed) if allowed else None
+    periods = f" ({longest_s * audit.rate_hz:.3g} periods)" if audit.rate_hz else ""
+    text = f"{name} is silent for {word_duration(longest_s)}{periods} at its longest gap"
+    if limit is not None:
+        text = f"{text}; limit {word_duration(limit)}"
+    if limit is not None and longest_s > limit:
+        findings.append(defect(ReasonCode.GAP, name, text, value=longest_s, limit=limit))
+    elif audit.gaps:
+        findings.append(remark(ReasonCode.GAP, name, text, value=longest_s, limit=limit))
+    return findings
+
+
+def _regularity(name: str, audit: StampAudit, limits: Limits) -> list[Finding]:
+    findings = []
+    if (
+        limits.jitter_s is not None
+        and audit.jitter_s is not None
+        and audit.jitter_s > limits.jitter_s
+    ):
+        findings.append(
+            defect(
+                ReasonCode.JITTER,
+                name,
+                f"{name} jitters by {word_duration(audit.jitter_s)} (one sigma); limit "
+                f"{word_duration(limits.jitter_s)}",
+                value=audit.jitter_s,
+                limit=limits.jitter_s,
+            )
+        )
+    if (
+        limits.buffering_s is not None
+        and audit.buffering_s is not None
+        and audit.buffering_s > limits.buffering_s
+    ):
+        findings.append(
+            defect(
+                ReasonCode.JITTER,
+                name,
+                f"{name} is stamped after waiting {word_duration(audit.buffering_s)} in a buffer "
+                f"on average; limit {word_duration(limits.buffering_s)}",
+                value=audit.buffering_s,
+                limit=limits.buffering_s,
+            )
+        )
+    if limits.rate_hz is not None and limits.rate_tolerance is not None:
+        findings += _rate(name, audit, limits.rate_hz, limits.rate_tolerance)
+    return findings
+
+
+def _rate(name: str, audit: StampAudit, wanted_hz: float, tolerance: float) -> list[Finding]:
+    if audit.rate_hz is None or abs(audit.rate_hz / wanted_hz - 1.0) <= tolerance:
+        return []
+    return [
+        defect(
+            ReasonCode.RATE,
+            name,
+            f"{name} runs at {audit.rate_hz:.6g} Hz instead of {wanted_hz:.6g} Hz; limit "
+            f"{100.0 * tolerance:.3g} %",
+            value=audit.rate_hz,
+            limit=wanted_hz,
+        )
+    ]
+
+
+def _steps(name: str, audit: StampAudit, limits: Limits) -> list[Finding]:
+    findings = []
+    for at_ns, step_s in audit.steps:
+        text = f"{name} jumps by {word_duration(abs(step_s))} against its own rate at stamp {at_ns}"
+        if limits.step_s is None:
+            findings.append(remark(ReasonCode.STEP, name, text, value=step_s))
+            continue
+        text = f"{text}; limit {word_duration(limits.step_s)}"
+        make = defect if abs(step_s) > limits.step_s else remark
+        findings.append(make(ReasonCode.STEP, name, text, value=step_s, limit=limits.step_s))
+    return findings

@@ -1,0 +1,86 @@
+"""Read sources into streams, unrepaired: one function a kind, in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from syncaudit.errors import SyncAuditError
+from syncaudit.model import SourceKind, SourceSpec, Stream
+from syncaudit.readers.audio import read_audio
+from syncaudit.readers.camera import read_camera
+from syncaudit.readers.can import read_can
+from syncaudit.readers.events import read_events
+from syncaudit.readers.imu import read_imu
+from syncaudit.readers.state import read_state
+from syncaudit.readers.transcript import read_transcript
+
+__all__ = ["READERS", "read_source"]
+
+# Each takes (name, spec of its kind, base_uri, *, scratch) and returns its stream.
+READERS: Mapping[SourceKind, Callable[..., Stream]] = MappingProxyType(
+    {
+        SourceKind.CAMERA: read_camera,
+        SourceKind.IMU: read_imu,
+        SourceKind.CAN: read_can,
+        SourceKind.AUDIO: read_audio,
+        SourceKind.TRANSCRIPT: read_transcript,
+        SourceKind.EVENTS: read_events,
+        SourceKind.STATE: read_state,
+    }
+)
+
+
+def read_source(
+    name: str, spec: SourceSpec, base_uri: str = "", *, scratch: Path | None = None
+) -> Stream:
+    """Read one source of a clip.
+
+    Parameters
+    ----------
+    name : str
+        Source name in the manifest.
+    spec : SourceSpec
+        What the manifest says about it.
+    base_uri : str
+        Folder that relative URIs start at (`Clip.base_uri`).
+    scratch : Path, optional
+        Folder for local copies of remote files, removed by the caller once the stream's frames
+        are decoded. Without it copies are removed at once, those of a camera's pictures when
+        the process ends.
+
+    Returns
+    -------
+    Stream
+        Of the kind's own class; `findings` (with `source` set) hold what is wrong but usable.
+
+    Raises
+    ------
+    ClipInputError
+        If the source cannot be read; `code` is the reason code, `source` the name.
+    MissingExtraError
+        If the format needs an optional package.
+    """
+    reader: Callable[..., Any] = READERS[SourceKind(spec.kind)]
+    try:
+        stream: Stream = reader(name, spec, base_uri, scratch=scratch)
+    except SyncAuditError as error:
+        error.source = error.source or name
+        raise
+    return _with_source(stream, name)
+
+
+def _with_source(stream: Stream, name: str) -> Stream:
+    """Return `stream` with its name in those findings that lack it."""
+    from dataclasses import replace
+
+    if all(finding.source is not None for finding in stream.findings):
+        return stream
+    return replace(
+        stream,
+        findings=tuple(
+            replace(finding, source=finding.source or name) for finding in stream.findings
+        ),
+    )

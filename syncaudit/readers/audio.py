@@ -1,0 +1,205 @@
+"""Read sound: files through libsndfile, everything else through FFmpeg."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.decode.sound import decode_sound
+from syncaudit.errors import StreamReadError
+from syncaudit.model import (
+    AudioSpec,
+    AudioStream,
+    Finding,
+    ReasonCode,
+    Severity,
+    SourceKind,
+    clock_of,
+)
+from syncaudit.readers.findings import empty_stream
+from syncaudit.readers.tables import STAMPS, read_table
+from syncaudit.readers.uris import local_file, resolve
+
+__all__ = ["read_audio"]
+
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Sound:
+    rate_hz: float
+    samples: NDArray[np.float32]
+    n_channels: int
+    damage: str | None = None
+
+
+def read_audio(
+    name: str, spec: AudioSpec, base_uri: str, *, scratch: Path | None = None
+) -> AudioStream:
+    """Read a sound file, or the first audio track of a video, as the mean of its channels.
+
+    Stamps come from `timestamps` (columns ``sample`` and ``timestamp_ns``), else from
+    `start_ns`. Without either the stream stands on a clock whose zero is sample 0, with a
+    warning: only what hangs on this audio (a transcript) can then be judged.
+
+    Raises
+    ------
+    StreamReadError
+        If sound or stamps cannot be read.
+    """
+    uri = resolve(spec.uri, base_uri)
+    with local_file(uri, scratch) as path:
+        sound = _read_sound(path, uri)
+    findings: list[Finding] = []
+    if sound.damage is not None:
+        findings.append(
+            Finding(
+                code=ReasonCode.CORRUPT, message=f"{uri}: {sound.damage}. Copy or export it again."
+            )
+        )
+    if not len(sound.samples):
+        findings += empty_stream(uri, "sound samples")
+    n_bad = int(np.count_nonzero(~np.isfinite(sound.samples)))
+    if n_bad:
+        first = int(np.argmax(~np.isfinite(sound.samples)))
+        findings.append(
+            Finding(
+                code=ReasonCode.NON_FINITE,
+                message=f"{uri}: {n_bad} of {len(sound.samples)} samples are NaN or infinite, "
+                f"the first is sample {first}. Export it again, as 16-bit integers say.",
+                value=float(n_bad),
+                limit=0.0,
+            )
+        )
+    time_ns, anchors, more = _stamps(uri, spec, base_uri, len(sound.samples))
+    return AudioStream(
+        name=name,
+        clock=clock_of(name, spec),
+        kind=SourceKind.AUDIO,
+        time_ns=time_ns,
+        uri=uri,
+        stamp_kind=spec.stamp_kind,
+        findings=(*findings, *more),
+        rate_hz=sound.rate_hz,
+        samples=sound.samples,
+        anchor_samples=anchors,
+        n_channels=sound.n_channels,
+    )
+
+
+def _stamps(
+    uri: str, spec: AudioSpec, base_uri: str, n_samples: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[Finding, ...]]:
+    """Return stamps, the sample of each, and findings."""
+    zero = np.zeros(1, dtype=np.int64)
+    if spec.timestamps is None:
+        if spec.start_ns is not None:
+            return np.array([spec.start_ns], dtype=np.int64), zero, ()
+        return (
+            zero,
+            zero,
+            (
+                Finding(
+                    code=ReasonCode.MANIFEST,
+                    message=f"{uri}: there is neither 'start_ns' nor 'timestamps', so its time "
+                    "is counted from sample 0 and it cannot be compared with other sources. "
+                    "Give 'start_ns', the time of sample 0.",
+                    severity=Severity.WARNING,
+                ),
+            ),
+        )
+    table_uri = resolve(spec.timestamps, base_uri)
+    table = read_table(table_uri, text_columns=(STAMPS, "sample"))
+    anchors = table.stamps("sample", purpose="sample that each stamp belongs to")
+    time_ns = table.stamps()
+    findings = table.findings
+    if not table.n_rows:
+        findings += empty_stream(table_uri, "stamps")
+    outside = (anchors < 0) | (anchors > n_samples)
+    if outside.any():
+        row = int(np.argmax(outside))
+        findings += (
+            Finding(
+                code=ReasonCode.LENGTH_MISMATCH,
+                message=f"{table_uri}: {table.where(row)} stamps sample {anchors[row]}, but {uri} "
+                f"holds {n_samples} samples. Pair the table with its own sound file.",
+                value=float(anchors[row]),
+                limit=float(n_samples),
+            ),
+        )
+    return time_ns, anchors, findings
+
+
+def _read_sound(path: Path, uri: str) -> _Sound:
+    import soundfile
+
+    try:
+        return _read_with_soundfile(path)
+    except (soundfile.LibsndfileError, OSError, TypeError, ValueError, MemoryError) as error:
+        refused = " ".join(str(error).split())
+    try:
+        track = decode_sound(str(path))
+    except StreamReadError as error:
+        raise StreamReadError(
+            f"is no sound that can be read (libsndfile: {refused[-80:]}; FFmpeg: {error.message})",
+            code=error.code,
+            path=uri,
+            hint="Expected wav, flac, ogg, mp3 or a video with an audio track.",
+        ) from error
+    if track.rate_hz <= 0:
+        raise StreamReadError("states no sampling rate", path=uri, hint="Export it as wav.")
+    damage = f"{track.n_errors} packets cannot be decoded" if track.n_errors else None
+    return _Sound(
+        rate_hz=float(track.rate_hz),
+        samples=track.samples,
+        n_channels=track.n_channels,
+        damage=damage,
+    )
+
+
+def _read_with_soundfile(path: Path) -> _Sound:
+    import soundfile
+
+    blocks: list[NDArray[np.float32]] = []
+    with soundfile.SoundFile(str(path)) as file:
+        rate_hz, n_channels, n_declared = file.samplerate, file.channels, file.frames
+        if rate_hz <= 0:
+            raise ValueError("no sampling rate")
+        damage: str | None = None
+        while True:
+            # Block by block: a damaged header may declare more samples than memory holds.
+            try:
+                block = file.read(_BLOCK, dtype="float32", always_2d=True)
+            except soundfile.LibsndfileError as error:
+                damage = f"it cannot be decoded to its end ({error})"
+                break
+            if not len(block):
+                break
+            blocks.append(
+                block[:, 0].copy() if n_channels == 1 else block.mean(axis=1, dtype=np.float32)
+            )
+    samples = np.concatenate(blocks) if blocks else np.empty(0, np.float32)
+    if damage is None and 0 < n_declared < 2**62 and len(samples) < n_declared:
+        damage = f"its header declares {n_declared} samples, {len(samples)} are there"
+    return _Sound(
+        rate_hz=float(rate_hz),
+        samples=samples,
+        n_channels=n_channels,
+        damage=damage or _cut_wav(path),
+    )
+
+
+def _cut_wav(path: Path) -> str | None:
+    """Return what is wrong if a WAV is shorter than its header says."""
+    with path.open("rb") as file:
+        head = file.read(12)
+    declared = int.from_bytes(head[4:8], "little") + 8
+    size = path.stat().st_size
+    is_wav = head[:4] == b"RIFF" and head[8:12] == b"WAVE"
+    # Recorders that stream leave 0 or all ones for "unknown".
+    if not is_wav or declared <= 8 or declared >= 2**32 - 2**16 or size >= declared - 1:
+        return None
+    return f"it is cut off: {size} of {declared} bytes are there"

@@ -1,0 +1,237 @@
+"""Read cameras: where the frames lie and when each was stamped, without decoding them."""
+
+from __future__ import annotations
+
+import atexit
+import math
+import re
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.decode.container import ContainerFrames, list_frames
+from syncaudit.errors import StreamReadError
+from syncaudit.model import (
+    CameraSpec,
+    CameraStream,
+    Finding,
+    FrameFiles,
+    ReasonCode,
+    Severity,
+    SourceKind,
+    clock_of,
+)
+from syncaudit.readers.findings import empty_stream
+from syncaudit.readers.tables import read_table
+from syncaudit.readers.uris import keep_local, list_folder, resolve
+
+__all__ = ["read_camera"]
+
+_PICTURES = frozenset(
+    {".bmp", ".jp2", ".jpe", ".jpeg", ".jpg", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff"}
+    | {".webp"}
+)
+
+
+def read_camera(
+    name: str, spec: CameraSpec, base_uri: str, *, scratch: Path | None = None
+) -> CameraStream:
+    """Read stamps and frame list of a camera.
+
+    Parameters
+    ----------
+    name : str
+        Source name.
+    spec : CameraSpec
+        A video file, or a folder or glob of images in natural order of their names.
+    base_uri : str
+        Folder of the manifest.
+    scratch : Path, optional
+        Folder for copies of remote pictures, which decoders need as local files; the caller
+        removes it. Without it they lie in a temporary folder until the process ends.
+
+    Raises
+    ------
+    StreamReadError
+        If pictures or stamps cannot be read, or there is nothing to take stamps from.
+    """
+    uri = resolve(spec.uri, base_uri)
+    findings: list[Finding] = []
+    listed = list_folder(uri)
+    if listed is None:
+        path = str(keep_local(uri, scratch or _process_scratch()))
+        # A single picture is a folder of one; FFmpeg would give it a made-up clock.
+        is_picture = Path(path).suffix.lower() in _PICTURES
+        files = FrameFiles(paths=(path,), is_images=is_picture, stream=spec.stream)
+    else:
+        files = _pictures(uri, listed, scratch)
+    frames = list_frames(files.paths[0], 0 if files.is_images else spec.stream)
+    pts_s: NDArray[np.float64] | None = None
+    if files.is_images:
+        n_frames = len(files.paths)
+    else:
+        n_frames = frames.n_frames
+        pts_ns = frames.pts_ns()
+        if pts_ns is not None:
+            pts_s = np.array(pts_ns, dtype=np.float64) * 1e-9
+        findings += _damage(uri, frames)
+    if spec.timestamps is not None:
+        time_ns, more = _table_stamps(spec.timestamps, base_uri)
+        findings += more
+        if len(time_ns) != n_frames:
+            findings.append(_mismatch(uri, n_frames, spec.timestamps, len(time_ns)))
+    else:
+        time_ns, more = _container_stamps(uri, spec, files, frames)
+        findings += more
+    return CameraStream(
+        name=name,
+        clock=clock_of(name, spec),
+        kind=SourceKind.CAMERA,
+        time_ns=time_ns,
+        uri=uri,
+        stamp_kind=spec.stamp_kind,
+        findings=tuple(findings),
+        files=files,
+        stamps_from="file" if spec.timestamps is not None else "container",
+        n_frames_container=n_frames,
+        pts_s=pts_s,
+        width_px=frames.width_px,
+        height_px=frames.height_px,
+        stamp_at=spec.stamp_at,
+        line_delay_s=spec.line_delay_s,
+        exposure_s=spec.exposure_s,
+        focal_px=_focal_px(spec, frames.width_px),
+    )
+
+
+def _pictures(uri: str, listed: list[str], scratch: Path | None) -> FrameFiles:
+    found = [path for path in listed if _suffix(path) in _PICTURES]
+    if not found:
+        raise StreamReadError(
+            f"holds no pictures ({len(listed)} other files)",
+            code="empty" if listed else "missing_file",
+            path=uri,
+            hint=f"Expected a folder or glob of {', '.join(sorted(_PICTURES))}.",
+        )
+    found.sort(key=_natural)
+    # A picture of 0 bytes is damage of one frame, found on decoding; only remote ones are
+    # touched here.
+    return FrameFiles(
+        paths=tuple(
+            str(keep_local(path, scratch or _process_scratch())) if "://" in path else path
+            for path in found
+        ),
+        is_images=True,
+    )
+
+
+def _suffix(path: str) -> str:
+    return Path(path.split("::")[0]).suffix.lower()
+
+
+def _natural(path: str) -> tuple[list[tuple[int, int, str]], str]:
+    """Return a sort key by which ``f9`` comes before ``f10``."""
+    parts = re.split(r"([0-9]+)", path)
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts], path
+
+
+def _table_stamps(timestamps: str, base_uri: str) -> tuple[NDArray[np.int64], tuple[Finding, ...]]:
+    uri = resolve(timestamps, base_uri)
+    table = read_table(uri)
+    time_ns = table.stamps()
+    if not table.n_rows:
+        return time_ns, table.findings + empty_stream(uri, "stamps")
+    return time_ns, table.findings
+
+
+def _container_stamps(
+    uri: str, spec: CameraSpec, files: FrameFiles, frames: ContainerFrames
+) -> tuple[NDArray[np.int64], tuple[Finding, ...]]:
+    """Return ``start_ns`` + pts in whole nanoseconds."""
+    if files.is_images:
+        raise StreamReadError(
+            "pictures carry no stamps of their own",
+            code="manifest",
+            path=uri,
+            hint="Give 'timestamps': a CSV or Parquet with 'timestamp_ns', one row a picture.",
+        )
+    pts_ns = frames.pts_ns()
+    if pts_ns is None:
+        raise StreamReadError(
+            "no presentation times are in it (a raw stream, or it holds no frames)",
+            code="manifest" if frames.n_frames else "empty",
+            path=uri,
+            hint="Give 'timestamps': a CSV or Parquet with 'timestamp_ns', one row a frame.",
+        )
+    if spec.start_ns is None:
+        raise StreamReadError(
+            "there are neither 'timestamps' nor 'start_ns' to date its frames",
+            code="manifest",
+            path=uri,
+            hint="Give 'timestamps' (a CSV or Parquet with 'timestamp_ns', one row a frame), or "
+            "'start_ns', the time of presentation time 0.",
+        )
+    stamps = [spec.start_ns + pts for pts in pts_ns]
+    if not all(-(2**63) <= stamp < 2**63 for stamp in stamps):
+        raise StreamReadError(
+            f"'start_ns' {spec.start_ns} plus its presentation times exceeds int64",
+            code="manifest",
+            path=uri,
+            hint="'start_ns' is in nanoseconds.",
+        )
+    findings: tuple[Finding, ...] = ()
+    if pts_ns[0] != 0:
+        findings = (
+            Finding(
+                code=ReasonCode.MANIFEST,
+                message=f"{uri}: the first frame has presentation time {pts_ns[0] / 1e9:.6f} s, "
+                "which is added to 'start_ns'. If 'start_ns' is the time of the first frame, "
+                "take that off it.",
+                value=pts_ns[0] / 1e9,
+                severity=Severity.WARNING,
+            ),
+        )
+    return np.array(stamps, dtype=np.int64), findings
+
+
+def _damage(uri: str, frames: ContainerFrames) -> tuple[Finding, ...]:
+    if frames.damage is not None:
+        return (
+            Finding(
+                code=ReasonCode.CORRUPT,
+                message=f"{uri}: the container breaks off after {frames.n_frames} frames "
+                f"({frames.damage}). Copy it again.",
+                value=float(frames.n_frames),
+            ),
+        )
+    return () if frames.n_frames else empty_stream(uri, "frames")
+
+
+def _mismatch(uri: str, n_frames: int, timestamps: str, n_stamps: int) -> Finding:
+    return Finding(
+        code=ReasonCode.LENGTH_MISMATCH,
+        message=f"{uri} holds {n_frames} frames but {timestamps} {n_stamps} stamps: it is "
+        f"unknown which {abs(n_frames - n_stamps)} are missing. Export one row a frame.",
+        value=float(n_frames),
+        limit=float(n_stamps),
+    )
+
+
+def _focal_px(spec: CameraSpec, width_px: int) -> float | None:
+    """Return the focal length, from `fov_deg` (horizontal, of the full width) if need be."""
+    if spec.focal_px is not None:
+        return spec.focal_px
+    if spec.fov_deg is None or not width_px or not 0 < spec.fov_deg < 180:
+        return None
+    return width_px / 2 / math.tan(math.radians(spec.fov_deg) / 2)
+
+
+@cache
+def _process_scratch() -> Path:
+    """Return a folder that lives until the process ends."""
+    folder = tempfile.TemporaryDirectory(prefix="syncaudit-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)

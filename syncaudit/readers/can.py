@@ -1,0 +1,199 @@
+"""Read vehicle buses: raw logs with their DBC, or decoded tables."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.errors import StreamReadError
+from syncaudit.model import (
+    CanSpec,
+    Channel,
+    Finding,
+    ReasonCode,
+    Severity,
+    SignalStream,
+    SourceKind,
+    clock_of,
+)
+from syncaudit.readers.buslogs import RAW_LOGS, read_frames
+from syncaudit.readers.canlog import EXTENDED, BusFrames
+from syncaudit.readers.dbc import BusSignal, decode, find_signals
+from syncaudit.readers.findings import empty_stream, non_finite
+from syncaudit.readers.roles import fault_of_role
+from syncaudit.readers.tables import read_table
+from syncaudit.readers.uris import resolve
+
+__all__ = ["read_can"]
+
+
+def read_can(
+    name: str, spec: CanSpec, base_uri: str, *, scratch: Path | None = None
+) -> SignalStream:
+    """Read a vehicle bus: one channel a role, each with its own message's stamps.
+
+    Parameters
+    ----------
+    name : str
+        Source name.
+    spec : CanSpec
+        A raw log with `dbc` and `signals` (role to ``Signal`` or ``Message.Signal``), or a
+        table with ``timestamp_ns`` and `signals` (role to column).
+    base_uri : str
+        Folder of the manifest.
+    scratch : Path, optional
+        Folder for copies of remote logs.
+
+    Raises
+    ------
+    StreamReadError
+        If log, table, DBC, a role or a signal cannot be read.
+    """
+    uri = resolve(spec.uri, base_uri)
+    if not spec.signals:
+        raise StreamReadError(
+            "'signals' names no signal to read",
+            code="manifest",
+            path=uri,
+            hint="Map roles to signals: 'signals': {'yaw_rate': 'YourSignal'}.",
+        )
+    for role, signal in spec.signals.items():
+        fault = fault_of_role(role, signal)
+        if fault is not None:
+            raise StreamReadError(fault[0], code="manifest", path=uri, hint=fault[1])
+    suffix = PurePosixPath(uri.split("::")[0]).suffix.lower()
+    if suffix in (".mf4", ".mdf") and spec.dbc is None:
+        from syncaudit.readers.mdf import read_mdf_signals
+
+        time_ns, channels, findings = read_mdf_signals(uri, spec.signals, scratch)
+    elif suffix in RAW_LOGS:
+        time_ns, channels, findings = _from_log(uri, suffix, spec, base_uri, scratch)
+    else:
+        time_ns, channels, findings = _from_table(uri, spec)
+    return SignalStream(
+        name=name,
+        clock=clock_of(name, spec),
+        kind=SourceKind.CAN,
+        time_ns=time_ns,
+        uri=uri,
+        stamp_kind=spec.stamp_kind,
+        findings=tuple(findings),
+        channels=tuple(channels),
+    )
+
+
+# Stamps of the stream, channels, findings.
+_Read = tuple[NDArray[np.int64], list[Channel], list[Finding]]
+
+
+def _from_table(uri: str, spec: CanSpec) -> _Read:
+    """Return the columns of a decoded table; a blank cell is no sample of that signal."""
+    if spec.dbc is not None:
+        raise StreamReadError(
+            "a 'dbc' is given, but this is no raw log",
+            code="manifest",
+            path=uri,
+            hint=f"Raw logs end in {', '.join(sorted(RAW_LOGS))}; leave 'dbc' out for tables.",
+        )
+    table = read_table(uri)
+    time_ns = table.stamps()
+    findings = list(table.findings)
+    if not table.n_rows:
+        findings += empty_stream(uri, "bus samples")
+    channels: list[Channel] = []
+    is_used = np.zeros(table.n_rows, dtype=np.bool_)
+    for role, column in spec.signals.items():
+        values = table.numbers(column, purpose=f"role {role}")
+        if values.ndim != 1:
+            raise StreamReadError(f"column '{column}' holds lists, not numbers", path=uri)
+        is_there = ~table.is_blank(column)
+        is_used |= is_there
+        if table.n_rows and not is_there.any():
+            findings.append(_silent(f"{uri}: column '{column}' (role {role}) is blank throughout"))
+        samples = values[is_there][:, None]
+        findings += non_finite(samples, [column], uri=uri, first_row=table.first_row)
+        channels.append(Channel(name=role, time_ns=time_ns[is_there], values=samples))
+    return time_ns[is_used], channels, findings
+
+
+def _from_log(uri: str, suffix: str, spec: CanSpec, base_uri: str, scratch: Path | None) -> _Read:
+    """Return the signals of a raw log; only frames that carry them are decoded."""
+    if spec.dbc is None:
+        raise StreamReadError(
+            "a raw log needs 'dbc' to decode it",
+            code="manifest",
+            path=uri,
+            hint="Name the DBC, or give a decoded CSV or Parquet.",
+        )
+    dbc_uri = resolve(spec.dbc, base_uri)
+    wanted = find_signals(dbc_uri, spec.signals)
+    frames = read_frames(uri, suffix, {signal.key for signal in wanted.values()}, scratch)
+    findings = list(frames.findings)
+    if not frames.n_total:
+        findings += empty_stream(uri, "bus frames")
+        return frames.time_ns, [], findings
+    if not len(frames.time_ns):
+        raise _foreign(uri, dbc_uri, wanted, frames)
+    channels: list[Channel] = []
+    is_used = np.zeros(len(frames.time_ns), dtype=np.bool_)
+    short: dict[str, int] = {}
+    for role, signal in wanted.items():
+        found = decode(frames, signal)
+        is_used[found.rows] = True
+        if found.n_short:
+            short[signal.message.name] = max(found.n_short, short.get(signal.message.name, 0))
+        values = found.values[:, None]
+        if not len(values):
+            findings.append(
+                _silent(
+                    f"{uri}: no frame carries {signal.name} (role {role}, "
+                    f"id {_words(signal.key)} in {dbc_uri})"
+                )
+            )
+        findings += non_finite(values, [signal.name], uri=uri)
+        channels.append(
+            Channel(name=role, time_ns=frames.time_ns[found.rows], values=values, unit=signal.unit)
+        )
+    if short:
+        findings.append(_undecodable(uri, dbc_uri, short))
+    return frames.time_ns[is_used], channels, findings
+
+
+def _foreign(
+    uri: str, dbc_uri: str, wanted: dict[str, BusSignal], frames: BusFrames
+) -> StreamReadError:
+    theirs = ", ".join(_words(key) for key in sorted(frames.ids_seen)[:6])
+    ours = ", ".join(sorted({_words(signal.key) for signal in wanted.values()})[:6])
+    return StreamReadError(
+        f"none of its {frames.n_total} frames (ids {theirs} ...) is a message that "
+        f"{dbc_uri} describes for 'signals' (ids {ours})",
+        code="manifest",
+        path=uri,
+        hint="The DBC belongs to another bus or vehicle: name the right one.",
+    )
+
+
+def _words(key: int) -> str:
+    return f"0x{key - EXTENDED:08X}" if key >= EXTENDED else f"0x{key:03X}"
+
+
+def _silent(message: str) -> Finding:
+    return Finding(
+        code=ReasonCode.EMPTY,
+        message=f"{message}. Check the name, or leave the role out.",
+        value=0.0,
+    )
+
+
+def _undecodable(uri: str, dbc_uri: str, short: dict[str, int]) -> Finding:
+    listed = ", ".join(f"{count} of {message}" for message, count in sorted(short.items()))
+    return Finding(
+        code=ReasonCode.CORRUPT,
+        message=f"{uri}: frames too short for what {dbc_uri} describes were passed over: "
+        f"{listed}. Check that the DBC is of this vehicle's version.",
+        value=float(sum(short.values())),
+        limit=0.0,
+        severity=Severity.WARNING,
+    )

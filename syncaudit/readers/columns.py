@@ -1,0 +1,274 @@
+"""Columns of a table and their exact conversion: integers never pass through float."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from syncaudit.errors import StreamReadError, nearest_name
+from syncaudit.model import Finding
+
+__all__ = ["STAMPS", "Table"]
+
+STAMPS = "timestamp_ns"
+
+_T = TypeVar("_T", bound=np.generic)
+
+_FLOAT = re.compile(r"^[+-]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?$")
+_DATE = re.compile(r"^\d{4}-\d{2}-\d{2}|^\d{1,2}:\d{2}:")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Columns as the file holds them, with exact conversions.
+
+    Parameters
+    ----------
+    uri : str
+        Where it was read from, for messages.
+    data : pyarrow.Table
+        Columns under their stripped header names.
+    first_row : int
+        Number that people count the first data row as: the line in a CSV, else 0.
+    findings : tuple of Finding
+        What is wrong with the file and leaves the rest usable.
+    """
+
+    uri: str
+    data: pa.Table
+    first_row: int
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """Column names in file order."""
+        return list(self.data.column_names)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of data."""
+        return int(self.data.num_rows)
+
+    def where(self, index: int) -> str:
+        """Return the words for row `index`: the line of a CSV, the row of a Parquet file."""
+        return f"line {index + self.first_row}" if self.first_row else f"row {index}"
+
+    def require(self, names: Iterable[str], *, purpose: str, hint: str = "") -> None:
+        """Check that columns exist.
+
+        Raises
+        ------
+        StreamReadError
+            If one is missing; lists those found and the nearest name.
+        """
+        for name in names:
+            if name not in self.names:
+                raise StreamReadError(
+                    f"has no column '{name}' ({purpose}); found: {', '.join(self.names) or 'none'}",
+                    path=self.uri,
+                    hint=" ".join(
+                        part
+                        for part in (
+                            nearest_name(name, self.names),
+                            hint or "Rename the column, or export the table with it.",
+                        )
+                        if part
+                    ),
+                )
+
+    def stamps(
+        self, name: str = STAMPS, *, purpose: str = "stamps in integer nanoseconds"
+    ) -> NDArray[np.int64]:
+        """Return a column of integer nanoseconds (or other integers), exactly as written.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+
+        Raises
+        ------
+        StreamReadError
+            If the column is missing, or a cell is blank, no integer, or too large for int64.
+        """
+        self.require([name], purpose=purpose)
+        column = self.data.column(name)
+        kind = column.type
+        if pa.types.is_dictionary(kind):
+            column = column.cast(kind.value_type)
+            kind = column.type
+        if self.n_rows == 0:
+            return np.empty(0, np.int64)
+        if pa.types.is_null(kind) or column.null_count:
+            index = _first(pc.is_null(column))
+            raise StreamReadError(
+                f"{self.where(index)}: '{name}' is blank",
+                code="corrupt",
+                path=self.uri,
+                hint="Every row needs its stamp in integer nanoseconds.",
+            )
+        if pa.types.is_timestamp(kind):
+            column = _checked_cast(column, pa.timestamp("ns", tz=kind.tz), self.uri, name)
+            return _numpy(column.cast(pa.int64()), np.int64)
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            return self._stamps_from_text(name, column)
+        if not pa.types.is_integer(kind):
+            raise StreamReadError(
+                f"column '{name}' is of type {kind}, expected int64 nanoseconds"
+                + (": floats cannot hold unix nanoseconds" if pa.types.is_floating(kind) else ""),
+                path=self.uri,
+                hint="Write the stamps as 64-bit integers from the start; a cast now would keep "
+                "the rounding (about 128 ns to 256 ns).",
+            )
+        return _numpy(_checked_cast(column, pa.int64(), self.uri, name), np.int64)
+
+    def _stamps_from_text(self, name: str, column: pa.ChunkedArray) -> NDArray[np.int64]:
+        column = pc.utf8_trim_whitespace(column)
+        is_integer = pc.match_substring_regex(column, r"^[+-]?[0-9]+$")
+        if not pc.all(is_integer).as_py():
+            index = _first(pc.invert(is_integer))
+            raise self._bad_stamp(name, index, str(column[index].as_py()))
+        try:
+            return _numpy(pc.utf8_ltrim(column, "+").cast(pa.int64()), np.int64)
+        except pa.ArrowInvalid as error:
+            limit = 2**63
+            for index, cell in enumerate(column.to_pylist()):
+                if not -limit <= int(cell) < limit:
+                    raise StreamReadError(
+                        f"{self.where(index)}: '{name}' is {cell}, too large for int64",
+                        code="corrupt",
+                        path=self.uri,
+                        hint="Stamps are nanoseconds as signed 64-bit integers; is the unit "
+                        "finer than nanoseconds?",
+                    ) from error
+            raise StreamReadError(
+                f"column '{name}' cannot be read as int64 ({error})", path=self.uri
+            ) from error
+
+    def _bad_stamp(self, name: str, index: int, cell: str) -> StreamReadError:
+        message = f"{self.where(index)}: '{name}' is '{cell}', expected integer nanoseconds"
+        code = "unreadable"
+        if _FLOAT.match(cell):
+            hint = (
+                "Write stamps as integers (unix seconds as float have steps of 0.24 us): "
+                "convert at the recorder, e.g. seconds * 10**9 + nanoseconds."
+            )
+        elif _DATE.match(cell):
+            hint = "Dates and clock times are not read; write nanoseconds since 1970 as integers."
+        else:
+            hint = "Correct the cell, or export the table again."
+            code = "corrupt"
+        return StreamReadError(message, code=code, path=self.uri, hint=hint)
+
+    def numbers(self, name: str, *, purpose: str = "numbers") -> NDArray[np.float64]:
+        """Return a column of numbers; blank cells are NaN.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,), or (n, d) for a column of lists
+
+        Raises
+        ------
+        StreamReadError
+            If the column is missing or a cell is no number.
+        """
+        self.require([name], purpose=purpose)
+        column = self.data.column(name)
+        kind = column.type
+        if pa.types.is_dictionary(kind):
+            column = column.cast(kind.value_type)
+            kind = column.type
+        if (
+            pa.types.is_list(kind)
+            or pa.types.is_large_list(kind)
+            or pa.types.is_fixed_size_list(kind)
+        ):
+            return self._matrix(name, column)
+        if pa.types.is_null(kind):
+            return np.full(self.n_rows, np.nan)
+        if pa.types.is_boolean(kind):
+            column = column.cast(pa.uint8())
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            column = pc.utf8_trim_whitespace(column)
+        try:
+            return _numpy(column.cast(pa.float64(), safe=False), np.float64)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise self._bad_number(name, column) from error
+
+    def _bad_number(self, name: str, column: pa.ChunkedArray) -> StreamReadError:
+        for index, cell in enumerate(column.to_pylist()):
+            try:
+                float(cell if cell is not None else "nan")
+            except (TypeError, ValueError):
+                text = str(cell)
+                return StreamReadError(
+                    f"{self.where(index)}: '{name}' is '{text[:60]}', expected a number",
+                    code="corrupt",
+                    path=self.uri,
+                    hint="Write decimals with a point, as in 0.25."
+                    if re.fullmatch(r"[+-]?\d+,\d+", text)
+                    else "Correct the cell, or export the table again.",
+                )
+        return StreamReadError(
+            f"column '{name}' is of type {column.type}, expected numbers", path=self.uri
+        )
+
+    def _matrix(self, name: str, column: pa.ChunkedArray) -> NDArray[np.float64]:
+        lengths = pc.list_value_length(column)
+        widths = pc.unique(lengths.drop_null()).to_pylist()
+        if len(widths) > 1:
+            raise StreamReadError(
+                f"column '{name}' holds lists of different lengths ({min(widths)} to "
+                f"{max(widths)})",
+                code="corrupt",
+                path=self.uri,
+                hint="Write the same number of values in every row.",
+            )
+        width = int(widths[0]) if widths else 1
+        matrix = np.full((self.n_rows, width), np.nan)
+        is_set = ~_numpy(pc.is_null(column), np.bool_)
+        try:
+            flat = pc.list_flatten(column.filter(pa.array(is_set))).cast(pa.float64(), safe=False)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise StreamReadError(
+                f"column '{name}' is of type {column.type}, expected lists of numbers",
+                path=self.uri,
+            ) from error
+        matrix[is_set] = _numpy(flat, np.float64).reshape(-1, width)
+        return matrix
+
+    def is_blank(self, name: str) -> NDArray[np.bool_]:
+        """Return where cells of a column hold nothing (not even NaN), shape (n,)."""
+        return _numpy(pc.is_null(self.data.column(name)), np.bool_)
+
+
+def _checked_cast(
+    column: pa.ChunkedArray, kind: pa.DataType, uri: str, name: str
+) -> pa.ChunkedArray:
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid as error:
+        raise StreamReadError(
+            f"column '{name}' of type {column.type} does not fit int64 nanoseconds "
+            f"({' '.join(str(error).split())[:120]})",
+            code="corrupt",
+            path=uri,
+            hint="Stamps are nanoseconds as signed 64-bit integers.",
+        ) from error
+
+
+def _numpy(column: pa.ChunkedArray | pa.Array, kind: type[_T]) -> NDArray[_T]:
+    """Return a column as an array; missing numbers become NaN."""
+    is_plain = isinstance(column, pa.Array)
+    array = column.to_numpy(zero_copy_only=False) if is_plain else column.to_numpy()
+    return np.asarray(array).astype(kind, copy=False)
+
+
+def _first(mask: pa.ChunkedArray) -> int:
+    return int(pc.index(mask, pa.scalar(True)).as_py())

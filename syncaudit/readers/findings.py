@@ -1,0 +1,57 @@
+"""Findings that several readers share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.model import Finding, ReasonCode
+
+__all__ = ["empty_stream", "non_finite"]
+
+
+def non_finite(
+    values: NDArray[np.float64], names: Sequence[str], *, uri: str, first_row: int = 0
+) -> tuple[Finding, ...]:
+    """Return a finding where samples are NaN or infinite, or nothing.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n, d)
+        Samples.
+    names : sequence of str, length d
+        What the columns are called in the file.
+    uri : str
+        File they come from.
+    first_row : int
+        Number that people count the first sample as.
+    """
+    bad = ~np.isfinite(values)
+    n_bad = int(np.count_nonzero(bad.any(axis=1)))
+    if not n_bad:
+        return ()
+    row = int(np.argmax(bad.any(axis=1)))
+    columns = ", ".join(name for place, name in enumerate(names) if bool(bad[:, place].any()))
+    return (
+        Finding(
+            code=ReasonCode.NON_FINITE,
+            message=f"{uri}: {n_bad} of {len(values)} samples are blank, NaN or infinite in "
+            f"{columns}, the first in row {row + first_row}. Export the recording without them.",
+            value=float(n_bad),
+            limit=0.0,
+        ),
+    )
+
+
+def empty_stream(uri: str, what: str) -> tuple[Finding, ...]:
+    """Return the finding of a file that has its header and nothing below it."""
+    return (
+        Finding(
+            code=ReasonCode.EMPTY,
+            message=f"{uri} holds no {what}: the header is there, the rows are not. "
+            "Record or export it again.",
+            value=0.0,
+        ),
+    )

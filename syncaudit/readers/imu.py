@@ -1,0 +1,116 @@
+"""Read inertial tables: a gyroscope triple, an accelerometer triple, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from syncaudit.errors import StreamReadError, nearest_name
+from syncaudit.model import Channel, Finding, ImuSpec, SignalStream, SourceKind, clock_of
+from syncaudit.readers.findings import empty_stream, non_finite
+from syncaudit.readers.tables import STAMPS, Table, read_table
+from syncaudit.readers.uris import resolve
+
+__all__ = ["read_imu"]
+
+_TRIPLES = {
+    "gyro": (("gyro_x", "gyro_y", "gyro_z"), "rad/s"),
+    "accel": (("accel_x", "accel_y", "accel_z"), "m/s^2"),
+}
+_CANONICAL = (STAMPS, *_TRIPLES["gyro"][0], *_TRIPLES["accel"][0])
+
+
+def read_imu(
+    name: str,
+    spec: ImuSpec,
+    base_uri: str,
+    *,
+    scratch: Path | None = None,  # noqa: ARG001  # one signature for every reader
+) -> SignalStream:
+    """Read an inertial table.
+
+    Parameters
+    ----------
+    name : str
+        Source name.
+    spec : ImuSpec
+        `columns` maps the contract's names to those of the file:
+        ``{"gyro_x": "wx", "timestamp_ns": "#time"}``.
+    base_uri : str
+        Folder of the manifest.
+    scratch : Path, optional
+        Not needed: tables are read into memory.
+
+    Raises
+    ------
+    StreamReadError
+        If the file or a column that is needed cannot be read.
+    """
+    uri = resolve(spec.uri, base_uri)
+    actual = {canonical: canonical for canonical in _CANONICAL}
+    _check_renames(spec.columns, uri)
+    actual.update(spec.columns)
+    table = read_table(uri, text_columns=(actual[STAMPS],))
+    wanted = _wanted(table, actual, spec.columns)
+    time_ns = table.stamps(actual[STAMPS])
+    channels: list[Channel] = []
+    findings: list[Finding] = list(table.findings)
+    if not table.n_rows:
+        findings += empty_stream(uri, "inertial samples")
+    for triple in wanted:
+        names = [actual[column] for column in _TRIPLES[triple][0]]
+        values = np.stack([table.numbers(column, purpose=triple) for column in names], axis=1)
+        if values.ndim != 2:
+            raise StreamReadError(f"columns {', '.join(names)} hold lists", path=uri)
+        findings += non_finite(values, names, uri=uri, first_row=table.first_row)
+        channels.append(
+            Channel(name=triple, time_ns=time_ns, values=values, unit=_TRIPLES[triple][1])
+        )
+    return SignalStream(
+        name=name,
+        clock=clock_of(name, spec),
+        kind=SourceKind.IMU,
+        time_ns=time_ns,
+        uri=uri,
+        stamp_kind=spec.stamp_kind,
+        findings=tuple(findings),
+        channels=tuple(channels),
+    )
+
+
+def _check_renames(columns: Mapping[str, str], uri: str) -> None:
+    for key, value in columns.items():
+        if key in _CANONICAL:
+            continue
+        if value in _CANONICAL:
+            hint = f"Turn it round: 'columns' maps ours to yours, {{'{value}': '{key}'}}."
+        else:
+            hint = nearest_name(key, _CANONICAL)
+        raise StreamReadError(
+            f"'columns' renames '{key}', which is no inertial column",
+            code="manifest",
+            path=uri,
+            hint=hint,
+        )
+
+
+def _wanted(table: Table, actual: Mapping[str, str], renames: Mapping[str, str]) -> list[str]:
+    """Return the triples that the table holds; refuse half a triple and none at all."""
+    table.require([actual[STAMPS]], purpose="stamps in integer nanoseconds")
+    wanted: list[str] = []
+    for triple, (columns, unit) in _TRIPLES.items():
+        is_there = [actual[column] in table.names for column in columns]
+        if any(is_there) or any(column in renames for column in columns):
+            table.require(
+                [actual[column] for column in columns], purpose=f"{triple} needs x, y, z in {unit}"
+            )
+            wanted.append(triple)
+    if not wanted:
+        table.require(
+            [actual["gyro_x"]],
+            purpose="neither gyro_x/y/z nor accel_x/y/z is there",
+            hint="Name them in the manifest: 'columns': {'gyro_x': 'your name', ...}.",
+        )
+    return wanted

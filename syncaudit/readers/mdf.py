@@ -1,0 +1,203 @@
+"""Read ASAM MDF 4 through asammdf: bus logging, or signals that are already decoded."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.errors import ClipInputError, MissingExtraError, StreamReadError, nearest_name
+from syncaudit.model import Channel, Finding
+from syncaudit.readers.canlog import EXTENDED, BusFrames
+from syncaudit.readers.findings import empty_stream, non_finite
+from syncaudit.readers.uris import local_file
+
+__all__ = ["read_mdf_frames", "read_mdf_signals"]
+
+_FRAME = "CAN_DataFrame"
+
+
+def read_mdf_frames(uri: str, wanted: Collection[int], scratch: Path | None) -> BusFrames:
+    """Return the frames of MDF bus logging whose identifiers are wanted.
+
+    Stamps are float64 seconds after the header's start (int64 ns), exact to 1 ns.
+
+    Raises
+    ------
+    StreamReadError
+        If the file is no MDF or logs no frames.
+    MissingExtraError
+        If asammdf is not installed.
+    """
+    parts: list[tuple[NDArray[Any], ...]] = []
+    with _opened(uri, scratch) as mdf:
+        groups = sorted({group for group, _ in mdf.channels_db.get(f"{_FRAME}.ID", ())})
+        if not groups:
+            raise StreamReadError(
+                f"logs no bus frames (no channel '{_FRAME}')",
+                path=uri,
+                hint="Leave 'dbc' out if its signals are decoded; else enable bus logging.",
+            )
+        start_ns = _start_ns(mdf)
+        parts += [_group_frames(mdf, group, start_ns) for group in groups]
+    width = max(payload.shape[1] for _, _, payload, _ in parts)
+    parts = [
+        (time_ns, ids, np.pad(payload, ((0, 0), (0, width - payload.shape[1]))), lengths)
+        for time_ns, ids, payload, lengths in parts
+    ]
+    time_ns, ids, payload, lengths = (np.concatenate(column) for column in zip(*parts, strict=True))
+    if len(parts) > 1 and all(bool(np.all(np.diff(part[0]) >= 0)) for part in parts):
+        # Groups are stored one after the other: merge what is in order within each.
+        order = np.argsort(time_ns, kind="stable")
+        time_ns, ids, payload, lengths = (
+            column[order] for column in (time_ns, ids, payload, lengths)
+        )
+    keep = np.isin(ids, sorted(wanted))
+    return BusFrames(
+        time_ns=time_ns[keep],
+        ids=ids[keep],
+        payload=payload[keep],
+        lengths=lengths[keep],
+        n_total=len(ids),
+        ids_seen=frozenset(np.unique(ids).tolist()),
+    )
+
+
+def _group_frames(mdf: Any, group: int, start_ns: int) -> tuple[NDArray[Any], ...]:
+    def column(field: str) -> Any:
+        return mdf.get(f"{_FRAME}.{field}", group=group)
+
+    ids = column("ID")
+    numbers = ids.samples.astype(np.int64) & 0x1FFFFFFF
+    fields = {name for name in mdf.channels_db if name.startswith(f"{_FRAME}.")}
+    if f"{_FRAME}.IDE" in fields:
+        is_extended = column("IDE").samples.astype(np.int64) != 0
+    else:
+        is_extended = (ids.samples.astype(np.int64) & EXTENDED) != 0
+    payload = np.atleast_2d(column("DataBytes").samples.astype(np.uint8))
+    length_field = "DataLength" if f"{_FRAME}.DataLength" in fields else "DLC"
+    lengths = np.minimum(column(length_field).samples.astype(np.int64), payload.shape[1])
+    return (
+        _stamps(ids.timestamps, start_ns),
+        numbers + np.where(is_extended, EXTENDED, 0),
+        payload.reshape(len(numbers), -1),
+        lengths,
+    )
+
+
+def read_mdf_signals(
+    uri: str, signals: Mapping[str, str], scratch: Path | None
+) -> tuple[NDArray[np.int64], list[Channel], list[Finding]]:
+    """Return decoded signals of an MDF by channel name, each with its own stamps.
+
+    Raises
+    ------
+    StreamReadError
+        If the file is no MDF or lacks a channel.
+    MissingExtraError
+        If asammdf is not installed.
+    """
+    channels: list[Channel] = []
+    findings: list[Finding] = []
+    with _opened(uri, scratch) as mdf:
+        start_ns = _start_ns(mdf)
+        for role, name in signals.items():
+            places = mdf.channels_db.get(name, ())
+            if len(places) != 1:
+                raise StreamReadError(
+                    f"has the channel '{name}' (role {role}) {len(places)} times, expected once",
+                    code="manifest",
+                    path=uri,
+                    hint="Name the DBC to decode raw frames."
+                    if places or f"{_FRAME}.ID" in mdf.channels_db
+                    else nearest_name(name, mdf.channels_db),
+                )
+            found = mdf.get(
+                group=places[0][0], index=places[0][1], ignore_value2text_conversions=True
+            )
+            values = np.asarray(found.samples)
+            if values.ndim != 1 or values.dtype.kind not in "iufb":
+                raise StreamReadError(f"channel '{name}' (role {role}) holds no numbers", path=uri)
+            samples = values.astype(np.float64)[:, None]
+            if not len(samples):
+                findings += empty_stream(uri, f"samples of '{name}'")
+            findings += non_finite(samples, [name], uri=uri)
+            channels.append(
+                Channel(
+                    name=role,
+                    time_ns=_stamps(found.timestamps, start_ns),
+                    values=samples,
+                    unit=str(found.unit or ""),
+                )
+            )
+    stamps = [channel.time_ns for channel in channels]
+    time_ns = np.concatenate(stamps) if stamps else np.empty(0, np.int64)
+    if all(bool(np.all(np.diff(part) >= 0)) for part in stamps):
+        time_ns = np.unique(time_ns)  # signals of one message share their stamps
+    return time_ns, channels, findings
+
+
+def _stamps(seconds: Any, start_ns: int) -> NDArray[np.int64]:
+    scaled = np.round(np.asarray(seconds, dtype=np.float64) * 1e9)
+    if scaled.size and not bool(np.all(np.abs(scaled) < 2.0**62)):
+        raise ValueError("a stamp is out of range")
+    return scaled.astype(np.int64) + np.int64(start_ns)
+
+
+def _start_ns(mdf: Any) -> int:
+    start = getattr(mdf.header, "abs_time", None)
+    if isinstance(start, int | np.integer):
+        return int(start)
+    moment: datetime = mdf.header.start_time
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return int(moment.timestamp()) * 10**9 + moment.microsecond * 1000
+
+
+@contextmanager
+def _opened(uri: str, scratch: Path | None) -> Iterator[Any]:
+    try:
+        from asammdf import MDF
+    except ImportError as error:
+        raise MissingExtraError("asammdf", extra="mdf", purpose="Reading .mf4") from error
+    with local_file(uri, scratch) as path:
+        try:
+            with MDF(str(path)) as mdf:
+                yield mdf
+        except (ClipInputError, GeneratorExit):
+            raise
+        except (
+            ArithmeticError,
+            AssertionError,
+            AttributeError,
+            EOFError,
+            LookupError,
+            MemoryError,
+            OSError,
+            RecursionError,
+            RuntimeError,
+            TypeError,
+            ValueError,
+            struct.error,
+            zlib.error,
+            _mdf_error(),
+        ) as error:
+            raise StreamReadError(
+                f"is no intact MDF ({type(error).__name__}: {' '.join(str(error).split())[:100]})",
+                code="corrupt",
+                path=uri,
+                hint="Copy it again, or repair it with 'asammdf'.",
+            ) from error
+
+
+def _mdf_error() -> type[Exception]:
+    from asammdf.blocks.utils import MdfException
+
+    found: type[Exception] = MdfException
+    return found

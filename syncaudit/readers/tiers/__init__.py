@@ -1,0 +1,29 @@
+"""Parse files of words and phones with times: one function a format, in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from syncaudit.readers.tiers.columns import parse_csv, parse_ctm
+from syncaudit.readers.tiers.elan import parse_eaf
+from syncaudit.readers.tiers.objects import parse_json
+from syncaudit.readers.tiers.parsed import Parsed
+from syncaudit.readers.tiers.subtitles import parse_srt, parse_vtt
+from syncaudit.readers.tiers.textgrid import parse_textgrid
+
+__all__ = ["TIER_FORMATS", "Parsed"]
+
+# Each takes (uri for messages, decoded text).
+TIER_FORMATS: Mapping[str, Callable[[str, str], Parsed]] = MappingProxyType(
+    {
+        ".textgrid": parse_textgrid,
+        ".ctm": parse_ctm,
+        ".json": parse_json,
+        ".csv": parse_csv,
+        ".tsv": parse_csv,
+        ".srt": parse_srt,
+        ".vtt": parse_vtt,
+        ".eaf": parse_eaf,
+    }
+)

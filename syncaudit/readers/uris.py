@@ -1,0 +1,243 @@
+"""Resolve what a manifest's URIs name, and fetch it: local files, fsspec URLs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import posixpath
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from syncaudit.errors import StreamReadError
+
+__all__ = [
+    "is_url",
+    "keep_local",
+    "list_folder",
+    "local_file",
+    "local_path",
+    "parent_of",
+    "read_bytes",
+    "resolve",
+]
+
+_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]*://")
+_CHUNK = 1 << 22
+
+
+def is_url(uri: str) -> bool:
+    """Return whether `uri` is an fsspec URL (``s3://``, ``memory://``, ``tar://a::b.tar``)."""
+    return "::" in uri or _SCHEME.match(uri) is not None
+
+
+def resolve(uri: str, base_uri: str = "") -> str:
+    """Return `uri` as a local path or URL that does not depend on the manifest's place.
+
+    Parameters
+    ----------
+    uri : str
+        As in the manifest. In a chained URL (``tar://cam.mp4::shard.tar``) the last part may
+        be relative.
+    base_uri : str
+        Folder of the manifest; "" is the working folder.
+    """
+    if "::" in uri:
+        head, _, last = uri.rpartition("::")
+        return f"{head}::{resolve(last, base_uri)}"
+    if uri.startswith("file://"):
+        return "/" + uri.removeprefix("file://").removeprefix("localhost").lstrip("/")
+    if is_url(uri) or uri.startswith("/") or not base_uri:
+        return uri
+    if is_url(base_uri):
+        first, *rest = base_uri.split("::")
+        scheme, _, folder = first.partition("://")
+        path = posixpath.normpath(f"{folder.rstrip('/')}/{uri}" if folder else uri)
+        return "::".join([f"{scheme}://{path}", *rest])
+    return str(Path(base_uri) / uri)
+
+
+def parent_of(uri: str) -> str:
+    """Return the folder that holds `uri`; absolute if it is local."""
+    if not is_url(uri) or uri.startswith("file://"):
+        return str(Path(resolve(uri)).absolute().parent)
+    first, *rest = uri.split("::")
+    scheme, _, path = first.partition("://")
+    return "::".join([f"{scheme}://{posixpath.dirname(path)}", *rest])
+
+
+def local_path(uri: str) -> Path | None:
+    """Return the local path that a resolved `uri` names, or None if it is remote."""
+    return None if is_url(uri) else Path(uri)
+
+
+def read_bytes(uri: str) -> bytes:
+    """Return the content of a resolved `uri`.
+
+    Raises
+    ------
+    StreamReadError
+        If it is missing, empty or cannot be read; the code says which.
+    """
+    with _reworded(uri):
+        path = local_path(uri)
+        if path is not None:
+            _check_regular(path)
+            data = path.read_bytes()
+        else:
+            import fsspec
+
+            with fsspec.open(uri, "rb") as file:
+                data = bytes(file.read())
+    if not data:
+        raise _empty(uri)
+    return data
+
+
+@contextmanager
+def local_file(uri: str, scratch: Path | None = None) -> Iterator[Path]:
+    """Yield a local path with the content of `uri`; a remote copy is removed afterwards.
+
+    Parameters
+    ----------
+    uri : str
+        Resolved path or URL.
+    scratch : Path, optional
+        Folder to keep remote copies in; the caller removes it.
+    """
+    path = local_path(uri)
+    if path is not None:
+        with _reworded(uri):
+            _check_regular(path)
+            size = path.stat().st_size
+        if size == 0:
+            raise _empty(uri)
+        yield path
+    elif scratch is not None:
+        yield keep_local(uri, scratch)
+    else:
+        with tempfile.TemporaryDirectory(prefix="syncaudit-") as folder:
+            yield keep_local(uri, Path(folder))
+
+
+def keep_local(uri: str, scratch: Path) -> Path:
+    """Return a local path with the content of `uri`, copied into `scratch` if it is remote."""
+    path = local_path(uri)
+    if path is not None:
+        with _reworded(uri):
+            _check_regular(path)
+            size = path.stat().st_size
+        if size == 0:
+            raise _empty(uri)
+        return path
+    name = posixpath.basename(uri.split("::")[0].split("?")[0].rstrip("/")) or "file"
+    digest = hashlib.sha256(uri.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    target = scratch / f"{digest}-{name[-80:]}"
+    if target.exists():
+        return target
+    part = target.with_name(target.name + f".{os.getpid()}.part")
+    with _reworded(uri):
+        import fsspec
+
+        scratch.mkdir(parents=True, exist_ok=True)
+        with fsspec.open(uri, "rb") as source, part.open("wb") as copy:
+            shutil.copyfileobj(source, copy, _CHUNK)
+    if part.stat().st_size == 0:
+        part.unlink()
+        raise _empty(uri)
+    part.replace(target)
+    return target
+
+
+def list_folder(uri: str) -> list[str] | None:
+    """Return the files of a folder or glob, unsorted; None if `uri` names one file.
+
+    Raises
+    ------
+    StreamReadError
+        If nothing of that name exists.
+    """
+    is_glob = any(mark in uri for mark in "*?[")
+    with _reworded(uri):
+        path = local_path(uri)
+        if path is not None:
+            if path.is_dir():
+                return [str(entry) for entry in path.iterdir() if entry.is_file()]
+            if path.exists() or not is_glob:
+                return None
+            import glob
+
+            return [name for name in glob.glob(uri, recursive=True) if Path(name).is_file()]  # noqa: PTH207  # Path.glob refuses absolute patterns
+        import fsspec
+
+        system, inner = fsspec.core.url_to_fs(uri)
+        if is_glob and not system.exists(inner):
+            found = system.glob(inner)
+        elif system.isdir(inner):
+            found = [entry["name"] for entry in system.ls(inner) if entry["type"] == "file"]
+        else:
+            return None
+        first, *rest = uri.split("::")
+        if rest:
+            scheme = first.partition("://")[0]
+            return ["::".join([f"{scheme}://{name}", *rest]) for name in found]
+        return [str(system.unstrip_protocol(name)) for name in found]
+
+
+def _check_regular(path: Path) -> None:
+    """Refuse folders, and pipes and devices, which could be read for ever."""
+    if path.is_dir():
+        raise StreamReadError(
+            "is a folder, expected a file",
+            path=str(path),
+            hint="Name the file itself in the manifest.",
+        )
+    if path.exists() and not path.is_file():
+        raise StreamReadError(
+            "is no regular file", path=str(path), hint="Copy the data into a file."
+        )
+    path.stat()
+
+
+def _empty(uri: str) -> StreamReadError:
+    return StreamReadError(
+        "the file is empty (0 bytes)",
+        code="empty",
+        path=uri,
+        hint="Copy it again from the recorder, or leave the source out of the manifest.",
+    )
+
+
+@contextmanager
+def _reworded(uri: str) -> Iterator[None]:
+    """Turn what file systems raise into errors worded for people."""
+    try:
+        yield
+    except StreamReadError:
+        raise
+    except FileNotFoundError as error:
+        raise StreamReadError(
+            "file not found",
+            code="missing_file",
+            path=uri,
+            hint="Check the name; relative URIs start at the folder of the manifest.",
+        ) from error
+    except ImportError as error:
+        raise StreamReadError(
+            f"the file system of this URL is not installed ({error})",
+            path=uri,
+            hint="Install the fsspec package it names.",
+        ) from error
+    except PermissionError as error:
+        raise StreamReadError(
+            "no permission to read it", path=uri, hint="Check permissions or credentials."
+        ) from error
+    except (OSError, ValueError, RuntimeError, LookupError, TypeError) as error:
+        raise StreamReadError(
+            f"cannot be read ({type(error).__name__}: {error})",
+            path=uri,
+            hint="Check the URI and whether the storage can be reached.",
+        ) from error

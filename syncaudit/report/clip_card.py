@@ -1,0 +1,132 @@
+"""What the page says about one clip: stamps beside content, measurements, findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from syncaudit.model.wording import word_count, word_drift, word_duration
+from syncaudit.report.figures import Point, forest_plot
+from syncaudit.report.phrases import word_correction, word_rate
+
+__all__ = ["clip_card", "content_words", "stamp_words"]
+
+# What tells the truth about a source of each kind.
+_WITNESS = {
+    "camera": "pixels",
+    "imu": "motion",
+    "can": "signals",
+    "audio": "sound",
+    "transcript": "speech",
+    "events": "events",
+    "state": "motion",
+}
+# Below this share of a sample interval people call stamps regular.
+_REGULAR_SHARE = 0.05
+
+
+def clip_card(row: Mapping[str, Any], tolerances_s: Mapping[str, float]) -> dict[str, Any]:
+    """Return the view of one clip.
+
+    Parameters
+    ----------
+    row : mapping
+        Row of ``verdicts.jsonl``.
+    tolerances_s : mapping of str to float
+        Tolerated offset by source.
+    """
+    points = [
+        Point(
+            label=name,
+            offset_s=source["offset_s"],
+            std_s=source["offset_std_s"] or 0.0,
+            verdict=source["verdict"],
+            tolerance_s=tolerances_s.get(name),
+            is_reference=source["clock"] == row["reference"],
+        )
+        for name, source in row["sources"].items()
+        if source["observable"] and source["offset_s"] is not None
+    ]
+    label = f"offsets of clip {row['clip_id']}"
+    return {
+        "clip_id": row["clip_id"],
+        "recording_id": row["recording_id"],
+        "verdict": row["verdict"],
+        "reference": row["reference"],
+        "seconds": row["seconds"],
+        "codes": sorted({reason["code"] for reason in row["reasons"]}),
+        "headline": row["reasons"][0]["message"] if row["reasons"] else "",
+        "reasons": row["reasons"],
+        "warnings": row["warnings"],
+        "sources": [
+            {
+                "name": name,
+                "kind": source["kind"],
+                "verdict": source["verdict"],
+                "stamps": stamp_words(source["timing"]),
+                "witness": _WITNESS.get(source["kind"], "content"),
+                "content": content_words(source, row),
+            }
+            for name, source in row["sources"].items()
+        ],
+        "accepted": [_pair(pair) for pair in row["pairs"] if pair["accepted"]],
+        "refused": [_pair(pair) for pair in row["pairs"] if not pair["accepted"]],
+        "plot": forest_plot(points, label=label) if points else None,
+    }
+
+
+def stamp_words(timing: Mapping[str, Any] | None) -> str:
+    """Return what the stamps alone claim: ``regular at 12 Hz`` or what is odd about them."""
+    if timing is None:
+        return "not examined"
+    if not timing["samples"]:
+        return "no samples"
+    rate = timing["rate_hz"]
+    pace = f"{timing['samples']} samples" + ("" if rate is None else f" at {word_rate(rate)}")
+    odd = [
+        word_count(timing[key], noun)
+        for key, noun in (
+            ("gaps", "gap"),
+            ("missing", "missing sample"),
+            ("duplicates", "duplicate"),
+            ("doubled", "doubled sample"),
+            ("backwards", "stamp out of order"),
+        )
+        if timing.get(key)
+    ]
+    if timing.get("steps"):
+        odd.append(word_count(len(timing["steps"]), "clock step"))
+    jitter = timing.get("jitter_s")
+    if jitter is not None and rate and jitter * rate > _REGULAR_SHARE:
+        odd.append(f"jitter {word_duration(jitter)}")
+    if timing.get("is_synthetic"):
+        odd.append("made up from index and rate")
+    return f"{pace}, {', '.join(odd) if odd else 'regular'}"
+
+
+def content_words(source: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """Return what the content shows about the source's clock."""
+    if source["clock"] == row["reference"]:
+        return "reference clock"
+    if not source["observable"] or source["offset_s"] is None:
+        return "nothing to measure it by"
+    words = word_correction(source["offset_s"], source["offset_std_s"])
+    if source["drift_ppm"] is not None:
+        words += f", drift {word_drift(source['drift_ppm'], source['drift_std_ppm'])}"
+    return words
+
+
+def _pair(pair: Mapping[str, Any]) -> dict[str, Any]:
+    offset_s = pair["offset_s"]
+    return {
+        "name": f"{pair['source']} → {pair['target']}",
+        "method": pair["method"],
+        "offset": None if offset_s is None else word_correction(offset_s, pair["offset_std_s"]),
+        "why": pair["why"],
+        "is_baseline_only": pair.get("is_baseline_only", False),
+        "diagnostics": [
+            (name, f"{value:.4g}")
+            for name, value in pair.get("diagnostics", {}).items()
+            if value is not None
+        ],
+    }

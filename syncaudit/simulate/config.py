@@ -1,0 +1,77 @@
+"""The configuration of one simulated clip."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .camera import SIX_CAMERAS, CameraConfig
+from .can_bus import CanConfig
+from .clocks import NS_PER_S
+from .driving import STYLES
+from .imu import ImuConfig
+from .light import FlashConfig
+from .microphone import MicrophoneConfig
+
+EPOCH_NS = 1_767_225_600_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RigConfig:
+    """Describe one clip of a simulated vehicle.
+
+    Attributes
+    ----------
+    clip_id : str
+    recording_id : str, optional
+    style : str
+        A key of `syncaudit.simulate.driving.STYLES`.
+    duration_s : float
+    start_ns : int
+        Reference time at the clip's start.
+    cameras : dict of str to CameraConfig
+        By source name.
+    imu, can, microphone, flash : optional
+        None leaves the part out.
+    n_movers : int
+        Cars on the road (0 for a static world).
+    reference : str, optional
+        Written into the manifest if given.
+    """
+
+    clip_id: str = "clip"
+    recording_id: str | None = None
+    style: str = "city"
+    duration_s: float = 20.0
+    start_ns: int = EPOCH_NS
+    cameras: Mapping[str, CameraConfig] = field(default_factory=lambda: dict(SIX_CAMERAS))
+    imu: ImuConfig | None = field(default_factory=ImuConfig)
+    can: CanConfig | None = field(default_factory=CanConfig)
+    microphone: MicrophoneConfig | None = None
+    flash: FlashConfig | None = None
+    n_movers: int = 2
+    reference: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.style not in STYLES:
+            raise ValueError(f"unknown driving style {self.style!r}; known: {', '.join(STYLES)}")
+        if not 0.5 <= self.duration_s <= 3600:
+            raise ValueError(f"duration_s is {self.duration_s}, expected 0.5 to 3600")
+        taken = {"imu", "can", "mic"} & set(self.cameras)
+        if taken:
+            raise ValueError(f"camera names {sorted(taken)} are taken by other sources")
+        if self.reference is not None and self.reference not in {
+            *self.cameras,
+            "imu",
+            "can",
+            "mic",
+        }:
+            raise ValueError(f"reference {self.reference!r} is not a source of the clip")
+
+    @property
+    def at_ns(self) -> int:
+        """Return the middle of the clip, where offsets are stated."""
+        return self.start_ns + round(self.duration_s * NS_PER_S / 2)
+
+    @property
+    def end_ns(self) -> int:
+        """Return the end of the clip."""
+        return self.start_ns + round(self.duration_s * NS_PER_S)

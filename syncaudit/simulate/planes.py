@@ -1,0 +1,139 @@
+"""The world as textured rectangles: the form in which it is cast into pictures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .motion import FloatArray
+from .panorama import BOX_HALF_WIDTH, TAN_UP
+from .textures import Texture
+from .world import Block, Mark
+
+_DOWN = np.array([0.0, 0.0, -1.0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Planes:
+    """Hold n textured rectangles.
+
+    Attributes
+    ----------
+    corner_m : ndarray, shape (n, 3)
+        World position of the texture's first texel.
+    axes : ndarray, shape (n, 3, 3)
+        Rows: direction of columns, direction of rows, and their cross product, which points away
+        from whoever can see the rectangle.
+    size_m : ndarray, shape (n, 2)
+        Extent along columns and rows.
+    velocity_mps : ndarray, shape (n, 3)
+    owner : ndarray of int, shape (n,)
+        Number of the block it belongs to.
+    textures : tuple of Texture
+    """
+
+    corner_m: FloatArray
+    axes: FloatArray
+    size_m: FloatArray
+    velocity_mps: FloatArray
+    owner: NDArray[np.int64]
+    textures: tuple[Texture, ...]
+
+    def select(self, chosen: NDArray[np.int64]) -> "Planes":
+        """Return the chosen rectangles in the order given."""
+        return Planes(
+            corner_m=self.corner_m[chosen],
+            axes=self.axes[chosen],
+            size_m=self.size_m[chosen],
+            velocity_mps=self.velocity_mps[chosen],
+            owner=self.owner[chosen],
+            textures=tuple([self.textures[index] for index in chosen.tolist()]),
+        )
+
+    def corners(self) -> FloatArray:
+        """Return the four corners, clockwise from the first texel, shape (3, 4, n)."""
+        across = self.axes[:, 0] * self.size_m[:, :1]
+        along = self.axes[:, 1] * self.size_m[:, 1:]
+        first = self.corner_m
+        four = np.stack([first, first + across, first + across + along, first + along])
+        return np.ascontiguousarray(np.moveaxis(four, 2, 0))
+
+
+def merge(parts: Sequence[Planes]) -> Planes:
+    """Join rectangles; owners keep their numbers."""
+    empty = np.zeros((0, 3))
+    return Planes(
+        corner_m=np.concatenate([empty, *(part.corner_m for part in parts)]),
+        axes=np.concatenate([np.zeros((0, 3, 3)), *(part.axes for part in parts)]),
+        size_m=np.concatenate([np.zeros((0, 2)), *(part.size_m for part in parts)]),
+        velocity_mps=np.concatenate([empty, *(part.velocity_mps for part in parts)]),
+        owner=np.concatenate([np.zeros(0, np.int64), *(part.owner for part in parts)]),
+        textures=tuple([texture for part in parts for texture in part.textures]),
+    )
+
+
+def block_planes(block: Block, owner: int, velocity_mps: FloatArray | None = None) -> Planes:
+    """Return the four sides of a block, each with its columns from left to right as seen."""
+    cos, sin = np.cos(block.yaw_rad), np.sin(block.yaw_rad)
+    ahead, left = np.array([cos, sin, 0.0]), np.array([-sin, cos, 0.0])
+    half_x, half_y = block.half_size_m
+    top = np.array([*block.centre_m, block.height_m])
+    corners, axes, sizes = [], [], []
+    for outward, run, depth, half in (
+        (ahead, left, half_x, half_y),
+        (left, -ahead, half_y, half_x),
+        (-ahead, -left, half_x, half_y),
+        (-left, ahead, half_y, half_x),
+    ):
+        corners.append(top + outward * depth - run * half)
+        axes.append(np.stack([run, _DOWN, -outward]))
+        sizes.append([2 * half, block.height_m])
+    speed = np.zeros(3) if velocity_mps is None else np.array([*velocity_mps, 0.0])
+    return Planes(
+        corner_m=np.array(corners),
+        axes=np.array(axes),
+        size_m=np.array(sizes),
+        velocity_mps=np.tile(speed, (4, 1)),
+        owner=np.full(4, owner, dtype=np.int64),
+        textures=block.sides,
+    )
+
+
+def mark_planes(marks: Sequence[Mark]) -> Planes:
+    """Return road marks as rectangles seen from above."""
+    parts = []
+    for mark in marks:
+        cos, sin = np.cos(mark.yaw_rad), np.sin(mark.yaw_rad)
+        ahead, right = np.array([cos, sin, 0.0]), np.array([sin, -cos, 0.0])
+        centre = np.array([*mark.centre_m, 0.0])
+        corner = centre - ahead * mark.half_size_m[0] - right * mark.half_size_m[1]
+        parts.append(
+            _single(corner, np.stack([ahead, right, _DOWN]), 2 * mark.half_size_m, mark.texture)
+        )
+    return merge(parts)
+
+
+def far_planes(panorama: Sequence[Texture]) -> Planes:
+    """Return the sides of the far box, one unit around the eye."""
+    parts = []
+    for quarter, texture in enumerate(panorama):
+        angle = quarter * np.pi / 2
+        forward = np.array([np.cos(angle), np.sin(angle), 0.0])
+        right = np.array([np.sin(angle), -np.cos(angle), 0.0])
+        height, width = texture.levels[0][0].shape
+        corner = forward - BOX_HALF_WIDTH * right - TAN_UP * _DOWN
+        size = np.array([width, height]) / texture.texels_per_m
+        parts.append(_single(corner, np.stack([right, _DOWN, forward]), size, texture))
+    return merge(parts)
+
+
+def _single(corner: FloatArray, axes: FloatArray, size: FloatArray, texture: Texture) -> Planes:
+    return Planes(
+        corner_m=corner[None],
+        axes=axes[None],
+        size_m=size[None],
+        velocity_mps=np.zeros((1, 3)),
+        owner=np.zeros(1, dtype=np.int64),
+        textures=(texture,),
+    )

@@ -1,0 +1,112 @@
+"""The repository's sample data: build it with ``python -m syncaudit.simulate.sample_data DIR``."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from .defects import DEFECTS, break_clip
+from .manifests import gather_manifest
+from .rig import simulate_clip
+from .sample_clips import BROKEN_CLIPS, BROKEN_FROM, sample_clips
+from .truth import write_truth
+
+EXPECTED_NAME = "expected_verdicts.json"
+
+
+def build_sample_data(folder: str | Path, *, only: Sequence[str] | None = None) -> list[str]:
+    """Write the sample set: a folder per clip, manifest, truth, expected verdicts, README.
+
+    The same library versions give the same bytes; `compare_clips` compares across versions.
+
+    Parameters
+    ----------
+    folder : str or Path
+    only : sequence of str, optional
+        Make just these simulated clips, without manifest and README (for tests).
+
+    Returns
+    -------
+    list of str
+        Clip ids in the order of the manifest.
+
+    Raises
+    ------
+    ValueError
+        If `only` names an unknown clip.
+    """
+    folder = Path(folder)
+    clips = sample_clips()
+    unknown = set(only or ()) - set(clips)
+    if unknown:
+        raise ValueError(f"unknown sample clips {sorted(unknown)}; known: {', '.join(clips)}")
+    chosen = {name: clip for name, clip in clips.items() if only is None or name in only}
+    truths = {}
+    for name, clip in chosen.items():
+        videos_from = folder / clip.videos_from if clip.videos_from else None
+        truths[name] = simulate_clip(
+            clip.config, folder / name, seed=clip.seed, videos_from=videos_from
+        )
+    if only is not None:
+        return list(truths)
+    for broken in BROKEN_CLIPS:
+        name = broken.defect
+        truths[name] = break_clip(folder / BROKEN_FROM, folder / name, name)
+    gather_manifest(list(truths), folder)
+    write_truth(truths.values(), folder)
+    expected = json.dumps(_expected(), indent=1) + "\n"
+    (folder / EXPECTED_NAME).write_text(expected, encoding="utf-8", newline="\n")
+    (folder / "README.md").write_text(_readme(), encoding="utf-8", newline="\n")
+    return list(truths)
+
+
+def _expected() -> dict[str, dict[str, str | None]]:
+    """Return what a perfect audit says of each clip."""
+    expected = {
+        name: {"verdict": clip.verdict, "source": clip.culprit, "code": clip.reason}
+        for name, clip in sample_clips().items()
+    }
+    for broken in BROKEN_CLIPS:
+        source = DEFECTS[broken.defect].source
+        expected[broken.defect] = {"verdict": "reject", "source": source, "code": broken.reason}
+    return expected
+
+
+def _readme() -> str:
+    rows = [(name, clip.shows, clip.verdict) for name, clip in sample_clips().items()]
+    rows += [
+        (name, f"Broken: {DEFECTS[name].source}: {DEFECTS[name].words}.", "reject")
+        for name in (broken.defect for broken in BROKEN_CLIPS)
+    ]
+    table = "\n".join(f"| `{name}` | {shows} | {verdict} |" for name, shows, verdict in rows)
+    return _README.format(table=table, origin=BROKEN_FROM)
+
+
+_README = """# Sample data
+
+Simulated recordings of a vehicle, 20 s each, cameras at 428x240 and 12 Hz with rolling shutter, IMU
+at 100 Hz, CAN, sometimes a microphone. Made by `python -m syncaudit.simulate.sample_data
+sample_data/`; the same library versions give the same bytes. Do not edit by hand.
+
+- `manifest.jsonl`: all clips (each folder also holds its own one-line manifest).
+- `truth.json`: what is really wrong, by clip and source. `offset_s` is the correction to **add**
+  to a source's stamps at `at_ns`, the middle of the clip; from reference time `at_ns` of a step on,
+  its `by_s` is added too.
+- `expected_verdicts.json`: what a perfect audit says, with the guilty source and the reason code.
+
+Clips that differ only in their stamps share videos by relative URIs; broken clips share the intact
+files of `{origin}`. No manifest row names a `reference`: who is wrong has to be found out.
+
+| clip | what it shows | verdict |
+| --- | --- | --- |
+{table}
+
+Broken clips leave cam_rear out, so that the damaged file is all that is wrong with them.
+"""
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m syncaudit.simulate.sample_data FOLDER")
+    clip_ids = build_sample_data(sys.argv[1])
+    sys.stdout.write(f"{len(clip_ids)} clips in {sys.argv[1]}\n")

@@ -1,0 +1,162 @@
+"""`syncaudit validate` on a stand-in pipeline: exit codes, table and outputs."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def validate(invoke, manifest, tmp_path):
+    def run(*clip_ids, options=(), width=80):
+        arguments = ("validate", manifest(*clip_ids), "--out", str(tmp_path / "out"))
+        return invoke(*arguments, "-j", "0", *options, width=width)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("clip_ids", "options", "code"),
+    [
+        (["pass1", "pass2"], [], 0),
+        (["pass1", "reject1"], [], 1),
+        (["pass1", "reject1"], ["--fail-on", "never"], 0),
+        (["pass1", "silent1"], [], 0),
+        (["pass1", "silent1"], ["--fail-on", "unverified"], 1),
+        (["silent1", "silent2"], [], 4),
+        (["silent1"], ["--fail-on", "unverified"], 1),
+        (["silent1"], ["--fail-on", "never"], 4),
+        (["silent1", "reject1"], [], 1),
+        (["pass1", "stop", "pass2"], [], 130),
+        (["reject1", "stop"], ["--fail-on", "never"], 130),
+        (["pass1", "terminate"], [], 3),
+        (["bug"], [], 1),
+    ],
+)
+def test_exit_code(validate, clip_ids, options, code):
+    assert validate(*clip_ids, options=options).exit_code == code
+
+
+def test_the_table_says_what_is_wrong_in_words(validate):
+    result = validate("pass1", "reject1", "silent1", "broken1")
+    assert "✓ pass" in result.stdout
+    assert "✕ reject" in result.stdout
+    assert "? unverified" in result.stdout
+    assert "stamps 35.1 ± 0.6 ms early; limit 10 ms" in result.stdout
+    assert "cam.mp4 ends early" in result.stdout
+    assert "4 of 4 clips" in result.stdout
+    assert "offset 1" in result.stdout
+
+
+def test_the_table_fits_its_width(validate):
+    long_name = "drive_" + "0123456789" * 6 + "_reject"
+    result = validate("pass1", long_name, width=80)
+    assert max(len(line) for line in result.stdout.splitlines() if not line.startswith("In ")) <= 80
+    assert "".join(long_name.split()) in "".join(
+        line[:28].strip() for line in result.stdout.splitlines()
+    )
+
+
+def test_names_of_strangers_cannot_talk_to_the_terminal(validate):
+    result = validate("pass[bold]x\x1b[31m")
+    assert "\x1b[31m" not in result.stdout
+    assert "pass[bold]x" in result.stdout
+
+
+def test_outputs_are_written_and_named(validate, tmp_path):
+    result = validate("pass1", "reject1", "silent1")
+    for name in ("report.html", "passed.jsonl", "rejected.jsonl", "verdicts.parquet"):
+        assert (tmp_path / "out" / name).exists()
+        assert name in result.stdout
+    passed = [json.loads(x) for x in (tmp_path / "out/passed.jsonl").read_text().splitlines()]
+    assert [row["clip_id"] for row in passed] == ["pass1"]
+    assert passed[0]["sources"]["imu"]["uri"] == "../imu.csv"
+
+
+def test_many_clips_show_only_the_rejected(validate):
+    result = validate(*[f"pass{i}" for i in range(20)], *[f"reject{i}" for i in range(25)])
+    assert "pass3" not in result.stdout
+    assert "reject0" in result.stdout
+    assert "reject24" not in result.stdout
+    assert "5 more rejected" in result.stdout
+    assert "20 pass" in result.stdout
+
+
+def test_quiet_prints_nothing(validate, tmp_path):
+    result = validate("pass1", "reject1", options=["--quiet"])
+    assert result.output == ""
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_limit_takes_the_first_clips(validate, tmp_path):
+    validate("pass1", "pass2", "pass3", options=["--limit", "2"])
+    assert len((tmp_path / "out" / "verdicts.jsonl").read_text().splitlines()) == 2
+
+
+def test_interrupted_runs_go_on(validate):
+    first = validate("pass1", "stop")
+    assert "run it again to go on" in first.stdout
+    assert "1 of 2 clips" in first.stdout
+    assert "1 kept from the last run" in validate("pass1", "pass2").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--profile", "drivin"], "Did you mean 'driving'?"),
+        (["--policy", "no.toml"], "no.toml"),
+        (["--calibration", "no.json"], "no.json: the calibration cannot be read"),
+    ],
+)
+def test_wrong_use_is_one_sentence_and_code_2(validate, tmp_path, options, message):
+    result = validate("pass1", options=options)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.startswith("Error: ")
+    assert len(result.stderr.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "no JSON"),
+        ("{}", "no 'sources'"),
+        ('{"sources": {}, "version": 9}', "version 9 is unknown"),
+    ],
+)
+def test_wrong_calibrations_are_refused(validate, tmp_path, content, message):
+    path = tmp_path / "calibration.json"
+    path.write_text(content)
+    result = validate("pass1", options=["--calibration", str(path)])
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_manifest_that_breaks_the_contract_is_code_2(invoke, tmp_path):
+    path = tmp_path / "manifest.jsonl"
+    path.write_text('{"clip_id": "a", "sorces": {}}\n')
+    result = invoke("validate", str(path), "--out", str(tmp_path / "out"))
+    assert result.exit_code == 2
+    assert "sorces" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_manifest_is_code_2(invoke, tmp_path):
+    result = invoke("validate", str(tmp_path / "no.jsonl"), "--out", str(tmp_path / "out"))
+    assert result.exit_code == 2
+    assert "no.jsonl" in result.stderr
+
+
+def test_an_empty_manifest_is_code_2(invoke, tmp_path):
+    (tmp_path / "manifest.jsonl").write_text("")
+    result = invoke("validate", str(tmp_path), "--out", str(tmp_path / "out"))
+    assert result.exit_code == 2
+
+
+def test_a_folder_stands_for_its_manifest(invoke, manifest, tmp_path):
+    manifest("pass1")
+    out = str(tmp_path / "out")
+    assert invoke("validate", str(tmp_path), "--out", out, "-j", "0").exit_code == 0
+    result = invoke("validate", out, "--out", out)
+    assert result.exit_code == 2
+    assert "a folder without a manifest" in result.stderr

@@ -1,0 +1,400 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from syncaudit.datasets import clip_to_row, iter_manifest, load_manifest, write_manifest
+from syncaudit.datasets.manifest import clip_from_row
+from syncaudit.errors import ManifestError, UsageError
+from syncaudit.model import CameraSpec, CanSpec, StateSpec
+from syncaudit.readers.uris import resolve
+
+REALDATA = Path(__file__).parents[3] / "shared" / "realdata"
+
+# The example of formats.md, section 2.
+CONTRACT: dict[str, Any] = {
+    "clip_id": "drive07/000123",
+    "recording_id": "drive07",
+    "start_ns": 1767225600000000000,
+    "end_ns": 1767225620000000000,
+    "reference": "imu",
+    "sources": {
+        "cam_front": {
+            "kind": "camera",
+            "uri": "cam_front.mp4",
+            "timestamps": "cam_front.csv",
+            "stamp_at": "mid_exposure_mid_row",
+            "line_delay_s": 2.5e-5,
+            "exposure_s": 0.008,
+        },
+        "imu": {"kind": "imu", "uri": "imu.csv"},
+        "can": {
+            "kind": "can",
+            "uri": "can.log",
+            "dbc": "vehicle.dbc",
+            "signals": {
+                "speed": "Speed",
+                "yaw_rate": "YawRate",
+                "steering_angle": "SteeringWheelAngle",
+                "brake": "BrakePressure",
+                "strobe": "StrobeCount",
+            },
+        },
+        "mic": {"kind": "audio", "uri": "mic.wav", "start_ns": 1767225600000000000},
+        "phones": {
+            "kind": "transcript",
+            "uri": "mic.TextGrid",
+            "tier": "phones",
+            "audio": "mic",
+        },
+        "trigger": {"kind": "events", "uri": "trigger.csv"},
+    },
+}
+
+
+def imu_row(**keys: Any) -> dict[str, Any]:
+    return {"clip_id": "a", "sources": {"imu": {"kind": "imu", "uri": "imu.csv"}}, **keys}
+
+
+def with_source(**spec: Any) -> dict[str, Any]:
+    return imu_row(sources={"x": spec})
+
+
+def write_lines(path: Path, *rows: Any) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def test_example_of_the_contract_is_read(tmp_path: Path) -> None:
+    clip = load_manifest(write_lines(tmp_path / "m.jsonl", CONTRACT))[0]
+    assert (clip.clip_id, clip.recording_id, clip.reference) == (
+        "drive07/000123",
+        "drive07",
+        "imu",
+    )
+    assert clip.start_ns == 1767225600000000000
+    assert clip.base_uri == str(tmp_path)
+    camera = clip.sources["cam_front"]
+    assert isinstance(camera, CameraSpec)
+    assert camera.line_delay_s == 2.5e-5
+    can = clip.sources["can"]
+    assert isinstance(can, CanSpec)
+    assert can.signals["strobe"] == "StrobeCount"
+
+
+def test_defaults_are_filled() -> None:
+    clip = clip_from_row(imu_row())
+    assert clip.recording_id == "a"
+    assert clip.start_ns is None
+    assert clip.sources["imu"].stamp_kind == "capture"
+
+
+def test_blank_lines_and_byte_order_mark_are_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "m.jsonl"
+    rows = [json.dumps(imu_row()), json.dumps(imu_row(clip_id="b"))]
+    path.write_bytes(b"\xef\xbb\xbf\r\n" + "\r\n\n   \n".join(rows).encode())
+    assert [clip.clip_id for clip in iter_manifest(str(path))] == ["a", "b"]
+
+
+def test_whole_numbers_are_taken_for_floats_and_huge_stamps_stay_exact() -> None:
+    row = with_source(kind="camera", uri="a", start_ns=2**63 - 1, exposure_s=0, fov_deg=90)
+    spec = clip_from_row(row).sources["x"]
+    assert isinstance(spec, CameraSpec)
+    assert spec.start_ns == 9223372036854775807
+    assert spec.fov_deg == 90.0
+
+
+def test_limit_stops_before_later_faults(tmp_path: Path) -> None:
+    uri = write_lines(tmp_path / "m.jsonl", imu_row(), {"no": "clip"})
+    assert len(load_manifest(uri, limit=1)) == 1
+    with pytest.raises(ManifestError, match="limit is 0"):
+        load_manifest(uri, limit=0)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (imu_row(clipid="a"), r"unknown key clipid.*'clip_id'"),
+        (imu_row(base_uri="x"), r"unknown key base_uri"),
+        (imu_row(startns=5), r"unknown key startns.*'start_ns'"),
+        (imu_row(start_ns=1.5), r"start_ns is 1\.5, expected a whole number.*integers"),
+        (imu_row(start_ns=1767225600000000000.0), r"start_ns is 1\.7672256e\+18, expected a whole"),
+        (imu_row(start_ns="5"), r"start_ns is '5', expected a whole number.*without quotes"),
+        (imu_row(start_ns=True), r"start_ns is true, expected a whole number"),
+        (imu_row(start_ns=2**63), r"start_ns is 9223372036854775808, too large for int64"),
+        (imu_row(start_ns=10**40), r"too large for int64"),
+        (imu_row(start_ns=5, end_ns=5), r"end_ns \(5\) is not after start_ns \(5\)"),
+        (imu_row(reference="imo"), r"reference is 'imo'.*Did you mean 'imu'"),
+        (imu_row(sources={}), r"sources is empty"),
+        (imu_row(sources=[]), r"sources is a list, expected an object"),
+        (imu_row(sources={"": {"kind": "imu", "uri": "a"}}), r"empty name"),
+        (imu_row(sources={"imu": 5}), r"sources\.imu is 5, expected an object"),
+        (imu_row(recording_id=""), r"recording_id is empty"),
+        (imu_row(recording_id=7), r"recording_id is 7, expected text"),
+        ({"sources": {"imu": {"kind": "imu", "uri": "a"}}}, r"clip_id is missing"),
+        ({"clip_id": "", "sources": {}}, r"clip_id is empty"),
+        ({"clip_id": "a"}, r"sources is missing"),
+        (with_source(uri="a"), r"sources\.x\.kind is missing.*camera, imu, can"),
+        (with_source(kind="camra", uri="a"), r"sources\.x\.kind is 'camra'.*'camera'"),
+        (with_source(kind="imu"), r"sources\.x\.uri is missing"),
+        (with_source(kind="imu", uri=5), r"sources\.x\.uri is 5, expected text"),
+        (with_source(kind="imu", uri=" "), r"sources\.x\.uri is ' '"),
+        (with_source(kind="can", uri="a", singals={}), r"unknown key sources\.x\.singals.*'signal"),
+        (
+            with_source(kind="can", uri="a", signals={"yawrate": "Y"}),
+            r"signals\.yawrate.*'yaw_rate'",
+        ),
+        (with_source(kind="can", uri="a", signals={"Y": "yaw_rate"}), r"Turn it round"),
+        (with_source(kind="can", uri="a", signals={"wheel_speed_*": "Y"}), r"no such role"),
+        (with_source(kind="can", uri="a", signals={"speed": 5}), r"signals\.speed is 5"),
+        (
+            with_source(kind="camera", uri="a", stamp_at="start_frame"),
+            r"stamp_at is 'start_frame', expected .*Did you mean 'start_of_frame'",
+        ),
+        (with_source(kind="camera", uri="a", stream=-1), r"stream is -1.*counted from 0"),
+        (with_source(kind="camera", uri="a", line_delay_s=25), r"line_delay_s is 25.*seconds"),
+        (with_source(kind="camera", uri="a", exposure_s="8"), r"exposure_s is '8'.*quotes"),
+        (with_source(kind="camera", uri="a", fov_deg=180), r"fov_deg is 180.*between 0 and 180"),
+        (with_source(kind="camera", uri="a", focal_px=0), r"focal_px is 0.*positive"),
+        (with_source(kind="camera", uri="a", focal_px=5, fov_deg=5), r"both fov_deg and focal_px"),
+        (with_source(kind="camera", uri="a", start_ns=-(2**63) - 1), r"x\.start_ns.*int64"),
+        (with_source(kind="imu", uri="a", expected_offset_s=None, clock=""), r"x\.clock is ''"),
+        (with_source(kind="imu", uri="a", stamp_kind="made"), r"stamp_kind is 'made'"),
+        (with_source(kind="state", uri="a", columns={"q": "q0"}), r"columns\.q is 'q0'.*list"),
+        (with_source(kind="transcript", uri="a", audio="mic"), r"'mic', which is no source"),
+        (with_source(kind="transcript", uri="a", audio="x"), r"of kind transcript, not audio"),
+        (5, r"expected an object with 'clip_id' and 'sources', found 5"),
+    ],
+)
+def test_fault_is_named_with_file_line_key_and_cure(tmp_path: Path, row: Any, message: str) -> None:
+    uri = write_lines(tmp_path / "m.jsonl", imu_row(clip_id="first"), row)
+    with pytest.raises(ManifestError, match=message) as caught:
+        load_manifest(uri)
+    text = str(caught.value)
+    assert "m.jsonl: line 2" in text
+    assert caught.value.path == uri
+    assert caught.value.hint
+    if isinstance(row, dict) and row.get("clip_id"):
+        assert "clip 'a'" in text
+
+
+def test_transcript_needs_file_or_text() -> None:
+    sources = {
+        "mic": {"kind": "audio", "uri": "a.wav"},
+        "words": {"kind": "transcript", "audio": "mic"},
+    }
+    with pytest.raises(ManifestError, match=r"sources\.words has neither uri nor text"):
+        clip_from_row(imu_row(sources=sources))
+
+
+def test_reference_may_name_a_clock() -> None:
+    sources = {"imu": {"kind": "imu", "uri": "imu.csv", "clock": "ptp"}}
+    assert clip_from_row(imu_row(sources=sources, reference="ptp")).reference == "ptp"
+    assert clip_from_row(imu_row(sources=sources, reference="imu")).reference == "imu"
+
+
+def test_further_faults_of_a_row_are_counted() -> None:
+    with pytest.raises(ManifestError, match=r"unknown key sources\.x\.urii \(and 1 more fault"):
+        clip_from_row(with_source(kind="imu", urii="a"))
+
+
+def test_infinite_numbers_are_refused() -> None:
+    row = with_source(kind="imu", uri="a", expected_offset_s=float("inf"))
+    with pytest.raises(ManifestError, match=r"expected_offset_s is .*finite"):
+        clip_from_row(row)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "holds no clips"),
+        (b"\n \r\n\n", "holds no clips"),
+        (b'{"clip_id": "a",\n', r"line 1: is no JSON .*one whole clip on every line"),
+        (b'{\n  "clip_id": "a"\n}', r"line 1: is no JSON .*spreads it over several"),
+        (b'{"clip_id": "\xff"}', r"line 1: is not UTF-8 text \(byte 0xff\).*Save"),
+        (b'\n{"clip_id": "a", "clip_id": "b"}', r"line 2: the key 'clip_id' appears twice"),
+        (b'{"clip_id": "a", "start_ns": NaN}', r"line 1: NaN is no JSON number"),
+        (b"[" * 100_000, r"line 1"),
+    ],
+)
+def test_broken_file_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "m.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(ManifestError, match=message):
+        load_manifest(str(path))
+
+
+def test_duplicate_clip_names_both_lines(tmp_path: Path) -> None:
+    uri = write_lines(tmp_path / "m.jsonl", imu_row(), imu_row(clip_id="b"), imu_row())
+    with pytest.raises(ManifestError, match="line 3: clip_id 'a' is already taken by line 1"):
+        load_manifest(uri)
+
+
+def test_missing_manifest_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ManifestError, match=r"nowhere\.jsonl: .*file not found"):
+        load_manifest(str(tmp_path / "nowhere.jsonl"))
+
+
+def test_missing_data_files_are_no_manifest_error(tmp_path: Path) -> None:
+    assert load_manifest(write_lines(tmp_path / "m.jsonl", imu_row()))
+
+
+def test_manifest_of_a_url_resolves_beside_itself() -> None:
+    with fsspec.open("memory://data/set/m.jsonl", "w") as file:
+        file.write(json.dumps(imu_row()))
+    clip = load_manifest("memory://data/set/m.jsonl")[0]
+    assert resolve("../imu.csv", clip.base_uri) == "memory://data/imu.csv"
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_written_rows_read_back_the_same(tmp_path: Path, suffix: str) -> None:
+    other = {
+        "clip_id": "b",
+        "sources": {
+            "arm": {"kind": "state", "uri": "s.parquet", "columns": {"q": ["q0", "q1"]}},
+            "imu": {"kind": "imu", "uri": "i.csv", "columns": {"gyro_x": "wx"}},
+        },
+    }
+    clips = [clip_from_row(row, base_uri=str(tmp_path)) for row in (imu_row(), CONTRACT, other)]
+    path = tmp_path / f"out.{suffix}"
+    write_manifest((clip_to_row(clip, relative_to=str(tmp_path)) for clip in clips), path)
+    assert load_manifest(str(path)) == clips
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+    state = clips[2].sources["arm"]
+    assert isinstance(state, StateSpec)
+    assert state.columns == {"q": ["q0", "q1"]}
+
+
+def test_rows_leave_defaults_out() -> None:
+    assert clip_to_row(clip_from_row(imu_row())) == imu_row()
+    assert clip_to_row(clip_from_row(CONTRACT)) == {
+        **CONTRACT,
+        "sources": {
+            **CONTRACT["sources"],
+            "cam_front": {
+                key: value
+                for key, value in CONTRACT["sources"]["cam_front"].items()
+                if key != "stamp_at"
+            },
+        },
+    }
+
+
+def test_parquet_maps_and_nulls_mean_what_they_say(tmp_path: Path) -> None:
+    spec = pa.struct(
+        [
+            ("kind", pa.string()),
+            ("uri", pa.string()),
+            ("signals", pa.map_(pa.string(), pa.string())),
+        ]
+    )
+    table = pa.table(
+        {
+            "clip_id": ["a"],
+            "reference": pa.array([None], pa.string()),
+            "start_ns": pa.array([1767225600123456789], pa.int64()),
+            "sources": pa.array(
+                [
+                    [
+                        ("can", {"kind": "can", "uri": "c.csv", "signals": [("speed", "v")]}),
+                        ("imu", {"kind": "imu", "uri": "i.csv", "signals": None}),
+                    ]
+                ],
+                pa.map_(pa.string(), spec),
+            ),
+        }
+    )
+    pq.write_table(table, tmp_path / "m.parquet")
+    clip = load_manifest(str(tmp_path / "m.parquet"))[0]
+    assert clip.start_ns == 1767225600123456789
+    assert sorted(clip.sources) == ["can", "imu"]
+
+
+def test_float_stamps_of_a_parquet_manifest_are_refused(tmp_path: Path) -> None:
+    sources = {"i": {"kind": "imu", "uri": "a"}}
+    table = pa.table({"clip_id": ["a"], "start_ns": [1.5e18], "sources": [sources]})
+    pq.write_table(table, tmp_path / "m.parquet")
+    with pytest.raises(ManifestError, match=r"row 0, clip 'a': start_ns is 1\.5e\+18.*Int64"):
+        load_manifest(str(tmp_path / "m.parquet"))
+
+
+def test_damaged_parquet_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "m.parquet").write_bytes(b"PAR1 no more")
+    with pytest.raises(ManifestError, match="Parquet file is damaged"):
+        load_manifest(str(tmp_path / "m.parquet"))
+
+
+def test_rows_that_no_schema_holds_ask_for_json_lines(tmp_path: Path) -> None:
+    rows = [
+        {"clip_id": "a", "sources": {"x": {"kind": "imu", "columns": {"a": "b"}}}},
+        {"clip_id": "b", "sources": {"x": {"kind": "state", "columns": {"a": ["b"]}}}},
+    ]
+    with pytest.raises(UsageError, match=r"one Parquet schema.*\.jsonl"):
+        write_manifest(rows, tmp_path / "m.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("uri", "expected"),
+    [
+        ("imu.csv", "../in/imu.csv"),
+        ("deep/../imu.csv", "../in/imu.csv"),
+        ("frames/*.jpg", "../in/frames/*.jpg"),
+        ("/data/imu.csv", "/data/imu.csv"),
+        ("s3://bucket/imu.csv", "s3://bucket/imu.csv"),
+        ("tar://imu.csv::shard.tar", "tar://imu.csv::../in/shard.tar"),
+    ],
+)
+def test_uris_still_resolve_from_another_folder(tmp_path: Path, uri: str, expected: str) -> None:
+    (tmp_path / "in" / "deep").mkdir(parents=True)
+    (tmp_path / "out").mkdir()
+    clip = clip_from_row(with_source(kind="imu", uri=uri), base_uri=str(tmp_path / "in"))
+    row = clip_to_row(clip, relative_to=str(tmp_path / "out"))
+    assert row["sources"]["x"]["uri"] == expected
+
+
+def test_uris_resolve_through_linked_folders(tmp_path: Path) -> None:
+    (tmp_path / "real" / "deep" / "out").mkdir(parents=True)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "imu.csv").write_text("x")
+    (tmp_path / "link").symlink_to(tmp_path / "real" / "deep" / "out")
+    clip = clip_from_row(imu_row(), base_uri=str(tmp_path / "in"))
+    uri = clip_to_row(clip, relative_to=str(tmp_path / "link"))["sources"]["imu"]["uri"]
+    assert (tmp_path / "link" / uri).read_text() == "x"
+
+
+def test_linked_files_keep_their_name(tmp_path: Path) -> None:
+    (tmp_path / "blob").write_text("x")
+    (tmp_path / "imu.csv").symlink_to(tmp_path / "blob")
+    clip = clip_from_row(imu_row(), base_uri=str(tmp_path))
+    row = clip_to_row(clip, relative_to=str(tmp_path / "out"))
+    assert row["sources"]["imu"]["uri"] == str(Path("..") / "imu.csv")
+
+
+@pytest.mark.parametrize(
+    ("base_uri", "relative_to", "expected"),
+    [
+        ("s3://bucket/in", "s3://bucket/out", "../in/imu.csv"),
+        ("s3://bucket/in", "s3://other/out", "s3://bucket/in/imu.csv"),
+        ("s3://bucket/in", "/tmp/out", "s3://bucket/in/imu.csv"),  # noqa: S108  # never opened
+        ("/data/in", "s3://bucket/out", "/data/in/imu.csv"),
+    ],
+)
+def test_uris_move_between_storages(base_uri: str, relative_to: str, expected: str) -> None:
+    clip = clip_from_row(imu_row(), base_uri=base_uri)
+    assert clip_to_row(clip, relative_to=relative_to)["sources"]["imu"]["uri"] == expected
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("name", ["phone_gyro", "two_imus", "drive_can_imu"])
+def test_real_manifests_load(name: str) -> None:
+    path = REALDATA / name / "manifest.jsonl"
+    if not path.exists():
+        pytest.skip(f"{path} is absent")
+    assert load_manifest(str(path))[0].clip_id == name

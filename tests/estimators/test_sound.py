@@ -1,0 +1,278 @@
+"""Two microphones: truth is synthetic with fixed seeds; the target is a phase-shifted copy."""
+
+import io
+
+import numpy as np
+import pytest
+import soundfile
+from scipy.signal import resample_poly
+
+from syncaudit.estimators.sound import estimate_microphones
+from syncaudit.model import AudioStream, SourceKind
+
+EPOCH = 1_767_225_600_000_000_000
+# The demand is 0.1 ms; what is reached is 0.01 ms, the systematic part of the claim.
+TOLERANCE_S = 2e-5
+
+
+def sound(samples, rate, name, *, start_ns=EPOCH, stretch=1.0):
+    """Return a stream whose anchors say that its samples are `stretch` / rate apart."""
+    anchors = np.array([0])
+    if stretch != 1.0:
+        anchors = np.arange(0, len(samples), int(rate) // 10)
+    stamps = start_ns + np.rint(anchors * (stretch / rate) * 1e9).astype(np.int64)
+    return AudioStream(
+        name=name,
+        clock=name,
+        kind=SourceKind.AUDIO,
+        time_ns=stamps,
+        anchor_samples=anchors,
+        rate_hz=float(rate),
+        samples=np.asarray(samples, dtype=np.float32),
+    )
+
+
+def pair_of(
+    seed,
+    *,
+    offset_s,
+    seconds=10.0,
+    rate=8_000,
+    snr_db=10.0,
+    talks=False,
+    drift_ppm=0.0,
+    start_ns=EPOCH,
+):
+    """Return (source, target, truth(at_s)): what is heard at t comes at t + offset in the target.
+
+    The fraction of the offset below a second is a phase ramp, whole seconds are in the stamps.
+    """
+    rng = np.random.default_rng(seed)
+    n, pad = round(seconds * rate), 2 * rate
+    x = rng.standard_normal(n + 2 * pad)
+    freq = np.fft.rfftfreq(x.size, 1 / rate)
+    x = np.fft.irfft(np.fft.rfft(x) * ((freq > 200) & (freq < 0.4 * rate)), x.size)
+    if talks:
+        knots = np.arange(0, x.size + rate, 0.08 * rate)
+        x = x * np.exp(np.interp(np.arange(x.size), knots, rng.normal(0, 1.2, knots.size)))
+    x /= x.std()
+    whole = int(np.trunc(offset_s))
+    part = offset_s - whole
+    y = np.fft.irfft(np.fft.rfft(x) * np.exp(-2j * np.pi * freq * part), x.size)
+    noise = 10 ** (-snr_db / 20)
+    a = x[pad : pad + n] + noise * rng.standard_normal(n)
+    b = y[pad : pad + n] + noise * rng.standard_normal(n)
+    stretch = 1.0 + drift_ppm * 1e-6
+    source = sound(a, rate, "a", start_ns=start_ns)
+    target = sound(b, rate, "b", start_ns=start_ns + whole * 10**9, stretch=stretch)
+    return source, target, lambda at_s: whole + (at_s + part) * stretch - at_s
+
+
+def error_of(measured, truth, start_ns=EPOCH):
+    assert measured.accepted, measured.why
+    return measured.offset_s - truth((measured.at_ns - start_ns) * 1e-9)
+
+
+# --- accuracy -----------------------------------------------------------------------------------
+
+
+def test_late_target_gets_positive_offset():
+    source, target, _ = pair_of(0, offset_s=0.25)
+    assert estimate_microphones(source, target).offset_s == pytest.approx(0.25, abs=TOLERANCE_S)
+
+
+def test_early_target_gets_negative_offset():
+    source, target, _ = pair_of(0, offset_s=-0.25)
+    assert estimate_microphones(source, target).offset_s == pytest.approx(-0.25, abs=TOLERANCE_S)
+
+
+@pytest.mark.parametrize("offset_s", [-9.6543, -3.21, 0.0, 1e-5, 4.44447, 9.6543])
+def test_offsets_up_to_ten_seconds_are_measured(offset_s):
+    source, target, truth = pair_of(1, offset_s=offset_s, seconds=24.0)
+    measured = estimate_microphones(source, target, max_offset_s=10.0)
+    assert abs(error_of(measured, truth)) < TOLERANCE_S
+    assert measured.method == "gcc_phat"
+    assert (measured.source, measured.target) == ("a", "b")
+
+
+@pytest.mark.parametrize("part", np.arange(8) / 8)
+def test_answer_follows_every_part_of_a_sample(part):
+    source, target, truth = pair_of(2, offset_s=0.1 + part / 48_000, seconds=4.0, rate=48_000)
+    assert abs(error_of(estimate_microphones(source, target), truth)) < 1e-6
+
+
+@pytest.mark.parametrize("talks", [False, True])
+def test_drift_over_a_minute_is_found_to_two_ppm(talks):
+    source, target, truth = pair_of(
+        3, offset_s=0.3, seconds=60.0, drift_ppm=37.0, talks=talks, snr_db=5.0
+    )
+    measured = estimate_microphones(source, target)
+    assert abs(error_of(measured, truth)) < TOLERANCE_S
+    assert measured.drift_ppm == pytest.approx(37.0, abs=1.0)
+    assert measured.drift_std_ppm < 1.0
+
+
+def test_short_pair_has_no_drift():
+    source, target, _ = pair_of(4, offset_s=0.3, seconds=12.0)
+    assert estimate_microphones(source, target).drift_ppm is None
+
+
+@pytest.mark.parametrize(
+    ("up", "down", "rate"), [(2, 1, 16_000), (441, 80, 44_100), (6, 1, 48_000)]
+)
+def test_sampling_rates_may_differ(up, down, rate):
+    source, target, truth = pair_of(5, offset_s=0.123)
+    other = sound(resample_poly(target.samples.astype(float), up, down), rate, "b")
+    assert abs(error_of(estimate_microphones(source, other), truth)) < TOLERANCE_S
+    swapped = estimate_microphones(other, source)
+    assert swapped.offset_s == pytest.approx(-0.123, abs=TOLERANCE_S)
+
+
+def test_noise_as_loud_as_the_sound_is_survived():
+    source, target, truth = pair_of(6, offset_s=-0.7, snr_db=0.0)
+    assert abs(error_of(estimate_microphones(source, target), truth)) < TOLERANCE_S
+
+
+@pytest.mark.parametrize(("kind", "subtype"), [("OGG", "VORBIS"), ("MP3", "MPEG_LAYER_III")])
+def test_lossy_codec_moves_nothing(kind, subtype):
+    source, target, truth = pair_of(7, offset_s=0.2, rate=16_000, talks=True)
+    file = io.BytesIO()
+    with soundfile.SoundFile(file, "w", 16_000, 1, format=kind, subtype=subtype) as writer:
+        for first in range(0, target.samples.size, 16_000):
+            writer.write(0.1 * target.samples[first : first + 16_000])
+    file.seek(0)
+    decoded, _ = soundfile.read(file)
+    measured = estimate_microphones(source, sound(decoded, 16_000, "b"))
+    assert abs(error_of(measured, truth)) < 1e-4
+
+
+def test_swapping_negates():
+    source, target, _ = pair_of(8, offset_s=0.4321, snr_db=3.0, drift_ppm=20.0, seconds=30.0)
+    one, two = estimate_microphones(source, target), estimate_microphones(target, source)
+    # The two answers hold at middles of the same overlap, read on either clock.
+    shift = one.drift_ppm * 1e-6 * ((two.at_ns - one.at_ns) * 1e-9 - one.offset_s)
+    assert two.offset_s == pytest.approx(-one.offset_s - shift, abs=5e-6)
+    assert two.drift_ppm == pytest.approx(-one.drift_ppm, abs=0.3)
+
+
+def test_shifting_the_stamps_shifts_the_answer():
+    source, target, _ = pair_of(9, offset_s=0.1)
+    base = estimate_microphones(source, target).offset_s
+    later = sound(target.samples, 8_000, "b", start_ns=EPOCH + 700_000_000)
+    assert estimate_microphones(source, later).offset_s == pytest.approx(base + 0.7, abs=5e-6)
+    moved = sound(source.samples, 8_000, "a", start_ns=EPOCH + 700_000_000)
+    assert estimate_microphones(moved, target).offset_s == pytest.approx(base - 0.7, abs=5e-6)
+
+
+def test_any_epoch_gives_the_same():
+    one = estimate_microphones(*pair_of(10, offset_s=0.1)[:2])
+    two = estimate_microphones(*pair_of(10, offset_s=0.1, start_ns=123)[:2])
+    assert one.offset_s == pytest.approx(two.offset_s, abs=1e-9)
+    assert one.at_ns - EPOCH == two.at_ns - 123
+
+
+def test_middle_of_the_overlap_is_where_the_offset_holds():
+    source, target, _ = pair_of(11, offset_s=0.0, seconds=10.0)
+    measured = estimate_microphones(source, target, max_offset_s=1.0)
+    assert measured.at_ns == pytest.approx(EPOCH + 5_000_000_000, abs=600_000_000)
+
+
+def test_claimed_errors_are_honest():
+    z_random, z_total, z_drift = [], [], []
+    for seed in range(100):
+        talks = bool(seed % 2)
+        drift = 40.0 if seed % 5 == 0 else 0.0
+        source, target, truth = pair_of(
+            100 + seed,
+            offset_s=float(np.random.default_rng(seed).uniform(-0.9, 0.9)),
+            seconds=30.0 if seed % 3 == 0 else 12.0,
+            snr_db=3.0 if talks else -3.0,
+            talks=talks,
+            drift_ppm=drift,
+        )
+        measured = estimate_microphones(source, target, max_offset_s=1.0)
+        error = error_of(measured, truth)
+        z_random.append(error / measured.diagnostics["random_std_s"])
+        z_total.append(error / measured.offset_std_s)
+        if measured.drift_ppm is not None:
+            z_drift.append((measured.drift_ppm - drift) / measured.drift_std_ppm)
+    assert 0.88 <= np.mean(np.abs(z_random) < 1.96) <= 0.99
+    assert np.mean(np.abs(z_total) < 1.96) >= 0.95
+    assert np.mean(np.abs(z_drift) < 1.96) >= 0.88
+    assert 0.7 < np.std(z_random) < 1.25
+
+
+# --- refusals -----------------------------------------------------------------------------------
+
+
+def refused(source, target, **options):
+    measured = estimate_microphones(source, target, **options)
+    assert not measured.accepted
+    return measured.why
+
+
+@pytest.mark.parametrize("talks", [False, True])
+def test_unrelated_sounds_are_refused(talks):
+    for seed in range(12):
+        source = pair_of(seed, offset_s=0.0, seconds=8.0, talks=talks)[0]
+        target = pair_of(seed + 50, offset_s=0.0, seconds=8.0, talks=talks)[1]
+        assert "no common sound" in refused(source, target)
+
+
+def test_offset_beyond_the_search_is_refused():
+    source, target, _ = pair_of(12, offset_s=2.5, seconds=12.0)
+    assert refused(source, target, max_offset_s=2.0)
+
+
+def test_offset_at_the_edge_is_refused():
+    source, target, _ = pair_of(12, offset_s=1.9995, seconds=12.0)
+    assert "edge of the search" in refused(source, target, max_offset_s=2.0)
+
+
+def test_repeating_sound_is_refused_as_ambiguous():
+    rng = np.random.default_rng(13)
+    loop = np.tile(rng.standard_normal(16_000), 6)
+    a, b = (loop + 0.1 * rng.standard_normal(loop.size) for _ in range(2))
+    assert "ambiguous" in refused(sound(a, 8_000, "a"), sound(np.roll(b, 800), 8_000, "b"))
+
+
+def test_tone_is_refused():
+    t = np.arange(80_000) / 8_000
+    rng = np.random.default_rng(14)
+    a, b = (
+        np.sin(2 * np.pi * 1000 * (t - d)) + 0.01 * rng.standard_normal(t.size) for d in (0.0, 0.1)
+    )
+    assert refused(sound(a, 8_000, "a"), sound(b, 8_000, "b"))
+
+
+def test_stepping_clock_is_refused():
+    source, target, _ = pair_of(15, offset_s=0.1, seconds=30.0)
+    cut = np.delete(target.samples, np.arange(120_000, 120_800))
+    assert refused(source, sound(cut, 8_000, "b"))
+
+
+def test_silence_is_refused():
+    source, target, _ = pair_of(16, offset_s=0.0, seconds=4.0)
+    assert "b is silent" in refused(source, sound(np.zeros(32_000), 8_000, "b"))
+    assert "a is silent" in refused(sound(np.full(32_000, 0.5), 8_000, "a"), target)
+    assert "b holds no sound" in refused(source, sound(np.zeros(0), 8_000, "b"))
+    assert refused(source, sound(np.full(32_000, np.nan), 8_000, "b"))
+
+
+def test_scraps_are_refused():
+    source, target, _ = pair_of(16, offset_s=0.0, seconds=4.0)
+    assert refused(source, sound(target.samples[:4_000], 8_000, "b"))
+
+
+def test_recordings_of_different_days_are_refused():
+    source, target, _ = pair_of(17, offset_s=0.0, seconds=4.0)
+    later = sound(target.samples, 8_000, "b", start_ns=EPOCH + 86_400 * 10**9)
+    assert "do not overlap" in refused(source, later)
+
+
+def test_bad_samples_do_not_spoil_the_rest():
+    source, target, truth = pair_of(18, offset_s=0.2)
+    x = target.samples.copy()
+    x[::1000] = np.nan
+    x[40_000:40_100] = np.inf
+    assert abs(error_of(estimate_microphones(source, sound(x, 8_000, "b")), truth)) < TOLERANCE_S

@@ -1,0 +1,155 @@
+"""The page: it renders from nothing to thousands of clips, and trusts no name."""
+
+import re
+from html.parser import HTMLParser
+
+import fake_audits
+import pytest
+from fake_audits import make_clip, verdict_for
+
+from syncaudit.model import Verdict
+from syncaudit.report import write_report
+from syncaudit.report.clip_card import content_words, stamp_words
+from syncaudit.report.figures import Point, forest_plot, strip_plot
+
+VOID = {"meta", "input", "link", "br", "img"}
+
+
+class Balance(HTMLParser):
+    """Complains about tags that do not close in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.tags = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def summary_of(n, **more):
+    clips = {"total": n, "done": n}
+    versions = {"syncaudit": "0.1.0"}
+    return {"clips": clips, "versions": versions, "tolerances_s": {"cam_rear": 0.01}} | more
+
+
+def render(tmp_path, rows, **more):
+    path = tmp_path / "report.html"
+    write_report(rows, summary_of(len(rows), **more), path)
+    page = path.read_text(encoding="utf-8")
+    balance = Balance()
+    balance.feed(page)
+    assert balance.open == []
+    return page, balance.tags
+
+
+def row(clip_id, verdict=Verdict.PASS, **options):
+    return verdict_for(make_clip(clip_id), verdict, **options).to_json()
+
+
+def test_no_clips_render(tmp_path):
+    page, _ = render(tmp_path, [])
+    assert "No clip has been audited" in page
+
+
+def test_one_clip_shows_stamps_beside_content(tmp_path):
+    page, _ = render(tmp_path, [row("a", Verdict.REJECT)])
+    assert "238 samples at 12 Hz" in page
+    assert "35.1 ± 0.6 ms early" in page
+    assert "no event seen" in page
+    assert "the stamps are early or late by more than the tolerance" in page
+    assert "<svg" in page
+
+
+def test_nothing_is_loaded_from_elsewhere(tmp_path):
+    page, tags = render(tmp_path, [row("a", Verdict.REJECT)])
+    assert not re.search(r"https?://|@import|url\(", page)
+    assert all("src" not in attrs and "href" not in attrs for _, attrs in tags)
+
+
+def test_two_thousand_clips_stay_small(tmp_path):
+    kinds = list(Verdict)
+    rows = [row(f"clip{i}", kinds[i % 3]) for i in range(2000)]
+    page, tags = render(tmp_path, rows)
+    assert len(page) < 4e6
+    cards = [attrs for tag, attrs in tags if tag == "details" and "data-verdict" in attrs]
+    assert len(cards) == 320
+    assert "467 more reject clips" in page
+
+
+def test_hostile_names_are_escaped(tmp_path):
+    evil = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
+    data = row(evil, Verdict.REJECT)
+    data["sources"][evil] = data["sources"].pop("cam_rear")
+    data["reasons"][0]["message"] = evil
+    data["pairs"][0]["method"] = evil
+    data["pairs"][1]["why"] = evil
+    data["pairs"][0]["diagnostics"] = {evil: 1.0}
+    data["recording_id"] = evil + "\udcff"
+    policy = {"name": "</script>" + evil}
+    _, tags = render(tmp_path, [data], manifest=evil, policy=policy, stopped=evil)
+    assert sum(tag == "script" for tag, _ in tags) == 1
+    assert not any(tag == "img" for tag, _ in tags)
+    assert not any("onerror" in attrs for _, attrs in tags)
+
+
+def test_a_stopped_run_says_so(tmp_path):
+    page, _ = render(tmp_path, [row("a")], stopped="interrupted")
+    assert "Run it again to go on" in page
+
+
+@pytest.mark.parametrize("offset_s", [0.0, 1e-9, 0.0004, -0.0351, 3.0, 1e6])
+def test_plots_hold_any_offset(offset_s):
+    points = [
+        Point(label="a", offset_s=offset_s, std_s=0.0, verdict="pass", tolerance_s=0.01),
+        Point(label="b", offset_s=-offset_s, std_s=1.0, verdict="reject"),
+    ]
+    for figure in (forest_plot(points, label="x"), strip_plot(points, 0.01, label="x")):
+        assert "nan" not in figure
+        for x in re.findall(r'(?:x1|x2|cx)="([-\d.]+)"', figure):
+            assert -1.0 <= float(x) <= 721.0
+
+
+def test_one_absurd_clip_does_not_squeeze_the_others():
+    points = [
+        Point(label=str(i), offset_s=0.004, std_s=0.001, verdict="pass") for i in range(9)
+    ] + [Point(label="far", offset_s=50.0, std_s=0.001, verdict="reject")]
+    figure = strip_plot(points, 0.01, label="x")
+    assert "<path" in figure  # the far one is an arrow at the edge
+    xs = [float(x) for x in re.findall(r'cx="([-\d.]+)"', figure)]
+    assert xs[0] - 360 > 15
+
+
+def test_long_runs_are_thinned_but_keep_the_worst():
+    points = [
+        Point(label=str(i), offset_s=1e-4 * (i == 777), std_s=1e-5, verdict="pass")
+        for i in range(3000)
+    ]
+    figure = strip_plot(points, None, label="x")
+    assert figure.count("<circle") <= 400
+    assert "777:" in figure
+
+
+def test_stamps_are_worded():
+    timing = fake_audits.verdict_for(make_clip("a"), Verdict.PASS).sources["cam_rear"].timing
+    regular = timing.to_json() | {"steps": []}
+    assert stamp_words(regular) == "238 samples at 12 Hz, regular"
+    odd = regular | {"gaps": 1, "missing": 3, "is_synthetic": True, "jitter_s": 0.02}
+    assert stamp_words(odd) == (
+        "238 samples at 12 Hz, 1 gap, 3 missing samples, jitter 20 ms, made up from index and rate"
+    )
+    assert stamp_words(None) == "not examined"
+    assert stamp_words(regular | {"samples": 0}) == "no samples"
+
+
+def test_content_is_worded():
+    data = row("a")
+    camera = data["sources"]["cam_rear"]
+    assert content_words(camera, data) == "0.4 ± 0.6 ms early"
+    assert "ppm" in content_words(camera | {"drift_ppm": 20.0, "drift_std_ppm": 3.0}, data)
+    assert content_words(camera | {"observable": False}, data) == "nothing to measure it by"
+    assert content_words(data["sources"]["imu"], data) == "reference clock"

@@ -1,0 +1,42 @@
+"""Lost and doubled frames: what the file shows and what its stamps say."""
+
+import numpy as np
+import pytest
+
+from syncaudit.simulate.frame_faults import FrameFault
+
+ALL = np.ones(6, dtype=bool)
+
+
+def apply(fault: FrameFault) -> tuple[list[int], list[int]]:
+    encoded, stamped = fault.apply(ALL)
+    return encoded.tolist(), stamped.tolist()
+
+
+def test_nothing_is_lost_by_default() -> None:
+    assert apply(FrameFault()) == ([0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5])
+
+
+def test_frame_and_stamp_are_lost_together() -> None:
+    assert apply(FrameFault(dropped=(2,))) == ([0, 1, 3, 4, 5], [0, 1, 3, 4, 5])
+
+
+def test_lost_frame_can_leave_its_stamp() -> None:
+    fault = FrameFault(dropped=(2,), drop_mode="frame_only")
+    assert apply(fault) == ([0, 1, 3, 4, 5], [0, 1, 2, 3, 4, 5])
+
+
+def test_slip_gives_later_frames_earlier_stamps() -> None:
+    fault = FrameFault(dropped=(2,), drop_mode="slip")
+    assert apply(fault) == ([0, 1, 3, 4, 5], [0, 1, 2, 3, 4])
+
+
+def test_doubled_frame_shows_the_one_before() -> None:
+    assert apply(FrameFault(doubled=(3,))) == ([0, 1, 2, 2, 4, 5], [0, 1, 2, 3, 4, 5])
+
+
+def test_bad_mode_and_index_are_refused() -> None:
+    with pytest.raises(ValueError, match="drop_mode is 'shred'"):
+        FrameFault(drop_mode="shred")
+    with pytest.raises(ValueError, match="doubled frames from 1"):
+        FrameFault(doubled=(0,))
