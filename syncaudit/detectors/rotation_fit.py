@@ -29,22 +29,51 @@ Floats = NDArray[np.float64]
 MIN_POINTS = 12
 # Tracking noise never falls below this (pixels of the tracked picture).
 MIN_NOISE_PX = 0.02
+MAX_ITERATIONS = 6
+CONVERGED_RAD = 1e-6
+# Share of the direction of travel that is remembered from frame to frame.
+MEMORY = 0.9
 
 
 @dataclass(slots=True)
 class Heading:
     """Leaky memory of the direction of travel in the camera's axes.
 
-    A camera bolted to a vehicle sees a nearly constant direction; a hand-held one forgets the
-    old one within about a hundred frames.
+    A camera bolted to a vehicle sees a nearly constant direction; the memory of about ten frames
+    follows turns and hand-held cameras.
     """
 
-    scatter: Floats = field(default_factory=lambda: np.zeros((3, 3)))
-    memory: float = 0.97
+    information: Floats = field(default_factory=lambda: np.zeros((3, 3)))
+    direction: Floats | None = None
 
-    def remember(self, scatter: Floats) -> None:
-        """Add the scatter of one frame pair."""
-        self.scatter = self.memory * self.scatter + scatter
+    def updated_direction(self, view: _View, floor: float, near: Floats | None) -> Floats:
+        """Return the direction that fits the memory and one view best."""
+        scatter = MEMORY * self.information + _direction_information(view, floor, near)
+        _, vectors = np.linalg.eigh(scatter)
+        return np.asarray(vectors[:, 0])
+
+    def remember(self, view: _View, floor: float, direction: Floats) -> None:
+        """Add the final view of a frame pair."""
+        self.information = MEMORY * self.information + _direction_information(
+            view, floor, direction
+        )
+        self.direction = direction
+
+
+def _direction_information(view: _View, floor: float, near: Floats | None) -> Floats:
+    """Information on the direction of travel: epipolar plane normals, weighted robustly."""
+    lines = view.lines()
+    if near is None:
+        size = np.sqrt(view.flow[:, 0] ** 2 + view.flow[:, 1] ** 2)
+        # Bounded influence: long residuals (moving objects, lost tracks) count no more.
+        weight = 1.0 / (size + 4.0 * floor) ** 2
+        return (lines * weight[:, None]).T @ lines
+    moved = view.moved(near)
+    length_squared = moved[:, 0] ** 2 + moved[:, 1] ** 2 + 1e-4
+    across = (lines @ near) / np.sqrt(length_squared)
+    noise = max(mad_std(across), floor)
+    weight = cauchy_weights(across / noise) / (noise**2 * length_squared)
+    return (lines * weight[:, None]).T @ lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -90,82 +119,149 @@ def fit_rotation(
     RotationFit or None
         None with fewer than 12 points or a degenerate layout.
     """
-    n = before.shape[0]
-    if n < MIN_POINTS:
+    if before.shape[0] < MIN_POINTS:
         return None
-    flow = after - before
-    middle = 0.5 * (before + after)  # makes the first-order model second-order exact
-    x, y = middle[:, 0], middle[:, 1]
-    one = np.ones(n)
-    rotate_x = np.column_stack([x * y, -(1.0 + x * x), y])
-    rotate_y = np.column_stack([1.0 + y * y, -x * y, -x])
+    rays = (_rays(before), _rays(after))
     floor = MIN_NOISE_PX / focal_px
-    angles = _rotation_only(flow, rotate_x, rotate_y, floor)
-    if angles is None:
-        return None
-    result: tuple[Floats, Floats, Floats, Floats, float] | None = None
-    for _ in range(3):
-        rest = flow - np.column_stack([rotate_x @ angles, rotate_y @ angles])
-        line = np.column_stack([rest[:, 1], -rest[:, 0], rest[:, 0] * y - rest[:, 1] * x])
-        size = np.sqrt(np.sum(rest**2, axis=1))
-        # Bounded influence: long residuals (moving objects, lost tracks) count no more.
-        weight = 1.0 / (size + 3.0 * floor) ** 2 * np.minimum(1.0, (size / (4.0 * floor)) ** 2)
-        scatter = (line * weight[:, None]).T @ line
-        _, vectors = np.linalg.eigh(scatter + heading.scatter + 1e-12 * np.eye(3))
-        direction = vectors[:, 0]
-        moved = np.column_stack(
-            [-one * direction[0] + x * direction[2], -one * direction[1] + y * direction[2]]
-        )
-        length = np.sqrt(np.sum(moved**2, axis=1))
-        along = moved / np.maximum(length, 1e-6)[:, None]
-        across = np.column_stack([-along[:, 1], along[:, 0]])
-        along_rest = np.sum(along * rest, axis=1)
-        across_rest = np.sum(across * rest, axis=1)
-        noise = max(mad_std(across_rest), floor)
-        parallax = mad_std(along_rest / np.maximum(length, 1e-3))
-        along_var = noise**2 + (parallax * length) ** 2
-        across_weight = cauchy_weights(across_rest / noise) / noise**2
-        # Whoever breaks the epipolar line tells nothing along it either.
-        along_weight = cauchy_weights(along_rest / np.sqrt(along_var)) / along_var
-        along_weight *= cauchy_weights(across_rest / noise)
-        design_across = across[:, :1] * rotate_x + across[:, 1:] * rotate_y
-        design_along = along[:, :1] * rotate_x + along[:, 1:] * rotate_y
-        weighted_across = design_across * across_weight[:, None]
-        weighted_along = design_along * along_weight[:, None]
-        normal = weighted_across.T @ design_across + weighted_along.T @ design_along
-        try:
-            inverse = np.linalg.inv(normal)
-        except np.linalg.LinAlgError:
+    angles = np.zeros(3)
+    direction = heading.direction
+    if direction is None:
+        first = _rotation_only(before, after, floor)
+        if first is None:
             return None
-        angles = inverse @ (
-            weighted_across.T @ np.sum(across * flow, axis=1)
-            + weighted_along.T @ np.sum(along * flow, axis=1)
-        )
-        influence = (weighted_across @ inverse) * design_across
-        influence += (weighted_along @ inverse) * design_along
-        result = (angles, inverse, influence, across_rest, noise)
-    assert result is not None  # noqa: S101  # the loop runs three times
-    heading.remember(scatter / max(float(np.trace(scatter)), 1e-30) if scatter.any() else scatter)
-    angles, inverse, influence, across_rest, noise = result
+        angles = first
+    for iteration in range(MAX_ITERATIONS):
+        view = _View.between(rays, angles)
+        if direction is None or iteration > 0:
+            direction = heading.updated_direction(view, floor, direction)
+        step = view.solve(direction, floor)
+        if step is None:
+            return None
+        angles = angles + step.change_rad
+        if iteration > 1 and float(np.abs(step.change_rad).max()) < CONVERGED_RAD:
+            break
+    heading.remember(view, floor, direction)
     if not np.all(np.isfinite(angles)) or float(np.abs(angles).max()) > 1.0:
         return None
-    total = influence.sum(axis=0)
+    total = step.influence.sum(axis=0)
     total[np.abs(total) < 1e-6] = 1.0
     return RotationFit(
         angles_rad=angles,
-        std_rad=np.sqrt(np.diag(inverse)),
-        influence=influence / total,
-        n_inliers=int(np.count_nonzero(np.abs(across_rest) < 3.0 * noise)),
-        noise=noise,
+        std_rad=np.sqrt(np.diag(step.covariance)),
+        influence=step.influence / total,
+        n_inliers=step.n_inliers,
+        noise=step.noise,
     )
 
 
-def _rotation_only(flow: Floats, rotate_x: Floats, rotate_y: Floats, floor: float) -> Floats | None:
-    design = np.concatenate([rotate_x, rotate_y])
-    target = np.concatenate([flow[:, 0], flow[:, 1]])
+@dataclass(frozen=True, slots=True, eq=False)
+class _Step:
+    change_rad: Floats
+    covariance: Floats
+    influence: Floats
+    n_inliers: int
+    noise: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _View:
+    """Tracked points after both pictures were turned half-way, exactly."""
+
+    x: Floats
+    y: Floats
+    flow: Floats
+
+    @classmethod
+    def between(cls, rays: tuple[Floats, Floats], angles: Floats) -> _View:
+        """Turn the rays of both frames into the orientation half-way between them."""
+        half = _rotation_matrix(0.5 * angles)
+        before, after = rays[0] @ half, rays[1] @ half.T
+        p = before[:, :2] / before[:, 2:]
+        q = after[:, :2] / after[:, 2:]
+        middle = 0.5 * (p + q)
+        return cls(x=middle[:, 0], y=middle[:, 1], flow=q - p)
+
+    def moved(self, direction: Floats) -> Floats:
+        """Return the flow that unit translation makes at unit depth, shape (n, 2)."""
+        return np.column_stack(
+            [self.x * direction[2] - direction[0], self.y * direction[2] - direction[1]]
+        )
+
+    def lines(self) -> Floats:
+        """Return the normal of each point's epipolar plane, shape (n, 3)."""
+        dx, dy = self.flow[:, 0], self.flow[:, 1]
+        return np.column_stack([dy, -dx, dx * self.y - dy * self.x])
+
+    def solve(self, direction: Floats, floor: float) -> _Step | None:
+        """Take one Gauss-Newton step of the rotation for a given direction of travel."""
+        x, y, flow = self.x, self.y, self.flow
+        moved = self.moved(direction)
+        length = np.sqrt(moved[:, 0] ** 2 + moved[:, 1] ** 2) + 1e-6
+        ax, ay = moved[:, 0] / length, moved[:, 1] / length
+        along = ax * flow[:, 0] + ay * flow[:, 1]
+        across = ax * flow[:, 1] - ay * flow[:, 0]
+        noise = max(mad_std(across), floor)
+        parallax = mad_std(along / length)
+        along_var = noise**2 + (parallax * length) ** 2
+        trust = cauchy_weights(across / noise)
+        across_weight = trust / noise**2
+        # Whoever breaks the epipolar line tells nothing along it either.
+        along_weight = trust * cauchy_weights(along / np.sqrt(along_var)) / along_var
+        turn_x = np.column_stack([x * y, -(1.0 + x * x), y])
+        turn_y = np.column_stack([1.0 + y * y, -x * y, -x])
+        design_along = ax[:, None] * turn_x + ay[:, None] * turn_y
+        design_across = ax[:, None] * turn_y - ay[:, None] * turn_x
+        weighted_along = design_along * along_weight[:, None]
+        weighted_across = design_across * across_weight[:, None]
+        normal = weighted_across.T @ design_across + weighted_along.T @ design_along
+        try:
+            covariance = np.linalg.inv(normal)
+        except np.linalg.LinAlgError:
+            return None
+        return _Step(
+            change_rad=covariance @ (weighted_across.T @ across + weighted_along.T @ along),
+            covariance=covariance,
+            influence=(weighted_across @ covariance) * design_across
+            + (weighted_along @ covariance) * design_along,
+            n_inliers=int(np.count_nonzero(np.abs(across) < 3.0 * noise)),
+            noise=noise,
+        )
+
+
+def _rays(points: Floats) -> Floats:
+    return np.column_stack([points, np.ones(points.shape[0])])
+
+
+def _rotation_matrix(angles: Floats) -> Floats:
+    """Return the matrix of a rotation vector (Rodrigues)."""
+    angle = float(np.sqrt(angles @ angles))
+    cross = np.array(
+        [
+            [0.0, -angles[2], angles[1]],
+            [angles[2], 0.0, -angles[0]],
+            [-angles[1], angles[0], 0.0],
+        ]
+    )
+    if angle < 1e-9:
+        return np.eye(3) + cross
+    sine, cosine = np.sin(angle) / angle, (1.0 - np.cos(angle)) / angle**2
+    matrix: Floats = np.eye(3) + sine * cross + cosine * (cross @ cross)
+    return matrix
+
+
+def _rotation_only(before: Floats, after: Floats, floor: float) -> Floats | None:
+    """Return the rotation that explains most of the flow, as a first guess."""
+    x, y = (0.5 * (before + after)).T
+    design = np.concatenate(
+        [
+            np.column_stack([x * y, -(1.0 + x * x), y]),
+            np.column_stack([1.0 + y * y, -x * y, -x]),
+        ]
+    )
+    target = (after - before).T.ravel()
     weight = np.ones(target.size)
     angles = np.zeros(3)
-    for _ in range(6):
+    for _ in range(5):
         weighted = design * weight[:, None]
         try:
             angles = np.linalg.solve(weighted.T @ design, weighted.T @ target)

@@ -112,7 +112,7 @@ def fit(A: _Floats, y: _Floats, variance: _Floats, is_active: _Bools) -> Fit:
     # Offsets and drifts differ by many orders of magnitude: scale the diagonal to one.
     scale = 1.0 / np.sqrt(np.maximum(np.diag(normal), 1e-300))
     scaled = normal * np.outer(scale, scale)
-    covariance = np.linalg.pinv(scaled, rcond=1e-13, hermitian=True) * np.outer(scale, scale)
+    covariance = _inverse(scaled) * np.outer(scale, scale)
     x = covariance @ (weighted.T @ y)
     # One step of iterative refinement takes off the rounding of the normal equations.
     x = x + covariance @ (weighted.T @ (y - A @ x))
@@ -120,8 +120,17 @@ def fit(A: _Floats, y: _Floats, variance: _Floats, is_active: _Bools) -> Fit:
         x=x,
         covariance=covariance,
         residuals=y - A @ x,
-        leverage_var=np.einsum("ij,jk,ik->i", A, covariance, A, optimize=True),
+        leverage_var=np.einsum("ij,ij->i", A @ covariance, A),
     )
+
+
+def _inverse(normal: _Floats) -> _Floats:
+    """Invert normal equations; they are regular unless rounding says otherwise."""
+    try:
+        root = np.linalg.inv(np.linalg.cholesky(normal))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.pinv(normal, rcond=1e-13, hermitian=True), dtype=np.float64)
+    return root.T @ root
 
 
 def adjust(A: _Floats, y: _Floats, variance: _Floats, group: NDArray[np.int64]) -> Adjustment:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import struct
 import zlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -167,8 +169,11 @@ def _opened(uri: str, scratch: Path | None) -> Iterator[Any]:
     except ImportError as error:
         raise MissingExtraError("asammdf", extra="mdf", purpose="Reading .mf4") from error
     with local_file(uri, scratch) as path:
+        # From memory, since asammdf leaves files open when it gives up on them.
+        data = BytesIO(path.read_bytes())
+    with _quiet():
         try:
-            with MDF(str(path)) as mdf:
+            with MDF(data) as mdf:
                 yield mdf
         except (ClipInputError, GeneratorExit):
             raise
@@ -194,6 +199,18 @@ def _opened(uri: str, scratch: Path | None) -> Iterator[Any]:
                 path=uri,
                 hint="Copy it again, or repair it with 'asammdf'.",
             ) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep asammdf from logging tracebacks of damage that is reported as an error."""
+    logger = logging.getLogger("asammdf")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _mdf_error() -> type[Exception]:

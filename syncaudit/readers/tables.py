@@ -87,6 +87,8 @@ def _read_csv(uri: str, data: bytes, text_columns: set[str]) -> Table:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         data = decode_text(uri, data).encode("utf-8")
     body = data.removeprefix(b"\xef\xbb\xbf")
+    if not body.isascii():
+        decode_text(uri, body)
     header_end = body.find(b"\n")
     header = decode_text(uri, body if header_end < 0 else body[:header_end]).strip("\r")
     if not header.strip():

@@ -110,9 +110,9 @@ def test_middle_of_the_overlap_is_where_the_offset_holds():
 @pytest.mark.parametrize("accel_hz", [100.0, 400.0, 1000.0])
 def test_claimed_errors_are_honest(accel_hz):
     z = []
-    for seed in range(33):
+    for seed in range(25):
         offset = float(np.random.default_rng(seed).uniform(-3, 3))
-        measured = measure(*knocks(seed + 30, offset_s=offset, seconds=36.0, accel_hz=accel_hz))
+        measured = measure(*knocks(seed + 30, offset_s=offset, seconds=30.0, accel_hz=accel_hz))
         assert measured.accepted, measured.why
         z.append((measured.offset_s - offset) / measured.offset_std_s)
     # The systematic part is claimed for a path and a filter that this world has not.
@@ -152,7 +152,7 @@ def test_rumble_is_measured_by_its_envelope(offset_s):
 
 def test_envelope_errors_are_honest():
     z = []
-    for seed in range(40):
+    for seed in range(30):
         measured = measure(*rumble(seed, offset_s=0.2), max_offset_s=2.0)
         assert measured.accepted, measured.why
         z.append((measured.offset_s - 0.2) / measured.diagnostics["random_std_s"])

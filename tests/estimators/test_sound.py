@@ -185,7 +185,7 @@ def test_claimed_errors_are_honest():
         source, target, truth = pair_of(
             100 + seed,
             offset_s=float(np.random.default_rng(seed).uniform(-0.9, 0.9)),
-            seconds=30.0 if seed % 3 == 0 else 12.0,
+            seconds=28.0 if seed % 6 == 0 else 10.0,
             snr_db=3.0 if talks else -3.0,
             talks=talks,
             drift_ppm=drift,

@@ -17,6 +17,11 @@ from syncaudit.errors import ClipInputError, StreamReadError, SyncAuditError
 from syncaudit.model import SignalStream, SourceKind, Stream
 from syncaudit.readers import READERS, read_source
 
+# asammdf's destructor fails on objects that its own constructor gave up on.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Exception ignored in. <function MDF4.__del__:pytest.PytestUnraisableExceptionWarning"
+)
+
 BUDGET = settings(
     max_examples=25,
     deadline=None,
