@@ -12,10 +12,18 @@ from typing import TYPE_CHECKING
 from syncaudit.errors import StreamReadError
 
 if TYPE_CHECKING:
+    from av.audio.stream import AudioStream
     from av.container import InputContainer
     from av.video.stream import VideoStream
 
-__all__ = ["ContainerFrames", "has_clock", "list_frames", "open_container", "video_stream"]
+__all__ = [
+    "ContainerFrames",
+    "audio_stream",
+    "has_clock",
+    "list_frames",
+    "open_container",
+    "video_stream",
+]
 
 # Elementary streams: their demuxers invent pts from a nominal rate.
 _CLOCKLESS_FORMATS = frozenset({"h264", "hevc", "mjpeg", "m4v", "mpegvideo", "vvc", "obu", "h263"})
@@ -160,7 +168,37 @@ def video_stream(container: InputContainer, stream: int, path: str) -> VideoStre
             path=path,
             hint="Streams are counted from 0; correct 'stream' or 'uri' of the camera.",
         )
+    if not _is_decodable(found[stream]):
+        raise StreamReadError(
+            "its video codec is not known to FFmpeg",
+            path=path,
+            hint="Check it with ffprobe; re-encode it as H.264.",
+        )
     return found[stream]
+
+
+def _is_decodable(stream: VideoStream | AudioStream) -> bool:
+    # The context is missing where FFmpeg has no decoder, whatever PyAV's annotations say.
+    context: object = stream.codec_context
+    return context is not None
+
+
+def audio_stream(container: InputContainer, path: str) -> AudioStream:
+    """Return the first audio track of an open container.
+
+    Raises
+    ------
+    StreamReadError
+        If the file has none that can be decoded.
+    """
+    found = container.streams.audio
+    if not found or not _is_decodable(found[0]):
+        raise StreamReadError(
+            "it has no audio track" if not found else "its audio codec is not known to FFmpeg",
+            path=path,
+            hint="Name a file with sound, or leave the source out of the manifest.",
+        )
+    return found[0]
 
 
 def list_frames(path: str, stream: int = 0) -> ContainerFrames:

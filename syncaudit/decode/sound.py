@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode.container import open_container
-from syncaudit.errors import StreamReadError
+from syncaudit.decode.container import audio_stream, open_container
 
 __all__ = ["SoundTrack", "decode_sound"]
 
@@ -55,13 +54,7 @@ def decode_sound(path: str) -> SoundTrack:
     blocks: list[NDArray[np.float32]] = []
     n_errors, n_channels, start_s = 0, 0, 0.0
     with open_container(path) as container:
-        if not container.streams.audio:
-            raise StreamReadError(
-                "it has no audio track",
-                path=path,
-                hint="Name a file with sound, or leave the source out of the manifest.",
-            )
-        stream = container.streams.audio[0]
+        stream = audio_stream(container, path)
         rate_hz = int(stream.rate or 0)
         resampler = av.AudioResampler(format="fltp")
 
@@ -70,7 +63,8 @@ def decode_sound(path: str) -> SoundTrack:
             for part in resampler.resample(frame):
                 planes = part.to_ndarray()
                 n_channels = max(n_channels, planes.shape[0])
-                blocks.append(planes.mean(axis=0, dtype=np.float32))
+                with np.errstate(all="ignore"):  # float sound may hold inf and NaN
+                    blocks.append(planes.mean(axis=0, dtype=np.float32))
 
         packets = container.demux(stream)
         while True:

@@ -1,9 +1,8 @@
 """Find how a camera rotates from frame to frame: the evidence that needs no flash.
 
-Corners (Shi & Tomasi, "Good features to track", CVPR 1994) are followed by pyramidal
-Lucas-Kanade (Bouguet, 2001) on the luma picture at reduced size, and a rotation is fitted to each
-frame pair. With a rolling shutter each point has its own time, row by row: the increment is
-dated to where its points lie.
+Corners are followed on the luma picture at reduced size, and a rotation is fitted to each frame
+pair. With a rolling shutter each point has its own time, row by row: the increments carry
+the moments of the rows that their points lie on.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.detectors.point_tracks import track_points
 from syncaudit.detectors.rotation_fit import Heading, fit_rotation
 from syncaudit.model import CameraStream, RotationIncrements, seconds_since
 
@@ -22,13 +22,12 @@ __all__ = ["RotationDetector", "frame_times_s"]
 
 # Pictures are tracked at about this width: halving 480p loses no accuracy and a third of the cost.
 TRACK_WIDTH_PX = 430
-MAX_POINTS = 120
-KLT_WINDOW_PX = 15
-KLT_LEVELS = 3
 # Horizontal field of view assumed where the manifest states none.
 ASSUMED_FOV_DEG = 70.0
 # Systematic uncertainty of a read-out that is not stated: whole frames take 5-25 ms.
 UNKNOWN_READOUT_STD_S = 0.008
+# Frames stamped closer than this (or backwards) tell nothing about a rate.
+MIN_INCREMENT_S = 2e-4
 
 
 def frame_times_s(stream: CameraStream) -> tuple[NDArray[np.float64], int, float]:
@@ -96,26 +95,11 @@ class RotationDetector:
         index: int,
         full_shape: tuple[int, ...],
     ) -> None:
-        points = cv2.goodFeaturesToTrack(
-            before, MAX_POINTS, 0.005, max(6, before.shape[1] // 36), blockSize=5
-        )
-        if points is None or len(points) < 12:
+        tracks = track_points(before, after)
+        if tracks is None:
             return
-        moved, found, _ = cv2.calcOpticalFlowPyrLK(
-            before,
-            after,
-            points,
-            None,  # type: ignore[call-overload]  # no first guess
-            winSize=(KLT_WINDOW_PX, KLT_WINDOW_PX),
-            maxLevel=KLT_LEVELS,
-            criteria=(cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 12, 0.01),
-        )
-        good = found.ravel() == 1
-        p = points.reshape(-1, 2)[good].astype(np.float64)
-        q = moved.reshape(-1, 2)[good].astype(np.float64)
+        p, q = tracks
         height, width = before.shape
-        inside = (q[:, 0] > 2) & (q[:, 0] < width - 3) & (q[:, 1] > 2) & (q[:, 1] < height - 3)
-        p, q = p[inside], q[inside]
         scale = full_shape[1] / width
         focal_px = self._focal_px(full_shape[1]) / scale
         centre = np.array([(width - 1) / 2.0, (height - 1) / 2.0])
@@ -129,11 +113,11 @@ class RotationDetector:
         rows_moved = (q[:, 1] - p[:, 1]) * row_scale
         self._rows.append(
             (
-                np.array([previous, index], dtype=np.float64),
+                np.array([previous, index, rows_mid.mean()]),
                 fit.angles_rad,
                 fit.std_rad,
-                fit.influence.T @ rows_mid,
-                fit.influence.T @ rows_moved,
+                np.tensordot(rows_mid, fit.influence, axes=1),
+                np.tensordot(rows_moved, fit.influence, axes=1),
             )
         )
 
@@ -147,28 +131,27 @@ class RotationDetector:
         if not self._rows:
             return None
         times_s, epoch_ns, stamp_std_s = frame_times_s(self.stream)
-        frames, angles, std, rows_mid, rows_moved = (np.stack(part) for part in zip(*self._rows, strict=True))
-        previous, index = frames.astype(np.intp).T
-        line_delay_s = self.stream.line_delay_s
-        delay_s = line_delay_s or 0.0
-        middle = (0.5 * (times_s[previous] + times_s[index]))[:, None] + rows_mid * delay_s
-        half = 0.5 * ((times_s[index] - times_s[previous])[:, None] + rows_moved * delay_s)
-        usable = np.all(half > 1e-4, axis=1)
-        row_std_s = stamp_std_s
-        if line_delay_s is None and self.stream.height_px:
-            share = float(np.abs(np.median(rows_mid, axis=0)).mean()) / self.stream.height_px
-            row_std_s = math.hypot(row_std_s, share * 2.0 * UNKNOWN_READOUT_STD_S)
+        frames, angles, std, moments, moves = (
+            np.stack(part) for part in zip(*self._rows, strict=True)
+        )
+        previous, index = frames[:, :2].astype(np.intp).T
+        start_s, stop_s = times_s[previous], times_s[index]
+        usable = stop_s - start_s > MIN_INCREMENT_S
         if not usable.any():
             return None
         return RotationIncrements(
             source=self.stream.name,
             epoch_ns=epoch_ns,
-            start_s=(middle - half)[usable],
-            stop_s=(middle + half)[usable],
+            start_s=start_s[usable],
+            stop_s=stop_s[usable],
             angles_rad=angles[usable],
             std_rad=std[usable],
+            row_moments_px=moments[usable],
+            row_moves_px=moves[usable],
+            mean_row_px=float(frames[:, 2].mean()),
+            line_delay_s=self.stream.line_delay_s,
             has_focal=self.stream.focal_px is not None,
-            row_time_std_s=row_std_s,
+            stamp_std_s=stamp_std_s,
             n_frames=self._n_frames,
         )
 

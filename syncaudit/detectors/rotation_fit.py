@@ -84,9 +84,9 @@ class RotationFit:
     ----------
     angles_rad, std_rad : ndarray, shape (3,)
         Rotation vector about x (right), y (down), z (forward), and one-sigma errors.
-    influence : ndarray, shape (n, 3)
-        How much each point contributes to each angle; columns sum to one. Weighted with it, the
-        points' own times give the time that each angle belongs to.
+    influence : ndarray, shape (n, 3, 3)
+        Share of each point in the result: the rotation that the fit reports is the sum over
+        points of ``influence[k] @ (rotation at the time of point k)``; the shares add up to one.
     n_inliers : int
         Points within three sigma.
     noise : float
@@ -143,12 +143,10 @@ def fit_rotation(
     heading.remember(view, floor, direction)
     if not np.all(np.isfinite(angles)) or float(np.abs(angles).max()) > 1.0:
         return None
-    total = step.influence.sum(axis=0)
-    total[np.abs(total) < 1e-6] = 1.0
     return RotationFit(
         angles_rad=angles,
         std_rad=np.sqrt(np.diag(step.covariance)),
-        influence=step.influence / total,
+        influence=step.influence,
         n_inliers=step.n_inliers,
         noise=step.noise,
     )
@@ -221,8 +219,8 @@ class _View:
         return _Step(
             change_rad=covariance @ (weighted_across.T @ across + weighted_along.T @ along),
             covariance=covariance,
-            influence=(weighted_across @ covariance) * design_across
-            + (weighted_along @ covariance) * design_along,
+            influence=(weighted_across @ covariance)[:, :, None] * design_across[:, None, :]
+            + (weighted_along @ covariance)[:, :, None] * design_along[:, None, :],
             n_inliers=int(np.count_nonzero(np.abs(across) < 3.0 * noise)),
             noise=noise,
         )

@@ -155,7 +155,15 @@ def _figures(curve: DelayCurve, best: int, fit: DelayFit) -> dict[str, float]:
         "gain": fit.gain,
         "explained": fit.explained,
         "correlation_factor": fit.correlation_factor,
-    }
+    } | (
+        {}
+        if fit.line_delay_s is None or fit.line_delay_std_s is None
+        else {
+            "line_delay_s": fit.line_delay_s,
+            "line_delay_std_s": fit.line_delay_std_s,
+            "middle_row_shift_s": -fit.row_shift_s,
+        }
+    )
 
 
 def _why_not(
@@ -202,6 +210,9 @@ def _record(
     figures: dict[str, float],
 ) -> PairMeasurement:
     systematic_s = math.hypot(task.systematic_std_s, FLOOR_STD_S)
+    if fit.line_delay_s is not None:
+        # What "the row that the stamp means" may be off by, when the manifest does not tell.
+        systematic_s = math.hypot(systematic_s, 0.5 * fit.row_shift_s)
     record = PairMeasurement(
         source=task.source,
         target=task.target,

@@ -7,6 +7,10 @@ projected out (variable projection; Golub & Pereyra, "The differentiation of pse
 nonlinear least squares problems whose variables separate", SIAM J. Numer. Anal. 10, 1973,
 doi:10.1137/0710036) and Cauchy weights. Fails where the start lies further than half a lobe
 from the optimum.
+
+A rolling shutter whose line delay is stated is corrected row by row. Where it is not stated, it
+is fitted too (it shows in the skew of the picture), and the offset is given for the mean row of
+the tracked points: that is what the stamps mean as far as the manifest tells.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ Floats = NDArray[np.float64]
 MAX_ITERATIONS = 30
 CONVERGED_S = 1e-8
 MAX_STEP_S = 0.02
+MAX_LINE_STEP_S = 3e-5
 N_BLOCKS = 10
 # Student t quantile of a ten-block jackknife over that of the normal distribution.
 BLOCK_FACTOR = float(stats.t.ppf(0.975, N_BLOCKS - 1) / stats.norm.ppf(0.975))
@@ -44,6 +49,11 @@ class DelayFit:
         Delay at `anchor_s` and its random standard error.
     drift_ppm, drift_std_ppm : float, optional
         Change of the delay, where it was fitted.
+    line_delay_s, line_delay_std_s : float, optional
+        Time between rows, where it was not stated and therefore fitted.
+    row_shift_s : float
+        What the offset owes to rows: it refers to the points' mean row when the line delay is
+        not stated, and is this much later than the middle row.
     anchor_s : float
         Instant on the source's clock at which offset and drift are uncorrelated.
     gain : float
@@ -66,6 +76,9 @@ class DelayFit:
     offset_std_s: float
     drift_ppm: float | None
     drift_std_ppm: float | None
+    line_delay_s: float | None
+    line_delay_std_s: float | None
+    row_shift_s: float
     anchor_s: float
     gain: float
     explained: float
@@ -114,15 +127,23 @@ def fit_delay(
     mid_s = rows.mid_s
     anchor_s = float(mid_s.mean())
     offset_s, drift = start_s, 0.0
+    shutter = rows.shutter
+    line_delay_s = 0.0 if shutter is None else (shutter.line_delay_s or 0.0)
+    is_delay_free = shutter is not None and shutter.line_delay_s is None
+    rolled = np.zeros_like(rows.values)
     robust = np.ones_like(rows.values)
-    n_shared = 2 if with_drift else 1
     for iteration in range(MAX_ITERATIONS):
-        linear = _Linearised.at(rows, driver, offset_s + drift * (mid_s - anchor_s), robust)
+        delays_s = offset_s + drift * (mid_s - anchor_s)
+        linear = _Linearised.at(rows, driver, delays_s, robust, rolled * line_delay_s)
         if linear is None:
             return None
+        if shutter is not None:
+            rolled = shutter.change_per_line_delay(linear.bend, linear.rate, linear.mixing)
         jacobian = [linear.sensitivity]
         if with_drift:
             jacobian.append(linear.project(linear.raw_sensitivity * (mid_s - anchor_s)[:, None]))
+        if is_delay_free:
+            jacobian.append(linear.project(rolled))
         columns = np.stack(jacobian, axis=-1)
         normal = np.einsum("nmp,nm,nmq->pq", columns, linear.weights, columns)
         gradient = np.einsum("nmp,nm,nm->p", columns, linear.weights, linear.residuals)
@@ -132,26 +153,37 @@ def fit_delay(
         offset_s += float(np.clip(step[0], -MAX_STEP_S, MAX_STEP_S))
         if with_drift:
             drift += float(np.clip(step[1], -2e-3, 2e-3))
+        if is_delay_free:
+            line_delay_s += float(np.clip(step[-1], -MAX_LINE_STEP_S, MAX_LINE_STEP_S))
         if abs(offset_s - start_s) > 0.5:
             return None
         robust = cauchy_weights(linear.residuals / linear.scale)
         if iteration > 3 and abs(step[0]) < CONVERGED_S:
             break
+    row_shift_s = 0.0
+    if is_delay_free and shutter is not None:
+        # Rows without a stated delay: the offset refers to the points' mean row (see module).
+        columns[..., -1] -= shutter.mean_row_px * columns[..., 0]
+        row_shift_s = shutter.mean_row_px * line_delay_s
+        offset_s += row_shift_s
     if with_drift:
         # Move the anchor to where offset and drift are uncorrelated.
-        shift_s = float(normal[0, 1] / normal[0, 0])
+        shift_s = _correlated_shift(columns, linear.weights)
         anchor_s += shift_s
         offset_s += drift * shift_s
         columns[..., 1] -= shift_s * columns[..., 0]
-        normal = np.einsum("nmp,nm,nmq->pq", columns, linear.weights, columns)
+    normal = np.einsum("nmp,nm,nmq->pq", columns, linear.weights, columns)
     scores = np.einsum("nmp,nm,nm->np", columns, linear.weights, linear.residuals)
     covariance, correlation_factor = _covariance(scores, normal, rows.values.size, linear.n_params)
     std = np.sqrt(np.diag(covariance))
     return DelayFit(
         offset_s=offset_s,
         offset_std_s=float(std[0]),
-        drift_ppm=drift * 1e6 if n_shared == 2 else None,
-        drift_std_ppm=float(std[1]) * 1e6 if n_shared == 2 else None,
+        drift_ppm=drift * 1e6 if with_drift else None,
+        drift_std_ppm=float(std[1]) * 1e6 if with_drift else None,
+        line_delay_s=line_delay_s if is_delay_free else None,
+        line_delay_std_s=float(std[-1]) if is_delay_free else None,
+        row_shift_s=row_shift_s,
         anchor_s=anchor_s,
         gain=linear.gain,
         explained=linear.explained,
@@ -176,6 +208,9 @@ class _Linearised:
     sensitivity: Floats
     weights: Floats
     scale: Floats
+    bend: Floats
+    rate: Floats
+    mixing: Floats
     gain: float
     explained: float
     n_params: int
@@ -186,14 +221,21 @@ class _Linearised:
 
     @classmethod
     def at(
-        cls, rows: Increments, driver: RunningIntegral, delays_s: Floats, robust: Floats
+        cls,
+        rows: Increments,
+        driver: RunningIntegral,
+        delays_s: Floats,
+        robust: Floats,
+        known: Floats,
     ) -> _Linearised | None:
         begin = rows.start_s + delays_s[:, None]
         end = rows.stop_s + delays_s[:, None]
         begin = np.clip(begin, driver.start_s, driver.stop_s)
         end = np.clip(end, driver.start_s, driver.stop_s)
         change = driver.at(end) - driver.at(begin)
-        bend = driver.rate_at(end) - driver.rate_at(begin)
+        rate_begin, rate_end = driver.rate_at(begin), driver.rate_at(end)
+        bend = rate_end - rate_begin
+        values = rows.values - known
         span_s = float(np.ptp(rows.mid_s))
         slow = slow_basis(rows.mid_s, span_s)
         n, m = rows.values.shape
@@ -204,6 +246,7 @@ class _Linearised:
         raw = np.empty((n, m))
         bases: list[Floats] = []
         gains = np.empty(m)
+        mixing = np.empty((m, k))
         scale = np.empty(m)
         for j in range(m):
             width_s = (rows.stop_s[:, j] - rows.start_s[:, j])[:, None]
@@ -212,14 +255,15 @@ class _Linearised:
             left, singular, right = np.linalg.svd(design / norm, full_matrices=False)
             keep = singular > 1e-7 * singular[0]
             basis = left[:, keep]
-            target = rows.values[:, j] * root[:, j]
+            target = values[:, j] * root[:, j]
             beta = (right[keep].T @ ((basis.T @ target) / singular[keep])) / norm
-            residuals[:, j] = rows.values[:, j] - (design @ beta) / np.maximum(root[:, j], 1e-12)
+            mixing[j] = beta[:k]
+            residuals[:, j] = values[:, j] - (design @ beta) / np.maximum(root[:, j], 1e-12)
             signal[:, j] = change[:, j] @ beta[:k]
             raw[:, j] = bend[:, j] @ beta[:k]
             bases.append(basis)
             scale[j] = mad_std(residuals[:, j] * np.sqrt(rows.weights[:, j])) + 1e-15
-            fast = _detrended(np.column_stack([rows.values[:, j], change[:, j]]), slow * width_s)
+            fast = _detrended(np.column_stack([values[:, j], change[:, j]]), slow * width_s)
             gains[j] = _shrunken_norm(fast * root[:, j, None], float(scale[j]))
         sensitivity = _project(raw, tuple(bases), root)
         scaled_scale = scale[None, :] / np.sqrt(rows.weights)
@@ -240,6 +284,9 @@ class _Linearised:
             sensitivity=sensitivity,
             weights=weights,
             scale=scaled_scale,
+            bend=bend[:, 0],
+            rate=0.5 * (rate_begin[:, 0] + rate_end[:, 0]),
+            mixing=mixing,
             gain=float(np.sqrt(np.sum(fitted**2) / driven)) if m == k else float(gains.max()),
             explained=explained_power / (explained_power + residual_power + 1e-30),
             n_params=sum(basis.shape[1] for basis in bases) + 1,
@@ -255,6 +302,13 @@ def _shrunken_norm(columns: Floats, noise: float) -> float:
     target, design = columns[:, 0], columns[:, 1:]
     gram = design.T @ design + noise**2 * np.eye(design.shape[1])
     return float(np.linalg.norm(np.linalg.solve(gram, design.T @ target)))
+
+
+def _correlated_shift(columns: Floats, weights: Floats) -> float:
+    """Return how far the anchor lies from where offset and drift are uncorrelated."""
+    normal = np.einsum("nmp,nm,nmq->pq", columns, weights, columns)
+    covariance = np.linalg.inv(normal)
+    return float(-covariance[0, 1] / covariance[1, 1])
 
 
 def _project(matrix: Floats, bases: tuple[Floats, ...], root: Floats) -> Floats:

@@ -8,7 +8,7 @@ resampled and a lost frame is just a longer increment.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,51 @@ from numpy.typing import NDArray
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.model import RotationIncrements
 
-__all__ = ["Increments", "from_integral", "from_rotation"]
+__all__ = ["Increments", "RollingShutter", "from_integral", "from_rotation"]
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RollingShutter:
+    """What the rows of tracked points do to a camera's increments.
+
+    To first order in the row times, points read out ``row * T`` after the middle row see the
+    rotation of that instant: the increment changes by ``T (M R dw + V R w)`` with the row moments
+    M, the moved rows V, the mounting R, the angular rate w and its change dw over the increment.
+
+    Parameters
+    ----------
+    moments_px, moves_px : ndarray, shape (n, 3, 3)
+        M and V of `RotationIncrements`.
+    line_delay_s : float, optional
+        T where stated; None: it is estimated along with the delay.
+    mean_row_px : float
+        Plain mean row of the points, which the delay refers to when T is not stated.
+    """
+
+    moments_px: Floats
+    moves_px: Floats
+    line_delay_s: float | None
+    mean_row_px: float
+
+    def rows(self, keep: NDArray[np.bool_] | NDArray[np.intp]) -> RollingShutter:
+        """Return the shutter terms of the selected increments."""
+        return replace(self, moments_px=self.moments_px[keep], moves_px=self.moves_px[keep])
+
+    def change_per_line_delay(self, bend: Floats, rate: Floats, mixing: Floats) -> Floats:
+        """Return the derivative of the increments by T, shape (n, 3).
+
+        Parameters
+        ----------
+        bend, rate : ndarray, shape (n, k)
+            Change and mean of the driving rate over each increment.
+        mixing : ndarray, shape (3, k)
+            Fitted mounting and scale.
+        """
+        return np.einsum("nij,nj->ni", self.moments_px, bend @ mixing.T) + np.einsum(
+            "nij,nj->ni", self.moves_px, rate @ mixing.T
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,12 +75,15 @@ class Increments:
         Increments.
     weights : ndarray, shape (n, m)
         Relative weights (inverse variance up to a factor per column).
+    shutter : RollingShutter, optional
+        Row times of a camera's increments.
     """
 
     start_s: Floats
     stop_s: Floats
     values: Floats
     weights: Floats
+    shutter: RollingShutter | None = None
 
     @property
     def mid_s(self) -> Floats:
@@ -53,6 +98,7 @@ class Increments:
             stop_s=self.stop_s[keep],
             values=self.values[keep],
             weights=self.weights[keep],
+            shutter=None if self.shutter is None else self.shutter.rows(keep),
         )
 
 
@@ -94,8 +140,14 @@ def from_rotation(rotation: RotationIncrements) -> Increments:
     typical = np.median(variance, axis=0, keepdims=True)
     weights = np.minimum(1.0 / np.maximum(variance, 1e-16), 4.0 / np.maximum(typical, 1e-16))
     return Increments(
-        start_s=rotation.start_s,
-        stop_s=rotation.stop_s,
+        start_s=np.repeat(rotation.start_s[:, None], 3, axis=1),
+        stop_s=np.repeat(rotation.stop_s[:, None], 3, axis=1),
         values=rotation.angles_rad,
         weights=weights * np.maximum(typical, 1e-16),
+        shutter=RollingShutter(
+            moments_px=rotation.row_moments_px,
+            moves_px=rotation.row_moves_px,
+            line_delay_s=rotation.line_delay_s,
+            mean_row_px=rotation.mean_row_px,
+        ),
     )

@@ -52,7 +52,7 @@ def measure_camera_gyro(
         max_offset_s=max_offset_s,
         expected_gain=(1.0,),
         gain_range=GAIN_KNOWN_FOCAL if camera.has_focal else GAIN_UNKNOWN_FOCAL,
-        systematic_std_s=camera.row_time_std_s,
+        systematic_std_s=camera.stamp_std_s,
     )
     driver = integrate_samples(gyro.times_s, gyro.values, is_smooth=True)
     return measure_delay(task, from_rotation(camera), driver)
@@ -90,12 +90,12 @@ def measure_camera_camera(
         expected_gain=(1.0,),
         gain_range=(0.3, 3.3),
         systematic_std_s=math.hypot(
-            math.hypot(source.row_time_std_s, target.row_time_std_s),
+            math.hypot(source.stamp_std_s, target.stamp_std_s),
             FRAME_INTERPOLATION * period_s,
         ),
     )
     if driver is None:
-        return refuse(task, float(source.start_s[0, 0]), "too few frames in a row to interpolate")
+        return refuse(task, float(source.start_s[0]), "too few frames in a row to interpolate")
     return measure_delay(task, from_rotation(source), driver)
 
 
@@ -128,7 +128,7 @@ def measure_yaw_camera(
         max_offset_s=max_offset_s,
         expected_gain=(1.0, 180.0 / math.pi),
         gain_range=GAIN_KNOWN_FOCAL if camera.has_focal else GAIN_UNKNOWN_FOCAL,
-        systematic_std_s=math.hypot(camera.row_time_std_s, FRAME_INTERPOLATION * period_s),
+        systematic_std_s=math.hypot(camera.stamp_std_s, FRAME_INTERPOLATION * period_s),
     )
     driver = _summed(camera)
     if driver is None or yaw.quantity is not Quantity.YAW_RATE:
@@ -142,29 +142,36 @@ def _summed(camera: RotationIncrements) -> RunningIntegral | None:
     if camera.angles_rad.shape[0] < 8:
         return None
     period_s = float(np.median(camera.stop_s - camera.start_s))
-    nodes: list[Floats] = [camera.start_s[0]]
-    angles: list[Floats] = [np.zeros(3)]
+    increments = _at_middle_row(camera)
+    nodes, angles = [camera.start_s[0]], [np.zeros(3)]
     gap_start_s, gap_stop_s = [], []
-    last = camera.angles_rad.shape[0] - 1
+    last = increments.shape[0] - 1
     for k in range(last + 1):
-        angle = angles[-1] + camera.angles_rad[k]
-        stop_s = camera.stop_s[k]
-        if k < last:
-            pause_s = camera.start_s[k + 1] - stop_s
-            if float(np.abs(pause_s).max()) > 0.5 * period_s:
-                if float(pause_s.min()) <= 0.0:
-                    return None
-                nodes += [stop_s, camera.start_s[k + 1]]
-                angles += [angle, angle]
-                gap_start_s.append(float(stop_s.mean()))
-                gap_stop_s.append(float(camera.start_s[k + 1].mean()))
-                continue
-            stop_s = stop_s + 0.5 * pause_s
-        nodes.append(stop_s)
+        angle = angles[-1] + increments[k]
+        nodes.append(camera.stop_s[k])
         angles.append(angle)
-    times_s = np.stack(nodes)
-    if float(np.diff(times_s, axis=0).min()) <= 0.0:
-        return None
+        if k < last and camera.start_s[k + 1] - camera.stop_s[k] > 0.1 * period_s:
+            nodes.append(camera.start_s[k + 1])
+            angles.append(angle)
+            gap_start_s.append(camera.stop_s[k])
+            gap_stop_s.append(camera.start_s[k + 1])
+    times_s = np.array(nodes)
+    later = np.concatenate([[True], times_s[1:] > np.maximum.accumulate(times_s)[:-1]])
     return interpolate_angle(
-        times_s, np.stack(angles), gaps_s=(np.array(gap_start_s), np.array(gap_stop_s))
+        times_s[later],
+        np.stack(angles)[later],
+        gaps_s=(np.array(gap_start_s), np.array(gap_stop_s)),
     )
+
+
+def _at_middle_row(camera: RotationIncrements) -> Floats:
+    """Return the increments as the middle row sees them, by the camera's own rates."""
+    if not camera.line_delay_s:
+        return camera.angles_rad
+    width_s = (camera.stop_s - camera.start_s)[:, None]
+    rate = camera.angles_rad / width_s
+    bend = np.gradient(rate, axis=0)
+    rolled = np.einsum("nij,nj->ni", camera.row_moments_px, bend) + np.einsum(
+        "nij,nj->ni", camera.row_moves_px, rate
+    )
+    return np.asarray(camera.angles_rad - camera.line_delay_s * rolled)

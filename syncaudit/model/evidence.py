@@ -82,17 +82,25 @@ class RotationIncrements:
         Camera.
     epoch_ns : int
         Zero of the times on the camera's clock.
-    start_s, stop_s : ndarray, shape (n, 3)
-        Effective begin and end of each increment per axis: the frames' times moved to the rows
-        that the tracked points actually lie on.
+    start_s, stop_s : ndarray, shape (n,)
+        When the middle rows of the two frames were exposed.
     angles_rad : ndarray, shape (n, 3)
         Rotation vector of the increment about x (right), y (down), z (forward).
     std_rad : ndarray, shape (n, 3)
         One-sigma error of each angle.
+    row_moments_px, row_moves_px : ndarray, shape (n, 3, 3)
+        Mean distance of the tracked points from the middle row, and mean number of rows they
+        moved, each weighted by how much the points contribute: entry (i, j) tells what a rotation
+        about axis j at the points' own rows does to the angle about axis i. With the line delay
+        they turn frame times into row times.
+    mean_row_px : float
+        Plain mean distance of the points from the middle row (negative: above it).
+    line_delay_s : float, optional
+        Time between rows, where stated.
     has_focal : bool
         Whether the focal length was stated (else angles about x and y carry an unknown factor).
-    row_time_std_s : float
-        Systematic uncertainty of the effective times (unknown line delay, exposure).
+    stamp_std_s : float
+        Systematic uncertainty of the frame times (exposure or read-out not stated).
     n_frames : int
         Frames decoded.
     """
@@ -103,17 +111,28 @@ class RotationIncrements:
     stop_s: NDArray[np.float64]
     angles_rad: NDArray[np.float64]
     std_rad: NDArray[np.float64]
+    row_moments_px: NDArray[np.float64]
+    row_moves_px: NDArray[np.float64]
+    mean_row_px: float = 0.0
+    line_delay_s: float | None = None
     has_focal: bool = False
-    row_time_std_s: float = 0.0
+    stamp_std_s: float = 0.0
     n_frames: int = 0
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
         n = np.asarray(self.angles_rad).shape[0]
-        for name in ("start_s", "stop_s", "angles_rad", "std_rad"):
+        for name in ("start_s", "stop_s"):
+            object.__setattr__(self, name, arrays.finite_column(name, getattr(self, name), n=n))
+        for name in ("angles_rad", "std_rad"):
             object.__setattr__(
                 self, name, arrays.finite_matrix(name, getattr(self, name), n=n, width=3)
             )
+        for name in ("row_moments_px", "row_moves_px"):
+            flat = np.asarray(getattr(self, name)).reshape(n, 9)
+            checked = arrays.finite_matrix(name, flat, n=n, width=9).reshape(n, 3, 3)
+            checked.flags.writeable = False
+            object.__setattr__(self, name, checked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

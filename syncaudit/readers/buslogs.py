@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import struct
 import zlib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -92,7 +95,12 @@ def _blf(uri: str, wanted: Collection[int], scratch: Path | None) -> BusFrames:
     # python-can would add the start as float seconds and lose up to 120 ns.
     start_ns = round(reader.start_timestamp * 1000) * 10**6
     reader.start_timestamp = 0.0
-    return _collect(uri, reader, wanted, start_ns, 1, errors=(*_PARSE_ERRORS, BLFParseError))
+    errors = (*_PARSE_ERRORS, BLFParseError)
+    with _complaints("can.io.blf") as complaints:
+        frames = _collect(uri, reader, wanted, start_ns, 1, errors=errors)
+    if len(data) < reader.file_size:
+        complaints.append(f"{len(data)} of {reader.file_size} bytes are there")
+    return _with_complaints(uri, frames, complaints)
 
 
 def _asc(uri: str, wanted: Collection[int], scratch: Path | None) -> BusFrames:  # noqa: ARG001  # one signature for every format
@@ -147,7 +155,40 @@ def _trc(uri: str, wanted: Collection[int], scratch: Path | None) -> BusFrames: 
 
     text = read_bytes(uri).decode("utf-8-sig", "replace")
     # Start plus milliseconds come as float unix seconds; whole microseconds survive that.
-    return _collect(uri, TRCReader(StringIO(text)), wanted, 0, 1000)
+    with _complaints("can.io.trc") as complaints:
+        frames = _collect(uri, TRCReader(StringIO(text)), wanted, 0, 1000)
+    return _with_complaints(uri, frames, complaints)
+
+
+@contextmanager
+def _complaints(name: str) -> Iterator[list[str]]:
+    """Collect what python-can only logs: lines and objects that it passed over."""
+    found: list[str] = []
+
+    def keep(record: logging.LogRecord) -> bool:
+        if record.levelno >= logging.WARNING:
+            found.append(" ".join(record.getMessage().split())[:100])
+        return False
+
+    logger = logging.getLogger(name)
+    logger.addFilter(keep)
+    try:
+        yield found
+    finally:
+        logger.removeFilter(keep)
+
+
+def _with_complaints(uri: str, frames: BusFrames, complaints: list[str]) -> BusFrames:
+    if not complaints:
+        return frames
+    finding = Finding(
+        code=ReasonCode.CORRUPT,
+        message=f"{uri}: {len(complaints)} part(s) of the log cannot be read, the first: "
+        f"{complaints[0]}. Copy it again.",
+        value=float(len(complaints)),
+        limit=0.0,
+    )
+    return replace(frames, findings=(*frames.findings, finding))
 
 
 def _mdf(uri: str, wanted: Collection[int], scratch: Path | None) -> BusFrames:

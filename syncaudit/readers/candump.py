@@ -16,7 +16,7 @@ __all__ = ["parse_candump"]
 _LINE = re.compile(
     rb"^[ \t]*\((\d{1,12})\.(\d{1,9})\)[ \t]+\S+[ \t]+(?:[TR]X[ \t-]+\S*[ \t]+)?"
     rb"([0-9A-Fa-f]{8}|[0-9A-Fa-f]{3})"
-    rb"(?:#(?:#[0-9A-Fa-f])?((?:[0-9A-Fa-f]{2}\.?)*|[Rr][0-9A-Fa-f]*)(?:_[0-9A-Fa-f])?"
+    rb"(?:#(?:#[0-9A-Fa-f])?([Rr][0-9A-Fa-f]*|(?:[0-9A-Fa-f]{2}\.?)*)(?:_[0-9A-Fa-f])?"
     rb"|[ \t]+\[ ?\d+\][ \t]*((?:[0-9A-Fa-f]{2}[ \t]*)*|remote request))"
     rb"[ \t]*(?:[TR])?(?:[ \t]+'.*')?[ \t]*\r?$",
     re.MULTILINE,
@@ -57,7 +57,7 @@ def parse_candump(uri: str, data: bytes, wanted: Collection[int]) -> BusFrames:
         if key is None:
             continue
         text = packed if packed is not None else spaced
-        if text[:1] in (b"R", b"r"):
+        if text[:1] in (b"R", b"r"):  # remote frame, no data
             continue
         stamp = int(seconds) * 10**9 + int(fraction.ljust(9, b"0"))
         if stamp >= 2**63:
