@@ -31,49 +31,36 @@ MIN_POINTS = 12
 MIN_NOISE_PX = 0.02
 MAX_ITERATIONS = 6
 CONVERGED_RAD = 1e-6
+# Keeps the direction "along" defined at the focus of expansion.
+MIN_MOVED = 1e-3
 # Share of the direction of travel that is remembered from frame to frame.
 MEMORY = 0.9
+# The direction of travel changes by about 0.05 rad from frame to frame (one sigma).
+MAX_HEADING_INFORMATION = 1.0 / 0.05**2
 
 
 @dataclass(slots=True)
 class Heading:
     """Leaky memory of the direction of travel in the camera's axes.
 
-    A camera bolted to a vehicle sees a nearly constant direction; the memory of about ten frames
-    follows turns and hand-held cameras.
+    A camera bolted to a vehicle sees a nearly constant direction, but bumps and turns move it by
+    a few hundredths of a radian in step with the rotation: held too fast it would bend the
+    rotation. So the memory of about ten frames is a prior of bounded strength.
     """
 
     information: Floats = field(default_factory=lambda: np.zeros((3, 3)))
     direction: Floats | None = None
 
-    def updated_direction(self, view: _View, floor: float, near: Floats | None) -> Floats:
-        """Return the direction that fits the memory and one view best."""
-        scatter = MEMORY * self.information + _direction_information(view, floor, near)
-        _, vectors = np.linalg.eigh(scatter)
-        return np.asarray(vectors[:, 0])
+    def prior(self) -> Floats:
+        """Return the information on the direction that the memory lends, shape (3, 3)."""
+        values, vectors = np.linalg.eigh(self.information)
+        bounded = values * MAX_HEADING_INFORMATION / (values + MAX_HEADING_INFORMATION)
+        return np.asarray((vectors * bounded) @ vectors.T)
 
-    def remember(self, view: _View, floor: float, direction: Floats) -> None:
-        """Add the final view of a frame pair."""
-        self.information = MEMORY * self.information + _direction_information(
-            view, floor, direction
-        )
+    def remember(self, information: Floats, direction: Floats) -> None:
+        """Add what one frame pair told."""
+        self.information = MEMORY * self.information + information
         self.direction = direction
-
-
-def _direction_information(view: _View, floor: float, near: Floats | None) -> Floats:
-    """Information on the direction of travel: epipolar plane normals, weighted robustly."""
-    lines = view.lines()
-    if near is None:
-        size = np.sqrt(view.flow[:, 0] ** 2 + view.flow[:, 1] ** 2)
-        # Bounded influence: long residuals (moving objects, lost tracks) count no more.
-        weight = 1.0 / (size + 4.0 * floor) ** 2
-        return (lines * weight[:, None]).T @ lines
-    moved = view.moved(near)
-    length_squared = moved[:, 0] ** 2 + moved[:, 1] ** 2 + 1e-4
-    across = (lines @ near) / np.sqrt(length_squared)
-    noise = max(mad_std(across), floor)
-    weight = cauchy_weights(across / noise) / (noise**2 * length_squared)
-    return (lines * weight[:, None]).T @ lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -125,22 +112,23 @@ def fit_rotation(
     floor = MIN_NOISE_PX / focal_px
     angles = np.zeros(3)
     direction = heading.direction
+    prior = heading.prior()
     if direction is None:
         first = _rotation_only(before, after, floor)
         if first is None:
             return None
         angles = first
+        direction = _View.between(rays, angles).first_direction(floor)
     for iteration in range(MAX_ITERATIONS):
         view = _View.between(rays, angles)
-        if direction is None or iteration > 0:
-            direction = heading.updated_direction(view, floor, direction)
-        step = view.solve(direction, floor)
+        step = view.solve(direction, prior, floor)
         if step is None:
             return None
         angles = angles + step.change_rad
+        direction = step.direction
         if iteration > 1 and float(np.abs(step.change_rad).max()) < CONVERGED_RAD:
             break
-    heading.remember(view, floor, direction)
+    heading.remember(step.direction_information, direction)
     if not np.all(np.isfinite(angles)) or float(np.abs(angles).max()) > 1.0:
         return None
     return RotationFit(
@@ -155,6 +143,8 @@ def fit_rotation(
 @dataclass(frozen=True, slots=True, eq=False)
 class _Step:
     change_rad: Floats
+    direction: Floats
+    direction_information: Floats
     covariance: Floats
     influence: Floats
     n_inliers: int
@@ -190,11 +180,20 @@ class _View:
         dx, dy = self.flow[:, 0], self.flow[:, 1]
         return np.column_stack([dy, -dx, dx * self.y - dy * self.x])
 
-    def solve(self, direction: Floats, floor: float) -> _Step | None:
-        """Take one Gauss-Newton step of the rotation for a given direction of travel."""
+    def first_direction(self, floor: float) -> Floats:
+        """Return the direction of travel that the epipolar planes agree on best."""
+        lines = self.lines()
+        size = np.sqrt(self.flow[:, 0] ** 2 + self.flow[:, 1] ** 2)
+        # Bounded influence: long residuals (moving objects, lost tracks) count no more.
+        weight = 1.0 / (size + 4.0 * floor) ** 2
+        _, vectors = np.linalg.eigh((lines * weight[:, None]).T @ lines)
+        return np.asarray(vectors[:, 0])
+
+    def solve(self, direction: Floats, prior: Floats, floor: float) -> _Step | None:
+        """Take one Gauss-Newton step of rotation and direction of travel together."""
         x, y, flow = self.x, self.y, self.flow
         moved = self.moved(direction)
-        length = np.sqrt(moved[:, 0] ** 2 + moved[:, 1] ** 2) + 1e-6
+        length = np.sqrt(moved[:, 0] ** 2 + moved[:, 1] ** 2) + MIN_MOVED
         ax, ay = moved[:, 0] / length, moved[:, 1] / length
         along = ax * flow[:, 0] + ay * flow[:, 1]
         across = ax * flow[:, 1] - ay * flow[:, 0]
@@ -207,20 +206,36 @@ class _View:
         along_weight = trust * cauchy_weights(along / np.sqrt(along_var)) / along_var
         turn_x = np.column_stack([x * y, -(1.0 + x * x), y])
         turn_y = np.column_stack([1.0 + y * y, -x * y, -x])
+        # Two directions across the direction of travel.
+        _, _, axes = np.linalg.svd(direction[None, :])
+        sideways = axes[1:]
+        lines = self.lines() / length[:, None]
         design_along = ax[:, None] * turn_x + ay[:, None] * turn_y
-        design_across = ax[:, None] * turn_y - ay[:, None] * turn_x
+        design_across = np.concatenate(
+            [ax[:, None] * turn_y - ay[:, None] * turn_x, lines @ sideways.T], axis=1
+        )
         weighted_along = design_along * along_weight[:, None]
         weighted_across = design_across * across_weight[:, None]
-        normal = weighted_across.T @ design_across + weighted_along.T @ design_along
+        normal = weighted_across.T @ design_across
+        normal[:3, :3] += weighted_along.T @ design_along
+        normal[3:, 3:] += sideways @ prior @ sideways.T + np.eye(2)
+        right = weighted_across.T @ across
+        right[:3] += weighted_along.T @ along
+        right[3:] -= sideways @ (prior @ direction)
         try:
             covariance = np.linalg.inv(normal)
         except np.linalg.LinAlgError:
             return None
+        change = covariance @ right
+        turned = direction + np.clip(change[3:], -0.3, 0.3) @ sideways
         return _Step(
-            change_rad=covariance @ (weighted_across.T @ across + weighted_along.T @ along),
-            covariance=covariance,
-            influence=(weighted_across @ covariance)[:, :, None] * design_across[:, None, :]
-            + (weighted_along @ covariance)[:, :, None] * design_along[:, None, :],
+            change_rad=change[:3],
+            direction=turned / np.sqrt(turned @ turned),
+            direction_information=(lines * across_weight[:, None]).T @ lines,
+            covariance=covariance[:3, :3],
+            influence=(weighted_across @ covariance[:, :3])[:, :, None]
+            * design_across[:, None, :3]
+            + (weighted_along @ covariance[:3, :3])[:, :, None] * design_along[:, None, :],
             n_inliers=int(np.count_nonzero(np.abs(across) < 3.0 * noise)),
             noise=noise,
         )

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from syncaudit.decode import iter_luma
-from syncaudit.detectors.motion import detect_motion
-from syncaudit.detectors.rotation import RotationDetector
-from syncaudit.detectors.sound import find_clicks, find_loudness
+from syncaudit.detectors import RotationDetector, detect_motion, find_clicks, find_loudness
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import (
     Activity,

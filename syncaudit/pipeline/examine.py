@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from syncaudit.detectors.stamps import audit_stream
+from syncaudit.detectors import audit_stream
 from syncaudit.graph import solve_clocks
 from syncaudit.model import (
     Clip,

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-
 import numpy as np
 
-from syncaudit.estimators.inertial import measure_imu_imu
-from syncaudit.estimators.knocks import estimate_knocks
-from syncaudit.estimators.rotation import (
+from syncaudit.estimators import (
+    estimate_knocks,
+    estimate_microphones,
     measure_camera_camera,
     measure_camera_gyro,
+    measure_can_imu,
+    measure_imu_imu,
     measure_yaw_camera,
 )
-from syncaudit.estimators.sound import estimate_microphones
-from syncaudit.estimators.vehicle import measure_can_imu
 from syncaudit.model import Activity, PairMeasurement, Quantity, RotationIncrements
 from syncaudit.pipeline.evidence import ClipEvidence
 
@@ -128,21 +127,6 @@ def _sounds(
     names = list(evidence.sounds)
     for k, name in enumerate(names):
         for other in names[:k]:
-            measured.append(
-                estimate_microphones(
-                    evidence.sounds[name], evidence.sounds[other], max_offset_s=max_offset_s
-                )
-            )
-        for motion in imus.values():
-            if Quantity.SPECIFIC_FORCE in motion and name in evidence.loudness:
-                measured.append(
-                    estimate_knocks(
-                        evidence.loudness[name],
-                        motion[Quantity.SPECIFIC_FORCE],
-                        source_clicks=evidence.clicks.get(name),
-                        max_offset_s=max_offset_s,
-                    )
-                )
-    return measured
+@@    return measured
 
 

@@ -26,6 +26,7 @@ from syncaudit.readers.uris import local_file, resolve
 __all__ = ["read_audio"]
 
 _BLOCK = 1 << 20
+_LATE_S = 0.001  # a track that begins later than this is remarked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,6 +35,7 @@ class _Sound:
     samples: NDArray[np.float32]
     n_channels: int
     damage: str | None = None
+    start_s: float = 0.0
 
 
 def read_audio(
@@ -72,6 +74,17 @@ def read_audio(
                 f"the first is sample {first}. Export it again, as 16-bit integers say.",
                 value=float(n_bad),
                 limit=0.0,
+            )
+        )
+    if abs(sound.start_s) > _LATE_S and spec.timestamps is None:
+        findings.append(
+            Finding(
+                code=ReasonCode.MANIFEST,
+                message=f"{uri}: the audio track begins at presentation time {sound.start_s:.4f} "
+                "s, but 'start_ns' is taken as the time of its first sample. If it is that of "
+                "presentation time 0, add the difference.",
+                value=sound.start_s,
+                severity=Severity.WARNING,
             )
         )
     time_ns, anchors, more = _stamps(uri, spec, base_uri, len(sound.samples))
@@ -157,6 +170,7 @@ def _read_sound(path: Path, uri: str) -> _Sound:
         samples=track.samples,
         n_channels=track.n_channels,
         damage=damage,
+        start_s=track.start_s,
     )
 
 

@@ -140,7 +140,7 @@ def speech_video(folder: Path) -> bytes:
         stream.layout = "stereo"
         wave = np.sin(np.arange(8000) / 10).astype(np.float32)
         frame = av.AudioFrame.from_ndarray(np.stack([wave, wave]), format="fltp", layout="stereo")
-        frame.sample_rate = 16000
+        frame.sample_rate, frame.pts = 16000, 0
         container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
     return path.read_bytes()

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from syncaudit.decode import iter_luma
+from syncaudit.errors import StreamReadError
+from syncaudit.model import CameraSpec, CameraStream
+from syncaudit.readers import read_source
+
+REALDATA = Path(__file__).parents[3] / "shared" / "realdata"
+T0 = 1767225600123456789
+
+
+def camera(spec: CameraSpec, base: Path | str = "", **keys: Any) -> CameraStream:
+    stream = read_source("cam", spec, str(base), **keys)
+    assert isinstance(stream, CameraStream)
+    return stream
+
+
+def stamp_file(folder: Path, n_rows: int) -> None:
+    rows = "".join(f"{T0 + 33333333 * k}\n" for k in range(n_rows))
+    (folder / "s.csv").write_text("timestamp_ns\n" + rows)
+
+
+def test_stamps_come_from_the_table_and_the_rest_from_container_and_manifest(
+    samples: Mapping[str, Any], tmp_path: Path
+) -> None:
+    sample = samples["camera a.mp4"].changed(
+        line_delay_s=2.5e-5, exposure_s=0.008, stamp_at="start_of_frame"
+    )
+    stream = camera(sample.put(tmp_path), tmp_path)
+    assert stream.time_ns.tolist() == [T0 + 33333333 * k for k in range(10)]
+    assert (stream.stamps_from, stream.n_frames_container) == ("file", 10)
+    assert (stream.width_px, stream.height_px, stream.focal_px) == (64, 48, None)
+    assert (stream.line_delay_s, stream.exposure_s) == (2.5e-5, 0.008)
+    assert stream.stamp_at == "start_of_frame"
+    assert stream.pts_s is not None
+    np.testing.assert_allclose(stream.pts_s, np.arange(10) / 30, atol=1e-9)
+    assert sum(1 for _ in iter_luma(stream.files)) == 10
+
+
+def test_raw_stream_is_counted_without_decoding(samples: Mapping[str, Any], tmp_path: Path) -> None:
+    stream = camera(samples["camera a.h264"].put(tmp_path), tmp_path)
+    assert (stream.n_frames_container, stream.pts_s) == (10, None)
+
+
+@pytest.mark.parametrize("n_rows", [9, 12])
+def test_frames_and_stamps_that_differ_in_number_are_a_finding(
+    samples: Mapping[str, Any], tmp_path: Path, n_rows: int
+) -> None:
+    spec = samples["camera a.mp4"].put(tmp_path)
+    stamp_file(tmp_path, n_rows)
+    (finding,) = camera(spec, tmp_path).findings
+    assert (finding.code, finding.value, finding.limit) == ("length_mismatch", 10, n_rows)
+    assert f"holds 10 frames but s.csv {n_rows} stamps" in finding.message
+
+
+def test_container_stamps_are_start_plus_exact_pts(
+    samples: Mapping[str, Any], tmp_path: Path
+) -> None:
+    sample = samples["camera a.mp4"].changed(timestamps=None, start_ns=T0)
+    stream = camera(sample.put(tmp_path), tmp_path)
+    pts = [round(k * 10**9 / 30) for k in range(10)]
+    assert (stream.time_ns - T0).tolist() == pts
+    assert (stream.stamps_from, stream.findings) == ("container", ())
+
+
+@pytest.mark.parametrize(
+    ("name", "keys", "message"),
+    [
+        ("camera a.mp4", {}, r"neither 'timestamps' nor 'start_ns'.*one row a frame"),
+        ("camera a.h264", {"start_ns": T0}, r"no presentation times .*Give 'timestamps'"),
+        ("camera images", {"start_ns": T0}, r"pictures carry no stamps.*Give 'timestamps'"),
+        ("camera a.mp4", {"start_ns": 2**63 - 1}, r"exceeds int64.*nanoseconds"),
+        ("camera a.mp4", {"timestamps": "s.csv", "stream": 2}, r"1 video stream\(s\), stream 2"),
+    ],
+)
+def test_manifest_that_gives_no_stamps_is_told_what_to_give(
+    samples: Mapping[str, Any], tmp_path: Path, name: str, keys: dict[str, Any], message: str
+) -> None:
+    sample = samples[name].changed(**{"timestamps": None, **keys})
+    with pytest.raises(StreamReadError, match=message) as caught:
+        camera(sample.put(tmp_path), tmp_path)
+    assert caught.value.code == "manifest"
+
+
+def test_late_first_pts_is_remarked(samples: Mapping[str, Any], tmp_path: Path) -> None:
+    import av
+
+    samples["camera a.mp4"].put(tmp_path)
+    with (
+        av.open(str(tmp_path / "a.mp4")) as source,
+        av.open(str(tmp_path / "late.mkv"), "w") as target,
+    ):
+        out = target.add_stream_from_template(source.streams.video[0])
+        for packet in source.demux(source.streams.video[0]):
+            if packet.dts is not None and packet.pts is not None:
+                packet.pts += 15360
+                packet.dts += 15360
+                packet.stream = out
+                target.mux(packet)
+    stream = camera(CameraSpec(uri="late.mkv", start_ns=T0), tmp_path)
+    (finding,) = stream.findings
+    assert (finding.code, finding.severity, finding.value) == ("manifest", "warning", 1.0)
+    assert stream.time_ns[0] == T0 + 10**9
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({}, None),
+        ({"focal_px": 570.0}, 570.0),
+        ({"fov_deg": 90.0}, 32.0),
+        ({"fov_deg": 60.0}, 32 / math.tan(math.radians(30))),
+    ],
+)
+def test_focal_length_comes_from_either_key(
+    samples: Mapping[str, Any], tmp_path: Path, keys: dict[str, float], expected: float | None
+) -> None:
+    stream = camera(samples["camera a.mp4"].changed(**keys).put(tmp_path), tmp_path)
+    assert stream.focal_px == (None if expected is None else pytest.approx(expected))
+
+
+@pytest.mark.parametrize("uri", ["frames", "frames/", "frames/*.jpg", "frames/f*", "**/*.jpg"])
+def test_pictures_come_in_natural_order(
+    samples: Mapping[str, Any], tmp_path: Path, uri: str
+) -> None:
+    sample = samples["camera images"].changed(uri=uri)
+    picture = sample.content
+    sample.put(tmp_path)
+    for k in (10, 11, 100):
+        (tmp_path / "frames" / f"f{k}.jpg").write_bytes(picture)
+    (tmp_path / "frames" / "notes.txt").write_text("no picture")
+    stamp_file(tmp_path, 13)
+    stream = camera(sample.spec, tmp_path)
+    names = [Path(path).name for path in stream.files.paths]
+    assert names == [f"f{k}.jpg" for k in (*range(12), 100)]
+    assert stream.files.is_images
+    assert (stream.n_frames_container, stream.width_px, stream.height_px) == (13, 64, 48)
+    assert stream.pts_s is None
+    assert stream.findings == ()
+
+
+def test_folder_without_pictures_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "frames").mkdir()
+    (tmp_path / "frames" / "a.txt").write_text("x")
+    with pytest.raises(StreamReadError, match=r"holds no pictures \(1 other files\)") as caught:
+        camera(CameraSpec(uri="frames", timestamps="s.csv"), tmp_path)
+    assert caught.value.code == "empty"
+
+
+def test_file_whose_name_looks_like_a_glob_is_a_file(
+    samples: Mapping[str, Any], tmp_path: Path
+) -> None:
+    sample = samples["camera a.mp4"]
+    sample = replace(sample, file="a[1].mp4", spec=replace(sample.spec, uri="a[1].mp4"))
+    assert camera(sample.put(tmp_path), tmp_path).n_frames_container == 10
+
+
+def test_stamp_table_without_rows_is_empty(samples: Mapping[str, Any], tmp_path: Path) -> None:
+    spec = samples["camera a.mp4"].put(tmp_path)
+    stamp_file(tmp_path, 0)
+    stream = camera(spec, tmp_path)
+    assert [finding.code for finding in stream.findings] == ["empty", "length_mismatch"]
+
+
+def test_remote_video_lies_in_the_scratch_folder(
+    samples: Mapping[str, Any], tmp_path: Path
+) -> None:
+    import fsspec
+
+    sample = samples["camera a.mp4"]
+    for name, content in {**sample.beside, sample.file: sample.content}.items():
+        with fsspec.open(f"memory://scratch-test/{name}", "wb") as file:
+            file.write(content)
+    stream = camera(sample.spec, "memory://scratch-test", scratch=tmp_path / "scratch")
+    assert Path(stream.files.paths[0]).parent == tmp_path / "scratch"
+    assert len(list((tmp_path / "scratch").iterdir())) == 1
+    again = camera(sample.spec, "memory://scratch-test")
+    assert sum(1 for _ in iter_luma(again.files)) == 10
+
+
+def test_member_of_a_tar_is_read(samples: Mapping[str, Any], tmp_path: Path) -> None:
+    import tarfile
+
+    sample = samples["camera a.mp4"]
+    sample.put(tmp_path)
+    with tarfile.open(tmp_path / "shard.tar", "w") as shard:
+        shard.add(tmp_path / "a.mp4", "000.cam.mp4")
+    spec = CameraSpec(uri="tar://000.cam.mp4::shard.tar", timestamps="s.csv")
+    assert camera(spec, tmp_path, scratch=tmp_path / "scratch").findings == ()
+
+
+@pytest.mark.realdata
+def test_real_pictures_of_a_phone() -> None:
+    folder = REALDATA / "phone_gyro"
+    if not folder.exists():
+        pytest.skip(f"{folder} is absent")
+    stream = camera(CameraSpec(uri="frames/*.jpg", timestamps="frames.csv"), folder)
+    assert (len(stream.time_ns), stream.time_ns[0]) == (103, 4328043690897000)
+    assert (stream.width_px, stream.height_px, stream.findings) == (800, 600, ())
+
+
+@pytest.mark.realdata
+def test_real_video_of_a_drone() -> None:
+    path = REALDATA / "drone_gimbal" / "karma.mp4"
+    if not path.exists():
+        pytest.skip(f"{path} is absent")
+    stream = camera(CameraSpec(uri=str(path), start_ns=T0))
+    assert (stream.n_frames_container, stream.width_px, stream.height_px) == (362, 854, 480)
