@@ -92,16 +92,27 @@ class Ledger:
     def append(self, clip_id: str, verdict: str, fingerprint: str | None, line: str) -> None:
         """Add one verdict in a single write, so that a kill cannot tear two apart."""
         data = line.encode() + b"\n"
-        written = 0
-        while written < len(data):
-            written += os.write(self._file, data[written:])
+        # Indexed first: Ctrl-C between the two must not lose a line that stands in the file.
         self._index[clip_id] = Entry(
             start=self._end, length=len(data) - 1, verdict=verdict, fingerprint=fingerprint
         )
+        written = 0
+        while written < len(data):
+            written += os.write(self._file, data[written:])
         self._end += len(data)
         if time.monotonic() - self._synced_at > _SYNC_EVERY_S:
             os.fsync(self._file)
             self._synced_at = time.monotonic()
+
+    def settle(self) -> None:
+        """Forget what an interrupted `append` announced but did not write in full."""
+        size = os.fstat(self._file).st_size
+        self._index = {
+            clip_id: entry
+            for clip_id, entry in self._index.items()
+            if entry.start + entry.length < size
+        }
+        self._end = size
 
     def lines(self, clip_ids: Iterable[str]) -> Iterator[str]:
         """Yield the line of each clip that is done, in the order asked for."""

@@ -109,6 +109,7 @@ def run_batch(
             stopped = "terminated"
         except KeyboardInterrupt:
             stopped = "interrupted"
+        ledger.settle()
         tally = Tally()
         for row in ledger.rows(clip_ids):
             tally.add(row)

@@ -9,12 +9,18 @@ is enough for that and costs a sixth.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["track_points"]
+__all__ = ["PointTracks", "track_points"]
 
+Floats = NDArray[np.float64]
+
+# Corners looked for, and how many of the best are followed.
+MAX_CORNERS = 250
 MAX_POINTS = 120
 MIN_POINTS = 12
 CORNER_QUALITY = 0.005
@@ -25,9 +31,24 @@ MAX_RETURN_PX = 0.3
 BORDER_PX = 2.0
 
 
-def track_points(
-    before: NDArray[np.uint8], after: NDArray[np.uint8]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PointTracks:
+    """Points followed from one picture to the next.
+
+    Parameters
+    ----------
+    before, after : ndarray, shape (n, 2)
+        Positions (x, y) in pixels.
+    mean_corner_row_px : float
+        Mean row of all corners of the first picture, followed or not.
+    """
+
+    before: Floats
+    after: Floats
+    mean_corner_row_px: float
+
+
+def track_points(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> PointTracks | None:
     """Return where corners of `before` lie in both pictures.
 
     Parameters
@@ -37,15 +58,17 @@ def track_points(
 
     Returns
     -------
-    tuple of ndarray, shape (n, 2), or None
-        Positions (x, y) in pixels before and after; None with fewer than twelve good tracks.
+    PointTracks or None
+        None with fewer than twelve good tracks.
     """
     height, width = before.shape
     corners = cv2.goodFeaturesToTrack(
-        before, MAX_POINTS, CORNER_QUALITY, max(6, width // 36), blockSize=5
+        before, MAX_CORNERS, CORNER_QUALITY, max(6, width // 36), blockSize=5
     )
     if corners is None or len(corners) < MIN_POINTS:
         return None
+    mean_row_px = float(corners[:, 0, 1].mean())
+    corners = corners[:MAX_POINTS]  # sorted, the best first
     window = (WINDOW_PX, WINDOW_PX)
     moved, found, _ = cv2.calcOpticalFlowPyrLK(
         before,
@@ -73,4 +96,4 @@ def track_points(
     good &= np.all((q > BORDER_PX) & (q < np.array([width, height]) - BORDER_PX - 1.0), axis=1)
     if int(good.sum()) < MIN_POINTS:
         return None
-    return p[good], q[good]
+    return PointTracks(before=p[good], after=q[good], mean_corner_row_px=mean_row_px)

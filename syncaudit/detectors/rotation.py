@@ -98,7 +98,7 @@ class RotationDetector:
         tracks = track_points(before, after)
         if tracks is None:
             return
-        p, q = tracks
+        p, q = tracks.before, tracks.after
         height, width = before.shape
         scale = full_shape[1] / width
         focal_px = self._focal_px(full_shape[1]) / scale
@@ -113,7 +113,7 @@ class RotationDetector:
         rows_moved = (q[:, 1] - p[:, 1]) * row_scale
         self._rows.append(
             (
-                np.array([previous, index, rows_mid.mean()]),
+                np.array([previous, index, (tracks.mean_corner_row_px - centre[1]) * row_scale]),
                 fit.angles_rad,
                 fit.std_rad,
                 np.tensordot(rows_mid, fit.influence, axes=1),

@@ -218,7 +218,7 @@ def _between_runs(intervals: NDArray[np.float64], period: float) -> NDArray[np.i
 def _phase(ratios: NDArray[np.float64]) -> float:
     """Return the median excess of a run over its first sample, walking away from it."""
     walk = [0.0, *accumulate(r - 1.0 for r in ratios.tolist())]
-    return median(walk)
+    return float(median(walk))
 
 
 def _hand_out(extra: NDArray[np.int64], ratio: NDArray[np.float64], whole: int) -> None:

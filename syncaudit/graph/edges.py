@@ -62,6 +62,8 @@ class Edge:
         ``target_s - source_s`` and its standard error.
     drift_ppm, drift_std_ppm : float, optional
         Relative rate.
+    is_drift_assumed : bool
+        Whether the rate is a crystal's promise, not a measurement.
     step_s, step_std_s, step_after_s : float, optional
         Step of the offset and its instant after the source clock's anchor.
     """
@@ -75,6 +77,7 @@ class Edge:
     std_s: float
     drift_ppm: float | None = None
     drift_std_ppm: float | None = None
+    is_drift_assumed: bool = False
     step_s: float | None = None
     step_std_s: float | None = None
     step_after_s: float | None = None
@@ -141,7 +144,7 @@ def build_graph(
     ]
     component = _groups(len(clocks), [(s, t) for _, _, s, t in used])
     anchors = _anchors(len(clocks), used, at_ns)
-    edges = tuple(_edge(index, m, s, t, anchors) for index, m, s, t in used)
+    edges = _with_assumed_drift([_edge(index, m, s, t, anchors) for index, m, s, t in used])
     drift_group = _groups(len(clocks), _drift_pairs(edges))
     return Graph(
         clocks=clocks,
@@ -257,6 +260,28 @@ def _edge(index: int, m: PairMeasurement, s: int, t: int, anchors: Sequence[int]
         step_std_s=(m.step_std_s or float(m.offset_std_s or 0.0)) if has_step else None,
         step_after_s=((m.step_at_ns or 0) - anchors[s]) * 1e-9 if has_step else None,
     )
+
+
+def _with_assumed_drift(edges: Sequence[Edge]) -> list[Edge]:
+    """Let crystals run alike where nobody measured their drift but some drift was measured.
+
+    Without that a drifting camera would be known to drift against its gyroscope only, and not
+    against the clock that the gyroscope is tied to by a measurement too short to show drift.
+    """
+    if not any(edge.drift_ppm is not None and not edge.is_loop for edge in edges):
+        return list(edges)
+    known = {frozenset(pair) for pair in _drift_pairs(edges)}
+    return [
+        edge
+        if edge.is_loop or frozenset((edge.source, edge.target)) in known
+        else replace(
+            edge,
+            drift_ppm=0.0,
+            drift_std_ppm=math.sqrt(2.0) * DRIFT_PRIOR_PPM,
+            is_drift_assumed=True,
+        )
+        for edge in edges
+    ]
 
 
 def _drift_pairs(edges: Sequence[Edge]) -> list[tuple[int, int]]:

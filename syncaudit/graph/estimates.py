@@ -89,14 +89,20 @@ def estimate_of(
         gradient += 1e-6 * since_c * drift_gradient
         gradient[n + reference] -= 1e-6 * dx / rate_r**2
     step = _relative_step(network.steps, clock, reference)
+    # A drift that rests on assumption alone is used, but is not a result.
+    is_drift_known = has_drift and not all(
+        edge.is_drift_assumed or edge.drift_ppm is None
+        for edge in graph.edges
+        if clock in (edge.source, edge.target)
+    )
     return ClockEstimate(
         clock=name,
         is_observable=True,
         offset_s=apart + dx / rate_r + drift * since_c,
         offset_std_s=_root(float(gradient @ network.covariance @ gradient)),
-        drift_ppm=1e6 * drift if has_drift else None,
+        drift_ppm=1e6 * drift if is_drift_known else None,
         drift_std_ppm=_root(float(drift_gradient @ network.covariance @ drift_gradient))
-        if has_drift
+        if is_drift_known
         else None,
         step_s=None if step is None else step.size_s,
         step_std_s=None if step is None else step.std_s,

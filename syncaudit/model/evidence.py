@@ -94,7 +94,7 @@ class RotationIncrements:
         about axis j at the points' own rows does to the angle about axis i. With the line delay
         they turn frame times into row times.
     mean_row_px : float
-        Plain mean distance of the points from the middle row (negative: above it).
+        Plain mean distance of the picture's corners from the middle row (negative: above it).
     line_delay_s : float, optional
         Time between rows, where stated.
     has_focal : bool

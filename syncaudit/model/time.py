@@ -38,13 +38,13 @@ def seconds_since(time_ns: ArrayLike, epoch_ns: int) -> NDArray[np.float64]:
         raise TypeError(f"stamps must be integer nanoseconds, got {stamps.dtype}")
     # The difference of two int64 may overflow; floats tell whether it would.
     rough = stamps.astype(np.float64) - float(epoch_ns)
-    if rough.size and float(np.max(np.abs(rough))) > MAX_SPAN_S * 1e9:
+    reach_s = 1e-9 * float(np.max(np.abs(rough), initial=0.0))
+    if reach_s > MAX_SPAN_S:
         raise OverflowError(
-            f"stamps reach {float(np.max(np.abs(rough))) / 1e9:.3g} s from the epoch {epoch_ns} ns, "
-            "more than 30 days: a wrong unit?"
+            f"stamps reach {reach_s:.3g} s from the epoch {epoch_ns} ns, more than 30 days: a "
+            "wrong unit?"
         )
-    seconds: NDArray[np.float64] = (stamps.astype(np.int64) - np.int64(epoch_ns)) * 1e-9
-    return seconds
+    return (stamps.astype(np.int64) - np.int64(epoch_ns)).astype(np.float64) * 1e-9
 
 
 def nanoseconds(seconds: float) -> int:

@@ -126,9 +126,7 @@ def examine(
             reference=clip.reference,
             preference=policy.clock_preference(clip),
             span_s=window.span_s,
-            expected_offset_s={
-                name: spec.expected_offset_s for name, spec in clip.sources.items()
-            },
+            expected_offset_s={name: spec.expected_offset_s for name, spec in clip.sources.items()},
         )
     verdict = judge(
         clip,

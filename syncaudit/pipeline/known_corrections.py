@@ -29,9 +29,7 @@ def check_calibration(calibration: Mapping[str, object]) -> None:
             hint="Make it with 'syncaudit calibrate' or see docs/manifest.md.",
         )
     for name, source in sources.items():
-        if not isinstance(source, Mapping) or not isinstance(
-            source.get("offset_s"), int | float
-        ):
+        if not isinstance(source, Mapping) or not isinstance(source.get("offset_s"), int | float):
             raise UsageError(
                 f"the calibration states no number 'offset_s' for source '{name}'",
                 hint="Every source needs offset_s in seconds.",

@@ -57,16 +57,12 @@ def measure_pairs(evidence: ClipEvidence, *, max_offset_s: float) -> list[PairMe
     return measured
 
 
-def _imus(
-    imus: dict[str, dict[Quantity, Activity]], max_offset_s: float
-) -> list[PairMeasurement]:
+def _imus(imus: dict[str, dict[Quantity, Activity]], max_offset_s: float) -> list[PairMeasurement]:
     names = list(imus)
     measured = []
     for k, name in enumerate(names[1:], start=1):
         for other in names[:k]:
-            quantity = next(
-                (q for q in INERTIAL if q in imus[name] and q in imus[other]), None
-            )
+            quantity = next((q for q in INERTIAL if q in imus[name] and q in imus[other]), None)
             if quantity is not None:
                 measured.append(
                     measure_imu_imu(
@@ -96,20 +92,16 @@ def _cameras(
     for name, rotation in alone.items():
         if name != hub:
             measured.append(
-                measure_camera_camera(
-                    rotation, evidence.rotations[hub], max_offset_s=max_offset_s
-                )
+                measure_camera_camera(rotation, evidence.rotations[hub], max_offset_s=max_offset_s)
             )
     if hub in alone:
-        for motion in evidence.motion.values():
-            if Quantity.YAW_RATE in motion:
-                measured.append(
-                    measure_yaw_camera(
-                        motion[Quantity.YAW_RATE],
-                        evidence.rotations[hub],
-                        max_offset_s=max_offset_s,
-                    )
-                )
+        measured += [
+            measure_yaw_camera(
+                motion[Quantity.YAW_RATE], evidence.rotations[hub], max_offset_s=max_offset_s
+            )
+            for motion in evidence.motion.values()
+            if Quantity.YAW_RATE in motion
+        ]
     return measured
 
 
@@ -126,7 +118,22 @@ def _sounds(
     measured: list[PairMeasurement] = []
     names = list(evidence.sounds)
     for k, name in enumerate(names):
-        for other in names[:k]:
-@@    return measured
-
-
+        measured += [
+            estimate_microphones(
+                evidence.sounds[name], evidence.sounds[other], max_offset_s=max_offset_s
+            )
+            for other in names[:k]
+        ]
+        loudness = evidence.loudness.get(name)
+        if loudness is not None:
+            measured += [
+                estimate_knocks(
+                    loudness,
+                    motion[Quantity.SPECIFIC_FORCE],
+                    source_clicks=evidence.clicks.get(name),
+                    max_offset_s=max_offset_s,
+                )
+                for motion in imus.values()
+                if Quantity.SPECIFIC_FORCE in motion
+            ]
+    return measured

@@ -53,9 +53,7 @@ def window_of(clip: Clip, streams: Mapping[str, Stream]) -> Window:
     Where the sources do not overlap at all (unrelated epochs) it is the extent of the source
     that has the longest recording.
     """
-    extents = [
-        extent for stream in streams.values() if (extent := _extent(stream)) is not None
-    ]
+    extents = [extent for stream in streams.values() if (extent := _extent(stream)) is not None]
     if not extents:
         start_ns = clip.start_ns or 0
         return Window(start_ns=start_ns, stop_ns=clip.end_ns or start_ns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -189,6 +190,8 @@ def _read_with_soundfile(path: Path) -> _Sound:
                 block = file.read(_BLOCK, dtype="float32", always_2d=True)
             except soundfile.LibsndfileError as error:
                 damage = f"it cannot be decoded to its end ({error})"
+                with suppress(StreamReadError):  # it keeps what libsndfile gives up
+                    blocks = [decode_sound(str(path)).samples]
                 break
             if not len(block):
                 break

@@ -52,6 +52,8 @@ class CameraConfig:
     n_b_frames : int
     stamp_at : str
         What a stamp means, one of `STAMP_AT`.
+    stamp_jitter_s : float
+        Standard deviation of the stamps of a healthy driver.
     clock : ClockFault
     frames : FrameFault
     """
@@ -74,6 +76,7 @@ class CameraConfig:
     gop: int = 24
     n_b_frames: int = 0
     stamp_at: str = "mid_exposure_mid_row"
+    stamp_jitter_s: float = 1e-4
     clock: ClockFault = field(default_factory=ClockFault)
     frames: FrameFault = field(default_factory=FrameFault)
 

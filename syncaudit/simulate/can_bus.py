@@ -26,7 +26,7 @@ class CanConfig:
         with a row every `csv_period_s` in which every signal is sampled at that row's time.
     csv_period_s : float
     arbitration_s : float
-        Mean of the (exponential) wait for the bus, log format only.
+        Mean of the (exponential) wait for the bus; part of the stamp.
     bunch_s : float
         Receive stamps are held back to multiples of this, as by a USB adapter; 0 holds none back.
     clock : ClockFault

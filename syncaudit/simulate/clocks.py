@@ -1,6 +1,7 @@
 """Clock faults: how a source's stamps differ from true time, and what correction undoes it."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,12 @@ class ClockFault:
         The median of an exponential delay is its mean times ln 2.
         """
         return self.offset_s - self.delay_mean_s * float(np.log(2))
+
+    def with_scatter(self, std_s: float) -> "ClockFault":
+        """Return the fault on top of the ordinary scatter of a device; made-up stamps have none."""
+        if self.is_synthetic or not std_s:
+            return self
+        return replace(self, jitter_std_s=math.hypot(self.jitter_std_s, std_s))
 
     def is_in_gap(self, times_s: FloatArray) -> NDArray[np.bool_]:
         """Tell which true times fall into a gap, shape (n,)."""

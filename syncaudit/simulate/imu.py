@@ -29,6 +29,8 @@ class ImuConfig:
         Quantisation (16 bits over 500 deg/s and 8 g).
     n_nan : int
         Samples replaced by NaN, for broken clips.
+    stamp_jitter_s : float
+        Standard deviation of the stamps of a healthy driver.
     clock : ClockFault
     """
 
@@ -43,6 +45,7 @@ class ImuConfig:
     gyro_step_rad_s: float = 2.66e-4
     accel_step_mps2: float = 2.4e-3
     n_nan: int = 0
+    stamp_jitter_s: float = 3e-5
     clock: ClockFault = field(default_factory=ClockFault)
 
     def __post_init__(self) -> None:

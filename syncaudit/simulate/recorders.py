@@ -68,9 +68,8 @@ def write_camera(draft: Draft, name: str, camera: CameraConfig, world: World | N
     if world is not None:
         frames = _frames(draft, name, camera, world, captures_s, encoded)
         encode_frames(frames, draft.folder / f"{name}{extension}", camera)
-    stamps_ns = draft.stamps_ns(
-        captures_s[stamped] + camera.stamp_shift_s, camera.clock, camera.fps, name
-    )
+    clock = camera.clock.with_scatter(camera.stamp_jitter_s)
+    stamps_ns = draft.stamps_ns(captures_s[stamped] + camera.stamp_shift_s, clock, camera.fps, name)
     stamps_ns = _resize(stamps_ns, camera.clock.n_rows_extra, round(NS_PER_S / camera.fps))
     write_table(draft.folder / f"{name}.csv", stamps_ns, {})
     row: dict[str, Any] = {
@@ -84,7 +83,7 @@ def write_camera(draft: Draft, name: str, camera: CameraConfig, world: World | N
     }
     truth = SourceTruth.from_faults(
         "camera",
-        camera.clock,
+        clock,
         start_ns=config.start_ns,
         n_samples=len(encoded),
         n_stamps=len(stamps_ns),
@@ -138,12 +137,13 @@ def write_imu(draft: Draft, unit: ImuConfig) -> Written:
     times = np.arange(phase_s, draft.config.duration_s, 1 / unit.rate_hz)
     reading = imu.measure_imu(draft.motion, times, unit, draft.rng("imu noise"))
     is_kept = ~unit.clock.is_in_gap(times)
-    stamps_ns = draft.stamps_ns(times[is_kept], unit.clock, unit.rate_hz, "imu")
+    clock = unit.clock.with_scatter(unit.stamp_jitter_s)
+    stamps_ns = draft.stamps_ns(times[is_kept], clock, unit.rate_hz, "imu")
     columns = dict(zip(imu.COLUMNS, reading[is_kept].T, strict=True))
     write_table(draft.folder / "imu.csv", stamps_ns, columns, decimals=6)
     truth = SourceTruth.from_faults(
         "imu",
-        unit.clock,
+        clock,
         start_ns=draft.config.start_ns,
         n_samples=len(stamps_ns),
         n_stamps=len(stamps_ns),
@@ -171,7 +171,8 @@ def write_can(draft: Draft, bus: CanConfig) -> Written:
         times = can_bus.bus_times(config.duration_s, bus.csv_period_s, phase_s, draft.pulses_s)
         times = times[~bus.clock.is_in_gap(times)]
         values = can_bus.sample_signals(draft.motion, times, draft.pulses_s, draft.rng("can"))
-        stamps_ns = draft.stamps_ns(times, bus.clock, 1 / bus.csv_period_s, "can")
+        wait = draft.rng("can wait").exponential(bus.arbitration_s, times.size)
+        stamps_ns = draft.stamps_ns(times + wait, bus.clock, 1 / bus.csv_period_s, "can")
         stamps_ns = can_bus.bunch(stamps_ns, bus.bunch_s)
         table = {signal.name: values[signal.role] for signal in roles}
         write_table(draft.folder / "can.csv", stamps_ns, table, decimals=2)
