@@ -68,7 +68,8 @@ def phone_clip(
 def two_imus_clip(folder: Path, *, sixteenths: int = 0) -> tuple[Clip, float]:
     """Return two gyroscopes on one board, the phone's stamps moved by parts of its period.
 
-    Known: phone -> mcu -947848.6384 s within 100 us, less the move.
+    As many of its first samples are left out, so that whatever grid an estimator lays over the
+    signal moves as well. Known: phone -> mcu -947848.6384 s within 100 us, less the move.
 
     Returns
     -------
@@ -82,7 +83,7 @@ def two_imus_clip(folder: Path, *, sixteenths: int = 0) -> tuple[Clip, float]:
         header, *rows = list(csv.reader(file))
     stamps = np.array([int(row[0]) for row in rows], dtype=np.int64)
     moved_ns = round(float(np.median(np.diff(stamps))) * sixteenths / 16)
-    moved = [[str(int(row[0]) + moved_ns), *row[1:]] for row in rows]
+    moved = [[str(int(row[0]) + moved_ns), *row[1:]] for row in rows[sixteenths:]]
     _write_csv(folder / "phone.csv", header, moved)
     mcu = {"kind": "imu", "uri": str(source / "mcu.csv")}
     return _clip(folder, {"mcu": mcu, "phone": {"kind": "imu", "uri": "phone.csv"}}), 1e-9 * moved_ns

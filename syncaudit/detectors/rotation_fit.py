@@ -30,7 +30,7 @@ MIN_POINTS = 12
 # Tracking noise never falls below this (pixels of the tracked picture).
 MIN_NOISE_PX = 0.02
 MAX_ITERATIONS = 6
-CONVERGED_RAD = 1e-6
+CONVERGED_RAD = 2e-5  # a fifth of what a hundred points can tell
 # Keeps the direction "along" defined at the focus of expansion.
 MIN_MOVED = 1e-3
 # Share of the direction of travel that is remembered from frame to frame.
@@ -163,40 +163,35 @@ class _View:
     def between(cls, rays: tuple[Floats, Floats], angles: Floats) -> _View:
         """Turn the rays of both frames into the orientation half-way between them."""
         half = _rotation_matrix(0.5 * angles)
-        before, after = rays[0] @ half, rays[1] @ half.T
-        p = before[:, :2] / before[:, 2:]
-        q = after[:, :2] / after[:, 2:]
+        before, after = half.T @ rays[0], half @ rays[1]
+        p = before[:2] / before[2]
+        q = after[:2] / after[2]
         middle = 0.5 * (p + q)
-        return cls(x=middle[:, 0], y=middle[:, 1], flow=q - p)
-
-    def moved(self, direction: Floats) -> Floats:
-        """Return the flow that unit translation makes at unit depth, shape (n, 2)."""
-        return np.column_stack(
-            [self.x * direction[2] - direction[0], self.y * direction[2] - direction[1]]
-        )
+        return cls(x=middle[0], y=middle[1], flow=q - p)
 
     def lines(self) -> Floats:
-        """Return the normal of each point's epipolar plane, shape (n, 3)."""
-        dx, dy = self.flow[:, 0], self.flow[:, 1]
-        return np.column_stack([dy, -dx, dx * self.y - dy * self.x])
+        """Return the normal of each point's epipolar plane, shape (3, n)."""
+        dx, dy = self.flow
+        return np.array([dy, -dx, dx * self.y - dy * self.x])
 
     def first_direction(self, floor: float) -> Floats:
         """Return the direction of travel that the epipolar planes agree on best."""
         lines = self.lines()
-        size = np.sqrt(self.flow[:, 0] ** 2 + self.flow[:, 1] ** 2)
+        size = np.sqrt(self.flow[0] ** 2 + self.flow[1] ** 2)
         # Bounded influence: long residuals (moving objects, lost tracks) count no more.
         weight = 1.0 / (size + 4.0 * floor) ** 2
-        _, vectors = np.linalg.eigh((lines * weight[:, None]).T @ lines)
+        _, vectors = np.linalg.eigh((lines * weight) @ lines.T)
         return np.asarray(vectors[:, 0])
 
     def solve(self, direction: Floats, prior: Floats, floor: float) -> _Step | None:
         """Take one Gauss-Newton step of rotation and direction of travel together."""
         x, y, flow = self.x, self.y, self.flow
-        moved = self.moved(direction)
-        length = np.sqrt(moved[:, 0] ** 2 + moved[:, 1] ** 2) + MIN_MOVED
-        ax, ay = moved[:, 0] / length, moved[:, 1] / length
-        along = ax * flow[:, 0] + ay * flow[:, 1]
-        across = ax * flow[:, 1] - ay * flow[:, 0]
+        # Flow that translation makes, up to depth; along it the direction is (ax, ay).
+        ax, ay = x * direction[2] - direction[0], y * direction[2] - direction[1]
+        length = np.sqrt(ax * ax + ay * ay) + MIN_MOVED
+        ax, ay = ax / length, ay / length
+        along = ax * flow[0] + ay * flow[1]
+        across = ax * flow[1] - ay * flow[0]
         noise = max(mad_std(across), floor)
         parallax = mad_std(along / length)
         along_var = noise**2 + (parallax * length) ** 2
@@ -204,23 +199,20 @@ class _View:
         across_weight = trust / noise**2
         # Whoever breaks the epipolar line tells nothing along it either.
         along_weight = trust * cauchy_weights(along / np.sqrt(along_var)) / along_var
-        turn_x = np.column_stack([x * y, -(1.0 + x * x), y])
-        turn_y = np.column_stack([1.0 + y * y, -x * y, -x])
-        # Two directions across the direction of travel.
-        _, _, axes = np.linalg.svd(direction[None, :])
-        sideways = axes[1:]
-        lines = self.lines() / length[:, None]
-        design_along = ax[:, None] * turn_x + ay[:, None] * turn_y
-        design_across = np.concatenate(
-            [ax[:, None] * turn_y - ay[:, None] * turn_x, lines @ sideways.T], axis=1
-        )
-        weighted_along = design_along * along_weight[:, None]
-        weighted_across = design_across * across_weight[:, None]
-        normal = weighted_across.T @ design_across
-        normal[:3, :3] += weighted_along.T @ design_along
+        # Rotation moves a point by (u, v) per radian about x, y, z.
+        u = np.array([x * y, -(1.0 + x * x), y])
+        v = np.array([1.0 + y * y, -x * y, -x])
+        sideways = _across(direction)
+        lines = self.lines() / length
+        design_along = ax * u + ay * v
+        design_across = np.concatenate([ax * v - ay * u, sideways @ lines])
+        weighted_along = design_along * along_weight
+        weighted_across = design_across * across_weight
+        normal = weighted_across @ design_across.T
+        normal[:3, :3] += weighted_along @ design_along.T
         normal[3:, 3:] += sideways @ prior @ sideways.T + np.eye(2)
-        right = weighted_across.T @ across
-        right[:3] += weighted_along.T @ along
+        right = weighted_across @ across
+        right[:3] += weighted_along @ along
         right[3:] -= sideways @ (prior @ direction)
         try:
             covariance = np.linalg.inv(normal)
@@ -231,18 +223,37 @@ class _View:
         return _Step(
             change_rad=change[:3],
             direction=turned / np.sqrt(turned @ turned),
-            direction_information=(lines * across_weight[:, None]).T @ lines,
+            direction_information=(lines * across_weight) @ lines.T,
             covariance=covariance[:3, :3],
-            influence=(weighted_across @ covariance[:, :3])[:, :, None]
-            * design_across[:, None, :3]
-            + (weighted_along @ covariance[:3, :3])[:, :, None] * design_along[:, None, :],
+            influence=(covariance[:3] @ weighted_across).T[:, :, None]
+            * design_across[:3].T[:, None, :]
+            + (covariance[:3, :3] @ weighted_along).T[:, :, None] * design_along.T[:, None, :],
             n_inliers=int(np.count_nonzero(np.abs(across) < 3.0 * noise)),
             noise=noise,
         )
 
 
 def _rays(points: Floats) -> Floats:
-    return np.column_stack([points, np.ones(points.shape[0])])
+    return np.vstack([points.T, np.ones(points.shape[0])])
+
+
+def _across(direction: Floats) -> Floats:
+    """Return two unit vectors across a unit vector, shape (2, 3)."""
+    x, y, z = (float(part) for part in direction)
+    norm = (x * x + z * z) ** 0.5
+    if norm < 0.1:  # nearly along y: start from x instead
+        norm = (y * y + z * z) ** 0.5
+        first = np.array([0.0, z / norm, -y / norm])
+    else:
+        first = np.array([z / norm, 0.0, -x / norm])
+    second = np.array(
+        [
+            y * first[2] - z * first[1],
+            z * first[0] - x * first[2],
+            x * first[1] - y * first[0],
+        ]
+    )
+    return np.stack([first, second])
 
 
 def _rotation_matrix(angles: Floats) -> Floats:

@@ -12,13 +12,13 @@ from syncaudit.detectors.stamp_counter import nominal_rate, resolution_ns, round
 from syncaudit.detectors.stamp_grid import Grid, intervals, number_samples, seconds_after
 from syncaudit.detectors.stamp_ledger import keep_ledger
 from syncaudit.detectors.stamp_words import (
-    container_sentences,
-    count_sentences,
-    figure_sentences,
+    container_remarks,
+    count_remarks,
+    figure_remarks,
     in_ms,
-    order_sentences,
+    order_remarks,
 )
-from syncaudit.model import StampAudit
+from syncaudit.model import ReasonCode, StampAudit, StampRemark
 from syncaudit.model.time import MAX_SPAN_S
 
 __all__ = ["audit_stamps"]
@@ -54,7 +54,7 @@ def audit_stamps(
     -------
     StampAudit
         Counts and figures. Jitter below the rounding of the stamps reads zero, and the
-        resolution stands in the warnings.
+        resolution stands in the remarks.
 
     Raises
     ------
@@ -77,9 +77,9 @@ def audit_stamps(
         raise TypeError(f"time_ns must be integer nanoseconds, got {stamps.dtype}")
     stamps = stamps.astype(np.int64)
     n = int(stamps.size)
-    warnings = count_sentences(n, n_expected)
+    remarks = count_remarks(n, n_expected)
     if n < 2:
-        return StampAudit(samples=n, warnings=tuple(warnings))
+        return StampAudit(samples=n, remarks=tuple(remarks))
     steps_s = intervals(stamps)
     base = StampAudit(
         samples=n,
@@ -87,13 +87,18 @@ def audit_stamps(
         backwards=int(np.count_nonzero(steps_s < 0.0)),
         max_gap_s=float(np.max(steps_s)),
     )
-    order_sentences(stamps, steps_s, base, warnings)
+    remarks += order_remarks(stamps, steps_s, base)
     grid = number_samples(steps_s) if n > 2 else None
     if grid is None:
         if n > 2:
-            warnings.append("the stamps never move forward, so they hold no rate")
-        return replace(base, warnings=tuple(warnings))
-    return _audit_grid(stamps, grid, steps_s, base, warnings, pts_s)
+            remarks.append(
+                StampRemark(
+                    code=ReasonCode.RATE,
+                    text="the stamps never move forward, so they hold no rate",
+                )
+            )
+        return replace(base, remarks=tuple(remarks))
+    return _audit_grid(stamps, grid, steps_s, base, remarks, pts_s)
 
 
 def _audit_grid(
@@ -101,7 +106,7 @@ def _audit_grid(
     grid: Grid,
     steps_s: NDArray[np.float64],
     base: StampAudit,
-    warnings: list[str],
+    remarks: list[StampRemark],
     pts_s: NDArray[np.float64] | None,
 ) -> StampAudit:
     period = grid.period_s
@@ -121,7 +126,7 @@ def _audit_grid(
     jitter = robust_jitter(residual, tick_s)
     is_walk = grid.is_bunched and jitter > IRREGULAR_PERIODS * period and _is_walk(residual)
     if fit.period_s <= 0.0 or is_walk:
-        return _irregular(steps_s, base, warnings)
+        return _irregular(steps_s, base, remarks)
     audit = replace(
         base,
         rate_hz=1.0 / fit.period_s,
@@ -135,18 +140,21 @@ def _audit_grid(
         steps=tuple((int(stamps[i + 1]), size) for i, size in ledger.steps),
         is_synthetic=False,
     )
-    warnings += figure_sentences(audit, ledger, fit, tick_s, grid)
+    remarks += figure_remarks(audit, ledger, fit, tick_s, grid)
     nominal = _nominal(stamps, audit, tick_ns)
     if nominal is not None:
         audit = replace(audit, is_synthetic=True)
-        warnings.append(
-            f"all {audit.samples} stamps lie exactly on index / {nominal:.6g} Hz: they were made "
-            "up afterwards, and synthetic stamps prove nothing"
-            + (f" (as far as their rounding to {in_ms(tick_s)} shows)" if tick_s >= 1e-4 else "")
+        rounding = f" (as far as their rounding to {in_ms(tick_s)} shows)" if tick_s >= 1e-4 else ""
+        remarks.append(
+            StampRemark(
+                code=ReasonCode.RATE,
+                text=f"all {audit.samples} stamps lie exactly on index / {nominal:.6g} Hz: they "
+                f"were made up afterwards, and synthetic stamps prove nothing{rounding}",
+            )
         )
     if pts_s is not None:
-        warnings += container_sentences(np.asarray(pts_s, dtype=np.float64), audit)
-    return replace(audit, warnings=tuple(warnings))
+        remarks += container_remarks(np.asarray(pts_s, dtype=np.float64), audit)
+    return replace(audit, remarks=tuple(remarks))
 
 
 def _is_walk(residual: NDArray[np.float64]) -> bool:
@@ -168,17 +176,22 @@ def _nominal(stamps: NDArray[np.int64], audit: StampAudit, tick_ns: int) -> floa
     return nominal_rate(stamps - stamps[0], audit.rate_hz, tick_ns)
 
 
-def _irregular(steps_s: NDArray[np.float64], base: StampAudit, warnings: list[str]) -> StampAudit:
+def _irregular(
+    steps_s: NDArray[np.float64], base: StampAudit, remarks: list[StampRemark]
+) -> StampAudit:
     positive = steps_s[steps_s > 0.0]
     mean = float(np.sum(np.abs(steps_s))) / steps_s.size
     middle = float(np.median(positive))
-    warnings.append(
-        f"no regular clock fits the stamps (intervals of {in_ms(float(positive.min()))} to "
-        f"{in_ms(float(positive.max()))}, median {in_ms(middle)}): variable rate, or stamps of "
-        "several sources in one column"
+    remarks.append(
+        StampRemark(
+            code=ReasonCode.RATE,
+            text=f"no regular clock fits the stamps (intervals of {in_ms(float(positive.min()))} "
+            f"to {in_ms(float(positive.max()))}, median {in_ms(middle)}): variable rate, or "
+            "stamps of several sources in one column",
+        )
     )
     return replace(
         base,
         rate_hz=1.0 / mean if mean > 0.0 else None,
-        warnings=tuple(warnings),
+        remarks=tuple(remarks),
     )

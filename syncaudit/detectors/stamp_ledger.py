@@ -68,11 +68,8 @@ def keep_ledger(
     stepped: dict[int, float] = {}
     # A step back cannot be missing samples; surplus samples explain it only as far as there are
     # short intervals to have come from.
-    doubled = 0
     for i in np.flatnonzero(extra < 0).tolist():
-        if extra[i] == -1 and 0.0 <= steps_s[i] < 0.5 * period:
-            doubled += 1
-        else:
+        if extra[i] != -1 or not 0.0 <= steps_s[i] < 0.5 * period:
             stepped[i] = float(extra[i]) * period
             extra[i] = 0
     numbered = times.copy()
@@ -93,7 +90,7 @@ def keep_ledger(
         steps=tuple(sorted(stepped.items())),
         gaps=int(np.count_nonzero(is_gap)),
         missing=int(np.sum(np.maximum(extra, 0))),
-        doubled=doubled,
+        doubled=int(np.count_nonzero(extra < 0)),  # those that were not booked as steps since
     )
 
 

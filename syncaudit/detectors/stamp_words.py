@@ -1,4 +1,4 @@
-"""Word the findings of a stamp audit for people."""
+"""Word what a stamp audit found for people."""
 
 from __future__ import annotations
 
@@ -8,87 +8,110 @@ from numpy.typing import NDArray
 from syncaudit.detectors.stamp_clock import ClockFit
 from syncaudit.detectors.stamp_grid import Grid
 from syncaudit.detectors.stamp_ledger import Ledger
-from syncaudit.model import StampAudit
+from syncaudit.model import ReasonCode, StampAudit, StampRemark
 from syncaudit.model.time import MAX_SPAN_S
 
 __all__ = [
-    "container_sentences",
-    "count_sentences",
-    "figure_sentences",
+    "container_remarks",
+    "count_remarks",
+    "figure_remarks",
     "in_ms",
-    "order_sentences",
+    "order_remarks",
 ]
 
 
-def count_sentences(n: int, n_expected: int | None) -> list[str]:
+def count_remarks(n: int, n_expected: int | None) -> list[StampRemark]:
     """Word a difference between stamps and container."""
     if n_expected is None or n_expected == n:
         return []
     more = "more" if n > n_expected else "fewer"
-    return [
+    text = (
         f"{n} stamps for {n_expected} frames in the container: "
         f"{abs(n - n_expected)} {more} stamps than frames"
-    ]
+    )
+    return [StampRemark(code=ReasonCode.LENGTH_MISMATCH, text=text)]
 
 
-def order_sentences(
-    stamps: NDArray[np.int64],
-    steps_s: NDArray[np.float64],
-    base: StampAudit,
-    warnings: list[str],
-) -> None:
-    """Append remarks on order and span to `warnings`."""
+def order_remarks(
+    stamps: NDArray[np.int64], steps_s: NDArray[np.float64], base: StampAudit
+) -> tuple[StampRemark, ...]:
+    """Word order and span."""
+    out: list[StampRemark] = []
     if base.backwards:
         at = int(np.argmin(steps_s))
-        warnings.append(
+        text = (
             f"stamps step back {base.backwards} times, at most by {in_ms(-float(steps_s[at]))} "
             f"after sample {at}"
         )
+        out.append(StampRemark(code=ReasonCode.BACKWARDS, text=text, is_figure=True))
     if base.duplicates:
         at = int(np.argmax(steps_s == 0.0))
-        warnings.append(f"{base.duplicates} stamps equal the one before, first after sample {at}")
+        text = f"{base.duplicates} stamps equal the one before, first after sample {at}"
+        out.append(StampRemark(code=ReasonCode.DUPLICATE, text=text, is_figure=True))
     if int(np.max(stamps)) - int(np.min(stamps)) > MAX_SPAN_S * 1e9:
-        warnings.append(
+        text = (
             f"stamps span {(int(np.max(stamps)) - int(np.min(stamps))) / 8.64e13:.3g} days: a "
             "wrong unit, or stamps that were never set"
         )
+        out.append(StampRemark(code=ReasonCode.RATE, text=text))
+    return tuple(out)
 
 
-def figure_sentences(
+def figure_remarks(
     audit: StampAudit, ledger: Ledger, fit: ClockFit, tick_s: float, grid: Grid
-) -> list[str]:
+) -> list[StampRemark]:
     """Word what is wrong with the figures of an audit."""
-    out: list[str] = []
+    out: list[StampRemark] = []
+
+    def say(code: ReasonCode, text: str, *, is_figure: bool) -> None:
+        out.append(StampRemark(code=code, text=text, is_figure=is_figure))
+
     rate = audit.rate_hz or 0.0
     if audit.missing:
-        out.append(
+        say(
+            ReasonCode.MISSING_FRAMES,
             f"{audit.missing} samples missing in {audit.gaps} gaps, the longest interval "
-            f"{in_ms(audit.max_gap_s or 0.0)} at a period of {in_ms(fit.period_s)}"
+            f"{in_ms(audit.max_gap_s or 0.0)} at a period of {in_ms(fit.period_s)}",
+            is_figure=True,
         )
     if audit.doubled:
-        out.append(f"{audit.doubled} samples more than the clock has periods")
+        say(
+            ReasonCode.DUPLICATE,
+            f"{audit.doubled} samples more than the clock has periods",
+            is_figure=True,
+        )
     for (at_ns, size), (interval, _) in zip(audit.steps, ledger.steps, strict=True):
-        late = "forward" if size > 0.0 else "back"
-        out.append(
-            f"the clock jumps {late} by {in_ms(abs(size))} at {at_ns} ns (after sample "
-            f"{interval}): {abs(size) / fit.period_s:.2f} periods, so no dropped samples"
+        way = "forward" if size > 0.0 else "back"
+        say(
+            ReasonCode.STEP,
+            f"the clock jumps {way} by {in_ms(abs(size))} at {at_ns} ns (after sample "
+            f"{interval}): {abs(size) / fit.period_s:.2f} periods, so no dropped samples",
+            is_figure=True,
         )
     if tick_s >= 1e-5:
-        out.append(f"stamps are rounded to {in_ms(tick_s)}: smaller jitter cannot be seen")
+        say(
+            ReasonCode.JITTER,
+            f"stamps are rounded to {in_ms(tick_s)}: smaller jitter cannot be seen",
+            is_figure=False,
+        )
     if grid.is_bunched:
-        out.append(
+        say(
+            ReasonCode.JITTER,
             f"stamps bunch: single intervals do not show the period of {in_ms(fit.period_s)} "
-            f"({rate:.4g} Hz over the whole recording)"
+            f"({rate:.4g} Hz over the whole recording)",
+            is_figure=False,
         )
     if audit.buffering_s is not None:
-        out.append(
+        say(
+            ReasonCode.JITTER,
             f"delays are one-sided: stamps come {in_ms(audit.buffering_s)} after the clock's floor "
-            "on average, which looks like receive stamps behind a buffer"
+            "on average, as receive stamps behind a buffer do",
+            is_figure=True,
         )
     return out
 
 
-def container_sentences(pts: NDArray[np.float64], audit: StampAudit) -> list[str]:
+def container_remarks(pts: NDArray[np.float64], audit: StampAudit) -> list[StampRemark]:
     """Word a container that plays at another rate than the stamps say."""
     gaps = np.diff(np.sort(pts[np.isfinite(pts)]))
     gaps = gaps[gaps > 0.0]
@@ -99,10 +122,11 @@ def container_sentences(pts: NDArray[np.float64], audit: StampAudit) -> list[str
     span = audit.samples / audit.rate_hz
     if abs(rate - audit.rate_hz) <= max(0.01 * audit.rate_hz, 2.0 / span):
         return []
-    return [
+    text = (
         f"the container plays {rate:.5g} frames a second, the stamps say {audit.rate_hz:.5g} Hz: "
         "its presentation times are no capture times"
-    ]
+    )
+    return [StampRemark(code=ReasonCode.RATE, text=text)]
 
 
 def in_ms(seconds: float) -> str:

@@ -14,14 +14,16 @@ from syncaudit.detectors.stamp_counter import resolution_ns, rounding_s
 from syncaudit.detectors.stamp_grid import intervals, seconds_after
 from syncaudit.detectors.stamp_ledger import MIN_STEP_S
 from syncaudit.detectors.stamp_steps import find_level_steps
-from syncaudit.detectors.stamp_words import order_sentences
+from syncaudit.detectors.stamp_words import order_remarks
 from syncaudit.model import (
     AudioStream,
     CameraStream,
     EventStream,
+    ReasonCode,
     SignalStream,
     SourceKind,
     StampAudit,
+    StampRemark,
     Stream,
     TranscriptStream,
 )
@@ -90,7 +92,11 @@ def _merge(stream: SignalStream, channels: Sequence[tuple[str, NDArray[np.int64]
         max_gap_s=_most([a.max_gap_s for a in each]),
         steps=tuple(sorted(step for a in each for step in a.steps)),
         is_synthetic=all(a.is_synthetic for a in each),
-        warnings=tuple(f"{name}: {text}" for name, a in audits for text in a.warnings),
+        remarks=tuple(
+            replace(remark, text=f"{name}: {remark.text}")
+            for name, a in audits
+            for remark in a.remarks
+        ),
     )
 
 
@@ -110,9 +116,7 @@ def _order_only(stream: Stream) -> StampAudit:
         backwards=int(np.count_nonzero(steps_s < 0.0)),
         max_gap_s=float(np.max(steps_s)),
     )
-    warnings: list[str] = []
-    order_sentences(stream.time_ns, steps_s, audit, warnings)
-    return replace(audit, warnings=tuple(warnings))
+    return replace(audit, remarks=order_remarks(stream.time_ns, steps_s, audit))
 
 
 def _audit_audio(stream: AudioStream) -> StampAudit:
@@ -127,24 +131,28 @@ def _audit_audio(stream: AudioStream) -> StampAudit:
     order = np.argsort(index, kind="stable")
     index, times, stamps = index[order], times[order], stamps[order]
     tick_s = rounding_s(resolution_ns(stamps), intervals(stamps))
-    warnings = list(base.warnings)
+    remarks = list(base.remarks)
     if np.any(np.diff(index) <= 0):
-        warnings.append("the stamp table names a sample more than once")
-        return replace(base, samples=n, rate_hz=stream.rate_hz, warnings=tuple(warnings))
+        remarks.append(_rate_remark("the stamp table names a sample more than once"))
+        return replace(base, samples=n, rate_hz=stream.rate_hz, remarks=tuple(remarks))
     floor = max(MIN_STEP_S, 1.5 * tick_s)
     steps = find_level_steps(index, times, min_size_s=floor)
     clean = times.copy()
     for step in steps:
         clean[step.interval + 1 :] -= step.size_s
-        warnings.append(
-            f"the clock of the stamps jumps by {step.size_s * 1e3:.4g} ms against the sample count "
-            f"at sample {int(index[step.interval + 1])}"
+        remarks.append(
+            StampRemark(
+                code=ReasonCode.STEP,
+                text=f"the clock of the stamps jumps by {step.size_s * 1e3:.4g} ms against the "
+                f"sample count at sample {int(index[step.interval + 1])}",
+                is_figure=True,
+            )
         )
     fit = fit_clock(index, clean, resolution_s=tick_s)
     residual = fit.residual_s - float(np.median(fit.residual_s))
     if fit.period_s <= 0.0:
-        warnings.append("the stamps do not advance with the sample count")
-        return replace(base, samples=n, rate_hz=None, warnings=tuple(warnings))
+        remarks.append(_rate_remark("the stamps do not advance with the sample count"))
+        return replace(base, samples=n, rate_hz=None, remarks=tuple(remarks))
     return replace(
         base,
         samples=n,
@@ -154,5 +162,9 @@ def _audit_audio(stream: AudioStream) -> StampAudit:
         buffering_s=float(np.mean(fit.residual_s)) if fit.method == "hull" else None,
         clock_fit=fit.method,
         steps=tuple((int(stamps[s.interval + 1]), s.size_s) for s in steps),
-        warnings=tuple(warnings),
+        remarks=tuple(remarks),
     )
+
+
+def _rate_remark(text: str) -> StampRemark:
+    return StampRemark(code=ReasonCode.RATE, text=text)

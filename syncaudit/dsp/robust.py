@@ -20,7 +20,9 @@ def mad_std(values: Floats) -> float:
     """Return the median absolute value around zero, scaled to a standard deviation."""
     if values.size == 0:
         return 0.0
-    return MAD_TO_STD * float(np.median(np.abs(values)))
+    # The upper median by partition: np.median costs four times as much on small arrays.
+    middle = values.size // 2
+    return MAD_TO_STD * float(np.partition(np.abs(values).ravel(), middle)[middle])
 
 
 def cauchy_weights(scaled: Floats) -> Floats:

@@ -90,10 +90,10 @@ def estimate_of(
         gradient[n + reference] -= 1e-6 * dx / rate_r**2
     step = _relative_step(network.steps, clock, reference)
     # A drift that rests on assumption alone is used, but is not a result.
-    is_drift_known = has_drift and not all(
-        edge.is_drift_assumed or edge.drift_ppm is None
+    is_drift_known = has_drift and any(
+        not edge.is_drift_assumed
         for edge in graph.edges
-        if clock in (edge.source, edge.target)
+        if not edge.is_loop and clock in (edge.source, edge.target)
     )
     return ClockEstimate(
         clock=name,

@@ -36,7 +36,7 @@ from syncaudit.model.stream import (
     TranscriptStream,
 )
 from syncaudit.model.time import nanoseconds, seconds_since
-from syncaudit.model.timing import StampAudit
+from syncaudit.model.timing import StampAudit, StampRemark
 from syncaudit.model.verdict import ClipVerdict, SourceVerdict, Verdict
 
 __all__ = [
@@ -71,6 +71,7 @@ __all__ = [
     "SourceSpec",
     "SourceVerdict",
     "StampAudit",
+    "StampRemark",
     "StateSpec",
     "Stream",
     "Tier",

@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-__all__ = ["StampAudit"]
+from syncaudit.model.finding import ReasonCode
+
+__all__ = ["StampAudit", "StampRemark"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StampRemark:
+    """One thing about the stamps that is worth a sentence.
+
+    Parameters
+    ----------
+    code : ReasonCode
+        What it is about.
+    text : str
+        For people.
+    is_figure : bool
+        Whether it only words, with the place, what the figures of the audit count already.
+    """
+
+    code: ReasonCode
+    text: str
+    is_figure: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +54,8 @@ class StampAudit:
         (stamp in ns, size in s) of jumps of the clock against its own rate.
     is_synthetic : bool
         Whether the stamps lie exactly on index / rate: made up afterwards.
-    warnings : tuple of str
-        Remarks for people.
+    remarks : tuple of StampRemark
+        What the figures do not say, and where what they count begins.
     """
 
     samples: int
@@ -51,7 +72,12 @@ class StampAudit:
     max_gap_s: float | None = None
     steps: tuple[tuple[int, float], ...] = ()
     is_synthetic: bool = False
-    warnings: tuple[str, ...] = field(default=())
+    remarks: tuple[StampRemark, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The remarks in words."""
+        return tuple(remark.text for remark in self.remarks)
 
     def to_json(self) -> dict[str, object]:
         """Return the `timing` object of formats.md section 3."""

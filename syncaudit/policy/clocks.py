@@ -25,6 +25,9 @@ from syncaudit.policy.opinion import Opinion, defect, remark
 
 __all__ = ["judge_clock", "word_method"]
 
+# Share of a frame period that no error bar need be smaller than, to call it a whole period.
+_SAME_PERIOD = 0.02
+
 
 def word_method(method: str) -> str:
     """Return a method's name for people: ``yaw rate``."""
@@ -43,6 +46,7 @@ def judge_clock(
     expected_offset_s: float,
     span_s: float,
     z: float,
+    period_s: float | None = None,
 ) -> Opinion:
     """Return the opinion on one source from its clock's estimate.
 
@@ -64,6 +68,8 @@ def judge_clock(
         Length of the clip.
     z : float
         Standard errors of the confidence interval.
+    period_s : float, optional
+        Frame period of a camera: offsets and steps of whole periods are told as lost frames.
     """
     estimate = solution.clocks.get(clock)
     if estimate is None or not estimate.is_observable or estimate.offset_s is None:
@@ -74,9 +80,9 @@ def judge_clock(
     beyond = f" beyond the intended {word_duration(expected_offset_s)}" if expected_offset_s else ""
     course = course_of(estimate, at_ns=solution.at_ns, span_s=span_s)
     opinions = [
-        _judge_course(name, estimate, course, limits, z, beyond),
+        _judge_course(name, estimate, course, limits, z, beyond, period_s),
         _judge_drift(name, clock == solution.reference, estimate, limits, z),
-        _judge_step(name, estimate, limits, z),
+        _judge_step(name, estimate, limits, z, period_s),
     ]
     defects = _one_per_code([finding for opinion in opinions for finding in opinion.defects])
     verdicts = {opinion.verdict for opinion in opinions}
@@ -112,6 +118,7 @@ def _judge_course(
     limits: Limits,
     z: float,
     beyond: str,
+    period_s: float | None,
 ) -> Opinion:
     """Judge the offset at every instant; say which of offset, drift and step takes it out."""
     limit = limits.offset_s
@@ -126,6 +133,7 @@ def _judge_course(
         message = (
             f"{name} is {word_measure(point.value_s, point.std_s)} "
             f"{word_direction(point.value_s)}{beyond}; limit {word_duration(limit)}"
+            f"{_word_slip(point.value_s, point.std_s, period_s, z)}"
         )
     else:
         outside = [p for p, s in zip(course, standings, strict=True) if s is Standing.OUTSIDE]
@@ -143,10 +151,29 @@ def _judge_course(
         else:
             code = ReasonCode.STEP
             jump = word_measure(estimate.step_s or 0.0, estimate.step_std_s)
-            message = f"{name} jumps by {jump} at stamp {estimate.step_at_ns} and is {where}"
+            slip = _word_slip(estimate.step_s or 0.0, estimate.step_std_s or 0.0, period_s, z)
+            message = f"{name} jumps by {jump} at stamp {estimate.step_at_ns} and is {where}{slip}"
     return Opinion(
         verdict=Verdict.REJECT,
         defects=(defect(code, name, message, value=point.value_s, limit=limit),),
+    )
+
+
+def _word_slip(size_s: float, std_s: float, period_s: float | None, z: float) -> str:
+    """Say that a size is a whole number of frame periods, where it is known well enough to tell.
+
+    A chance hit is one in five at worst: the interval must be shorter than a tenth of the period
+    to either side.
+    """
+    if period_s is None or not period_s > 0.0 or z * std_s > 0.1 * period_s:
+        return ""
+    n = round(abs(size_s) / period_s)
+    if n < 1 or abs(abs(size_s) - n * period_s) > max(z * std_s, _SAME_PERIOD * period_s):
+        return ""
+    what = "lost" if size_s > 0.0 else "doubled"
+    return (
+        f": exactly {word_count(n, 'frame period')}, as if {word_count(n, 'frame')} had been "
+        f"{what} while the stamps ran on"
     )
 
 
@@ -208,7 +235,9 @@ def _judge_drift(
     )
 
 
-def _judge_step(name: str, estimate: ClockEstimate, limits: Limits, z: float) -> Opinion:
+def _judge_step(
+    name: str, estimate: ClockEstimate, limits: Limits, z: float, period_s: float | None
+) -> Opinion:
     limit = limits.step_s
     if limit is None or estimate.step_s is None:
         return Opinion(verdict=Verdict.PASS)
@@ -217,6 +246,7 @@ def _judge_step(name: str, estimate: ClockEstimate, limits: Limits, z: float) ->
     message = (
         f"{name} jumps by {word_measure(estimate.step_s, estimate.step_std_s)} at stamp "
         f"{estimate.step_at_ns}; limit {word_duration(limit)}"
+        f"{_word_slip(estimate.step_s, estimate.step_std_s or 0.0, period_s, z)}"
     )
     return Opinion(
         verdict=Verdict.REJECT,

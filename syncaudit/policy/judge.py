@@ -12,6 +12,7 @@ from syncaudit.model import (
     PairMeasurement,
     ReasonCode,
     Severity,
+    SourceKind,
     SourceVerdict,
     StampAudit,
     Verdict,
@@ -106,6 +107,7 @@ def judge(
             expected_offset_s=spec.expected_offset_s,
             span_s=span_s,
             z=z,
+            period_s=_frame_period_s(kinds[name], stamps.get(name)),
         )
         opinions[name] = _opinion(
             own,
@@ -135,6 +137,12 @@ def judge(
     )
 
 
+def _frame_period_s(kind: str, timing: StampAudit | None) -> float | None:
+    if kind != SourceKind.CAMERA or timing is None or not timing.rate_hz:
+        return None
+    return 1.0 / timing.rate_hz
+
+
 def _rejects(finding: Finding) -> bool:
     # Lack of evidence is never a defect, whoever reports it.
     return finding.severity is Severity.DEFECT and finding.code is not ReasonCode.UNOBSERVABLE
@@ -144,6 +152,9 @@ def _opinion(
     own: Sequence[Finding], of_clock: Opinion, *, is_vouched_for: bool, is_doubtful: bool
 ) -> Opinion:
     """Join everything known about one source."""
+    # A jump that the content measures is told once, with its size at the ends of the clip.
+    is_step_told = any(f.code is ReasonCode.STEP for f in of_clock.defects)
+    own = [f for f in own if not (is_step_told and f.code is ReasonCode.STEP)]
     defects = (*(f for f in own if _rejects(f)), *of_clock.defects)
     warnings = tuple(f for f in own if not _rejects(f) and f.code is not ReasonCode.UNOBSERVABLE)
     told = tuple(f for f in own if f.code is ReasonCode.UNOBSERVABLE)

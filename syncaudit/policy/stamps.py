@@ -9,6 +9,9 @@ from syncaudit.policy.opinion import defect, remark
 
 __all__ = ["judge_stamps"]
 
+# One-sided delays below this are what every bus and every operating system does.
+_WORTH_A_WORD_S = 5e-4
+
 
 def judge_stamps(
     name: str,
@@ -39,15 +42,17 @@ def judge_stamps(
         *_regularity(name, audit, limits),
         *_steps(name, audit, limits),
     ]
-    remarks = [text if name in text else f"{name}: {text}" for text in audit.warnings]
-    is_told = any("made up" in text or "synthetic" in text.lower() for text in remarks)
-    if audit.is_synthetic and stamp_kind != "counter" and not is_told:
+    for said in audit.remarks:
+        if said.is_figure or (audit.is_synthetic and "synthetic" in said.text):
+            continue  # the figures are judged, and worded, above and below
+        findings.append(remark(said.code, name, f"{name}: {said.text}"))
+    if audit.is_synthetic and stamp_kind != "counter":
         rate = "" if audit.rate_hz is None else f" / {audit.rate_hz:.6g} Hz"
-        remarks.append(
-            f"{name}: stamps lie exactly on index{rate}: they were made up afterwards and prove "
-            "nothing"
+        text = (
+            f"{name}: its stamps lie exactly on index{rate}: they were made up afterwards and "
+            "prove nothing"
         )
-    findings += [remark(ReasonCode.RATE, name, text) for text in remarks]
+        findings.append(remark(ReasonCode.RATE, name, text))
     return findings
 
 
@@ -132,10 +137,15 @@ def _gaps(name: str, audit: StampAudit, limits: Limits, noun: str) -> list[Findi
 
 def _regularity(name: str, audit: StampAudit, limits: Limits) -> list[Finding]:
     findings = []
+    waiting_s = audit.buffering_s
+    is_buffered = (
+        waiting_s is not None and limits.buffering_s is not None and waiting_s > limits.buffering_s
+    )
     if (
         limits.jitter_s is not None
         and audit.jitter_s is not None
         and audit.jitter_s > limits.jitter_s
+        and not is_buffered
     ):
         findings.append(
             defect(
@@ -147,21 +157,13 @@ def _regularity(name: str, audit: StampAudit, limits: Limits) -> list[Finding]:
                 limit=limits.jitter_s,
             )
         )
-    if (
-        limits.buffering_s is not None
-        and audit.buffering_s is not None
-        and audit.buffering_s > limits.buffering_s
-    ):
-        findings.append(
-            defect(
-                ReasonCode.JITTER,
-                name,
-                f"{name} is stamped after waiting {word_duration(audit.buffering_s)} in a buffer "
-                f"on average; limit {word_duration(limits.buffering_s)}",
-                value=audit.buffering_s,
-                limit=limits.buffering_s,
-            )
-        )
+    if waiting_s is not None and waiting_s >= _WORTH_A_WORD_S:
+        limit = limits.buffering_s
+        text = f"{name} is stamped after waiting {word_duration(waiting_s)} in a buffer on average"
+        if limit is not None:
+            text = f"{text}; limit {word_duration(limit)}"
+        make = defect if is_buffered else remark
+        findings.append(make(ReasonCode.JITTER, name, text, value=waiting_s, limit=limit))
     if limits.rate_hz is not None and limits.rate_tolerance is not None:
         findings += _rate(name, audit, limits.rate_hz, limits.rate_tolerance)
     return findings

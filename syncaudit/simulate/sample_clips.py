@@ -133,6 +133,14 @@ def sample_clips() -> Mapping[str, SampleClip]:
             culprit=rear,
             reason="step",
         ),
+        "synthetic_stamps": SampleClip(
+            config=with_camera_clock(three, rear, ClockFault(is_synthetic=True)),
+            seed=103,
+            videos_from="imu_shifted",
+            shows="The stamps of cam_rear were made up as index / 12 Hz. They happen to be right, "
+            "which only the pictures can show: a warning.",
+            verdict="pass",
+        ),
         "dropped_frames": SampleClip(
             config=with_frame_fault(two, rear, FrameFault(dropped=(80, 81, 160), drop_mode="slip")),
             seed=104,
@@ -161,11 +169,10 @@ def sample_clips() -> Mapping[str, SampleClip]:
                 flash=FlashConfig(mean_interval_s=0.18),
             ),
             seed=106,
-            shows="Parked in front of a flashing lamp, for `syncaudit calibrate`: cam_rear is "
-            "35.1 ms early, cam_rear_left 12.3 ms late; the CAN strobe counts the flashes.",
-            verdict="reject",
-            culprit=rear,
-            reason="offset",
+            shows="Parked in front of a flashing lamp, for a calibration by flashes: cam_rear is "
+            "35.1 ms early, cam_rear_left 12.3 ms late; the CAN strobe counts the flashes. Natural "
+            "motion shows nothing of it.",
+            verdict="unverified",
         ),
     }
     return {

@@ -1,6 +1,7 @@
 """The ledger survives kills, garbage and company."""
 
 import json
+import os
 
 import pytest
 
@@ -77,3 +78,28 @@ def test_two_runs_do_not_share_a_folder(tmp_path):
     ):
         Ledger(tmp_path / "v.jsonl")
     Ledger(tmp_path / "v.jsonl").close()
+
+
+def test_interrupt_while_a_line_is_written_loses_no_whole_line(tmp_path, monkeypatch):
+    write_now = os.write
+    with Ledger(tmp_path / "v.jsonl") as ledger:
+        ledger.append("a", "pass", "f", line("a"))
+
+        def written(handle, data):
+            write_now(handle, data)
+            raise KeyboardInterrupt
+
+        def torn(handle, data):
+            write_now(handle, data[:7])
+            raise KeyboardInterrupt
+
+        for name, interrupted in (("b", written), ("c", torn)):
+            monkeypatch.setattr(os, "write", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                ledger.append(name, "pass", "f", line(name))
+            monkeypatch.undo()
+            ledger.settle()
+        assert ledger.verdict("c") is None
+        ledger.rewrite(["a", "b", "c"])
+    names = [json.loads(x)["clip_id"] for x in (tmp_path / "v.jsonl").read_text().splitlines()]
+    assert names == ["a", "b"]

@@ -21,8 +21,10 @@ from syncaudit.model import (
     ClockSolution,
     EdgeResidual,
     LoopClosure,
+    ReasonCode,
     SourceKind,
     StampAudit,
+    StampRemark,
     Stream,
 )
 
@@ -78,7 +80,11 @@ def examine(clip, policy, *, calibration=None):
         solution=solution,
         stamps={
             "imu": StampAudit(
-                samples=2000, rate_hz=100.0, jitter_s=1e-4, missing=3, warnings=("w",)
+                samples=2000,
+                rate_hz=100.0,
+                jitter_s=1e-4,
+                missing=3,
+                remarks=(StampRemark(code=ReasonCode.RATE, text="w"),),
             )
         },
     )

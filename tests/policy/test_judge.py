@@ -25,6 +25,7 @@ from syncaudit.model import (
     Severity,
     SourceSpec,
     StampAudit,
+    StampRemark,
     TranscriptSpec,
     Verdict,
     clock_of,
@@ -463,6 +464,10 @@ def test_uncertain_steering_tells_nothing() -> None:
 # Stamps
 
 
+def said(text: str, *, is_figure: bool = False) -> StampRemark:
+    return StampRemark(code=ReasonCode.JITTER, text=text, is_figure=is_figure)
+
+
 def audit(**figures: object) -> StampAudit:
     fields: dict[str, object] = {"samples": 240, "rate_hz": 12.0} | figures
     return StampAudit(**fields)  # type: ignore[arg-type]  # fields of the record
@@ -492,11 +497,11 @@ def audit(**figures: object) -> StampAudit:
             "backwards",
             "cam_rear goes back in time at 1 of 240 stamps (0.417 %); limit 0 %",
         ),
-        ({"jitter_s": 0.0123}, "jitter", "cam_rear jitters by 12.3 ms (one sigma); limit 10 ms"),
+        ({"jitter_s": 0.0123}, "jitter", "cam_rear jitters by 12.3 ms (one sigma); limit 5 ms"),
         (
             {"buffering_s": 0.015},
             "jitter",
-            "cam_rear is stamped after waiting 15 ms in a buffer on average; limit 10 ms",
+            "cam_rear is stamped after waiting 15 ms in a buffer on average; limit 5 ms",
         ),
         (
             {"steps": ((AT_NS, -0.02),)},
@@ -528,7 +533,10 @@ def test_wrong_rate_rejects_where_one_is_demanded() -> None:
         ({"duplicates": 1}, ["duplicate"]),
         ({"steps": ((AT_NS, 0.004),)}, ["step"]),
         ({"gaps": 2}, ["gap"]),
-        ({"warnings": ("stamps are rounded to 1 ms",)}, ["rate"]),
+        ({"remarks": (said("stamps are rounded to 1 ms"),)}, ["jitter"]),
+        ({"remarks": (said("2 samples missing", is_figure=True),)}, []),
+        ({"buffering_s": 0.003}, ["jitter"]),
+        ({"buffering_s": 0.0004}, []),
         ({"is_synthetic": True}, ["rate"]),
     ],
 )
@@ -550,13 +558,13 @@ def test_single_dropped_frame_is_worded() -> None:
 def test_made_up_stamps_prove_nothing() -> None:
     result = run(stamps={"cam_rear": audit(rate_hz=30.0, is_synthetic=True)})
     assert result.warnings[0].message == (
-        "cam_rear: stamps lie exactly on index / 30 Hz: they were made up afterwards and prove "
-        "nothing"
+        "cam_rear: its stamps lie exactly on index / 30 Hz: they were made up afterwards and "
+        "prove nothing"
     )
     counter = dict(RIG) | {"cam_rear": CameraSpec(uri="r", stamp_kind="counter")}
     admitted = run(stamps={"cam_rear": audit(is_synthetic=True)}, sources=counter)
     assert admitted.warnings == ()
-    told = audit(is_synthetic=True, warnings=("stamps were made up afterwards",))
+    told = audit(is_synthetic=True, remarks=(said("synthetic stamps prove nothing"),))
     assert len(run(stamps={"cam_rear": told}).warnings) == 1
 
 
@@ -769,3 +777,35 @@ def test_contradiction_just_below_the_limit_leaves_doubt_but_rejects_nothing() -
     assert result.verdict is Verdict.UNVERIFIED
     assert codes(result) == [("unobservable", "cam_rear")]
     assert [str(w.code) for w in result.warnings] == ["inconsistent"]
+
+
+# Whole frame periods
+
+
+@pytest.mark.parametrize(
+    ("offset_s", "std_s", "words"),
+    [
+        (2 / 12, 0.001, ": exactly 2 frame periods, as if 2 frames had been lost while"),
+        (-1 / 12 + 0.001, 0.001, ": exactly 1 frame period, as if 1 frame had been doubled while"),
+        (0.035, 0.001, None),
+        (2 / 12, 0.02, None),  # any offset would fit
+    ],
+)
+def test_offset_of_whole_frame_periods_smells_of_lost_frames(
+    offset_s: float, std_s: float, words: str | None
+) -> None:
+    rear = replace(GOOD[1], offset_s=offset_s, offset_std_s=std_s)
+    result = run([GOOD[0], rear, GOOD[2]], stamps={"cam_rear": audit()})
+    (message,) = [f.message for f in result.reasons if f.source == "cam_rear"]
+    assert ("frame period" in message) == (words is not None)
+    assert words is None or words in message
+    (plain,) = [f.message for f in run([GOOD[0], rear, GOOD[2]]).reasons]
+    assert "frame period" not in plain  # no stamps, no period
+
+
+def test_jump_seen_by_stamps_and_content_is_one_reason() -> None:
+    rear = replace(GOOD[1], step_s=0.06, step_std_s=0.001, step_at_ns=AT_NS + 10**9)
+    stepped = audit(steps=((AT_NS + 10**9, -0.06),))
+    result = run([GOOD[0], rear, GOOD[2]], stamps={"cam_rear": stepped})
+    assert codes(result) == [("step", "cam_rear")]
+    assert "early at the end of the clip" in result.reasons[0].message
