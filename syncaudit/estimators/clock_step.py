@@ -25,6 +25,9 @@ MAX_PIECES = 6
 REACH_S = 0.4
 SEARCH_STEP_S = 0.01
 MIN_STEP_S = 0.003
+# Chi-square of six pieces (chance: 22 once in a thousand clips), and ratio of residuals.
+UNEVEN_CHI2 = 20.0
+UNEVEN_SPREAD = 2.0
 # Improvement in chi-square of a step over a straight line (one parameter more): chance gives this
 # less than once in a million clips, and six pieces are tried at five places.
 MIN_CHI2_GAIN = 30.0
@@ -94,6 +97,8 @@ def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) ->
     )
     if n_pieces < 3:
         return None
+    if not _is_uneven(fit, n_pieces):
+        return None
     pieces = [
         _measure_near(increments.rows(rows), driver, fit.offset_s)
         for rows in np.array_split(np.arange(mid_s.size), n_pieces)
@@ -125,6 +130,20 @@ def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) ->
     if abs(step.step_s) < max(MIN_STEP_S, 5.0 * step.step_std_s):
         return None
     return step
+
+
+def _is_uneven(fit: DelayFit, n_pieces: int) -> bool:
+    """Tell whether some piece of the clip would like another delay, or fits far worse.
+
+    A cheap score test that lets clips of one delay skip the search piece by piece.
+    """
+    scores = np.sum(fit.weights * fit.sensitivity * fit.residuals, axis=1)
+    information = np.sum(fit.weights * fit.sensitivity**2, axis=1)
+    scaled = np.sqrt(fit.weights) * fit.residuals
+    parts = np.array_split(np.arange(fit.n_rows), n_pieces)
+    wishes = np.array([scores[part].sum() ** 2 / information[part].sum() for part in parts])
+    spread = np.array([np.median(np.abs(scaled[part])) for part in parts])
+    return bool(wishes.sum() > UNEVEN_CHI2 or spread.max() > UNEVEN_SPREAD * np.median(spread))
 
 
 def _measure_near(

@@ -31,7 +31,7 @@ __all__ = ["DelayFit", "fit_delay"]
 Floats = NDArray[np.float64]
 
 MAX_ITERATIONS = 30
-CONVERGED_S = 1e-8
+CONVERGED_S = 1e-7
 MAX_STEP_S = 0.02
 MAX_LINE_STEP_S = 3e-5
 N_BLOCKS = 10
@@ -158,7 +158,7 @@ def fit_delay(
         if abs(offset_s - start_s) > 0.5:
             return None
         robust = cauchy_weights(linear.residuals / linear.scale)
-        if iteration > 3 and abs(step[0]) < CONVERGED_S:
+        if iteration > 2 and abs(step[0]) < CONVERGED_S:
             break
     row_shift_s = 0.0
     if is_delay_free and shutter is not None:
@@ -185,8 +185,8 @@ def fit_delay(
         line_delay_std_s=float(std[-1]) if is_delay_free else None,
         row_shift_s=row_shift_s,
         anchor_s=anchor_s,
-        gain=linear.gain,
-        explained=linear.explained,
+        gain=linear.gain(rows),
+        explained=linear.explained(rows),
         correlation_factor=correlation_factor,
         n_rows=mid_s.size,
         span_s=float(np.ptp(mid_s)),
@@ -208,16 +208,39 @@ class _Linearised:
     sensitivity: Floats
     weights: Floats
     scale: Floats
+    signal: Floats
+    change: Floats
     bend: Floats
     rate: Floats
     mixing: Floats
-    gain: float
-    explained: float
     n_params: int
 
     def project(self, matrix: Floats) -> Floats:
         """Take the linear part out of every column of `matrix`, shape (n, m)."""
         return _project(matrix, self.bases, self.root_weights)
+
+    def explained(self, rows: Increments) -> float:
+        """Return the share of variance that the driver explains, slow terms aside."""
+        fitted = _fast(self.signal, rows)
+        explained = float(np.sum(self.weights * fitted**2))
+        left = float(np.sum(self.weights * self.residuals**2))
+        return explained / (explained + left + 1e-30)
+
+    def gain(self, rows: Increments) -> float:
+        """Return the size of the fitted signal over that of the driver (see `DelayFit`)."""
+        n, m = self.signal.shape
+        k = self.change.shape[2]
+        if m == k:
+            driven = float(np.sum(_fast(self.change[:, 0], rows) ** 2))
+            return float(np.sqrt(np.sum(_fast(self.signal, rows) ** 2) / (driven + 1e-30)))
+        gains = []
+        for j in range(m):
+            both = np.column_stack([self.signal[:, j] + self.residuals[:, j], self.change[:, j]])
+            width_s = (rows.stop_s[:, j] - rows.start_s[:, j])[:, None]
+            fast = _detrended(both, slow_basis(rows.mid_s, float(np.ptp(rows.mid_s))) * width_s)
+            noise = mad_std(self.residuals[:, j] * np.sqrt(rows.weights[:, j]))
+            gains.append(_shrunken_norm(fast * np.sqrt(rows.weights[:, [j]]), noise))
+        return max(gains)
 
     @classmethod
     def at(
@@ -245,7 +268,6 @@ class _Linearised:
         signal = np.empty((n, m))
         raw = np.empty((n, m))
         bases: list[Floats] = []
-        gains = np.empty(m)
         mixing = np.empty((m, k))
         scale = np.empty(m)
         for j in range(m):
@@ -263,19 +285,11 @@ class _Linearised:
             raw[:, j] = bend[:, j] @ beta[:k]
             bases.append(basis)
             scale[j] = mad_std(residuals[:, j] * np.sqrt(rows.weights[:, j])) + 1e-15
-            fast = _detrended(np.column_stack([values[:, j], change[:, j]]), slow * width_s)
-            gains[j] = _shrunken_norm(fast * root[:, j, None], float(scale[j]))
         sensitivity = _project(raw, tuple(bases), root)
         scaled_scale = scale[None, :] / np.sqrt(rows.weights)
         weights = root**2 / scale[None, :] ** 2
         if not np.any(sensitivity):
             return None
-        # Total against residual variance, each column in units of its own residual scale.
-        fitted = _detrended_columns(signal, rows, slow)
-        explained_power = float(np.sum(weights * fitted**2))
-        residual_power = float(np.sum(weights * residuals**2))
-        width = (rows.stop_s - rows.start_s)[:, [0]]
-        driven = float(np.sum(_detrended(change[:, 0], slow * width) ** 2)) + 1e-30
         return cls(
             bases=tuple(bases),
             root_weights=root,
@@ -284,11 +298,11 @@ class _Linearised:
             sensitivity=sensitivity,
             weights=weights,
             scale=scaled_scale,
+            signal=signal,
+            change=change,
             bend=bend[:, 0],
             rate=0.5 * (rate_begin[:, 0] + rate_end[:, 0]),
             mixing=mixing,
-            gain=float(np.sqrt(np.sum(fitted**2) / driven)) if m == k else float(gains.max()),
-            explained=explained_power / (explained_power + residual_power + 1e-30),
             n_params=sum(basis.shape[1] for basis in bases) + 1,
         )
 
@@ -326,11 +340,11 @@ def _detrended(columns: Floats, slow: Floats) -> Floats:
     return detrended
 
 
-def _detrended_columns(signal: Floats, rows: Increments, slow: Floats) -> Floats:
-    width_s = rows.stop_s - rows.start_s
-    return np.column_stack(
-        [_detrended(signal[:, [j]], slow * width_s[:, [j]]) for j in range(signal.shape[1])]
-    )
+def _fast(columns: Floats, rows: Increments) -> Floats:
+    """Take the slow terms out of every column, shape (n, m)."""
+    width_s = (rows.stop_s - rows.start_s).mean(axis=1)
+    slow = slow_basis(rows.mid_s, float(np.ptp(rows.mid_s)))
+    return _detrended(columns, slow * width_s[:, None])
 
 
 def _covariance(
