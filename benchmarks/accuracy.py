@@ -8,12 +8,11 @@ Section A: clips without faults. Section B: clips with one random fault each.
 
 from __future__ import annotations
 
-import os
+import one_thread  # noqa: F401  # before numpy
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
-
+# isort: split
 import argparse
+import os
 import shutil
 import sys
 import time
@@ -139,9 +138,7 @@ def main() -> int:
     return 0
 
 
-def _plan(
-    n_clips: int, n_faults: int, options: argparse.Namespace
-) -> list[list[tuple[int, str]]]:
+def _plan(n_clips: int, n_faults: int, options: argparse.Namespace) -> list[list[tuple[int, str]]]:
     """Share the faults out over the base clips; kinds come in fixed shares, in random order."""
     kinds = {k: v for k, v in KINDS.items() if not options.only or k in options.only.split(",")}
     total = sum(kinds.values())
@@ -186,9 +183,7 @@ def _good(base: BaseClip, n_variants: int, seed: int) -> list[RigConfig]:
     return configs
 
 
-def _audit(
-    base: BaseClip, config: RigConfig, replay: Replay | None
-) -> tuple[ClipVerdict, Truth]:
+def _audit(base: BaseClip, config: RigConfig, replay: Replay | None) -> tuple[ClipVerdict, Truth]:
     folder = restamped(base, config, OUT / "variant")
     return _audit_folder(folder, replay)
 
@@ -344,8 +339,21 @@ def _section_a(estimates: Sequence[Estimate], clips: Sequence[dict[str, Any]]) -
         "A. Clips without faults: error of the offset against the reference",
         ("estimates", "n", "rmse ms", "bias ms", "worst ms", "claimed ms", "|z|<1.96", "rms z"),
         [
-            (name, s["n"], s["rmse_ms"], s["bias_ms"], s["worst_ms"], s["claimed_ms"])
-            + (s["coverage"], s["rms_z"])
+            (
+                name,
+                *(
+                    s[key]
+                    for key in (
+                        "n",
+                        "rmse_ms",
+                        "bias_ms",
+                        "worst_ms",
+                        "claimed_ms",
+                        "coverage",
+                        "rms_z",
+                    )
+                ),
+            )
             for name, group in groups.items()
             if group
             for s in [_stats(group)]
@@ -433,8 +441,17 @@ def _section_b(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         )
     print_table(
         "B. One random fault a clip, default policy",
-        ("fault", "clips", "outside limit", "detected", "named", "innocent blamed")
-        + ("inside limit", "rejected", "unverified"),
+        (
+            "fault",
+            "clips",
+            "outside limit",
+            "detected",
+            "named",
+            "innocent blamed",
+            "inside limit",
+            "rejected",
+            "unverified",
+        ),
         table,
     )
     for row in rows:
@@ -456,9 +473,7 @@ def _section_b(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     checks = {
         "camera offsets >= 25 ms rejected, >= 99 %": _reaches(detection, TARGETS["detection"]),
         "right source named, >= 95 %": _reaches(named, TARGETS["named"]),
-        "also of a shifted IMU": _reaches(
-            _share(row["is_named"] for row in imu), TARGETS["named"]
-        ),
+        "also of a shifted IMU": _reaches(_share(row["is_named"] for row in imu), TARGETS["named"]),
         "no false reject": n_false == 0 and not any(row["innocent_blamed"] for row in rows),
     }
     _print_checks(checks)
@@ -471,9 +486,16 @@ def _section_b(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-_B_FIELDS = (
-    "clips outside detected named innocent_blamed inside rejected_inside unverified".split()
-)
+_B_FIELDS = [
+    "clips",
+    "outside",
+    "detected",
+    "named",
+    "innocent_blamed",
+    "inside",
+    "rejected_inside",
+    "unverified",
+]
 
 
 def _share(flags: Iterable[bool]) -> float | None:

@@ -26,9 +26,26 @@ STYLES = ("city", "highway")
 DURATION_S = 20.0
 # A change to any of these changes what a clip shows; the others only write stamps and truth.
 PICTURE_MODULES = (
-    "camera driving encode furnish ground light motion panorama planes raycast recorders render "
-    "rig road sensor textures visibility world frame_faults"
-).split()
+    "camera",
+    "driving",
+    "encode",
+    "furnish",
+    "ground",
+    "light",
+    "motion",
+    "panorama",
+    "planes",
+    "raycast",
+    "recorders",
+    "render",
+    "rig",
+    "road",
+    "sensor",
+    "textures",
+    "visibility",
+    "world",
+    "frame_faults",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,9 +38,7 @@ EPOCH_NS = 1_767_225_600_000_000_000
 Floats = NDArray[np.float64]
 
 
-def phone_clip(
-    folder: Path, *, every: int = 1, first: int = 0, stop: int | None = None
-) -> Clip:
+def phone_clip(folder: Path, *, every: int = 1, first: int = 0, stop: int | None = None) -> Clip:
     """Return the phone's camera and gyro: frames ``first:stop:every``.
 
     Known: camera -> gyro 9.98 +- 0.5 ms with the stamps taken as they are.
@@ -65,10 +63,10 @@ def phone_clip(
     return _clip(folder, {"cam": camera, "imu": imu})
 
 
-def two_imus_clip(folder: Path, *, sixteenths: int = 0) -> tuple[Clip, float]:
+def two_imus_clip(folder: Path, *, sixteenths: int = 0, skip: int = 0) -> tuple[Clip, float]:
     """Return two gyroscopes on one board, the phone's stamps moved by parts of its period.
 
-    As many of its first samples are left out, so that whatever grid an estimator lays over the
+    The phone's first `skip` samples are left out, so that whatever grid an estimator lays over the
     signal moves as well. Known: phone -> mcu -947848.6384 s within 100 us, less the move.
 
     Returns
@@ -83,10 +81,12 @@ def two_imus_clip(folder: Path, *, sixteenths: int = 0) -> tuple[Clip, float]:
         header, *rows = list(csv.reader(file))
     stamps = np.array([int(row[0]) for row in rows], dtype=np.int64)
     moved_ns = round(float(np.median(np.diff(stamps))) * sixteenths / 16)
-    moved = [[str(int(row[0]) + moved_ns), *row[1:]] for row in rows[sixteenths:]]
+    moved = [[str(int(row[0]) + moved_ns), *row[1:]] for row in rows[skip:]]
     _write_csv(folder / "phone.csv", header, moved)
     mcu = {"kind": "imu", "uri": str(source / "mcu.csv")}
-    return _clip(folder, {"mcu": mcu, "phone": {"kind": "imu", "uri": "phone.csv"}}), 1e-9 * moved_ns
+    return _clip(
+        folder, {"mcu": mcu, "phone": {"kind": "imu", "uri": "phone.csv"}}
+    ), 1e-9 * moved_ns
 
 
 def mocap_clip(folder: Path, *, start_s: float = 0.0, stop_s: float | None = None) -> Clip:

@@ -7,11 +7,9 @@ ratio is that of the medians.
 
 from __future__ import annotations
 
-import os
+import one_thread  # noqa: F401  # before numpy
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_name] = "1"
-
+# isort: split
 import argparse
 import statistics
 import sys
@@ -55,8 +53,10 @@ def main() -> int:
     print_table(
         "   of the audit by stage",
         ("size", *STAGES, "other"),
-        [(r["size"], *(r["stages_s"].get(name, 0.0) for name in STAGES), r["other_s"])
-         for r in results],
+        [
+            (r["size"], *(r["stages_s"].get(name, 0.0) for name in STAGES), r["other_s"])
+            for r in results
+        ],
     )
     for r in results:
         is_reached = r["ratio"] <= TARGET
@@ -82,9 +82,7 @@ def _measure(size: str, runs: int, seed: int) -> dict[str, Any]:
         audit_s.append(time.process_time() - begun)
         stages.append(verdict.stages)
     ratios = [a / d for a, d in zip(audit_s, decode_s, strict=True)]
-    median_s = {
-        name: statistics.median(run.get(name, 0.0) for run in stages) for name in stages[0]
-    }
+    median_s = {name: statistics.median(run.get(name, 0.0) for run in stages) for name in stages[0]}
     audit_median_s = statistics.median(audit_s)
     return {
         "size": size,

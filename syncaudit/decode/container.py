@@ -109,7 +109,7 @@ def _unopenable(place: Path, error: Exception) -> StreamReadError:
     if _lacks_moov(place):
         return StreamReadError(
             "the MP4 index (moov atom) is missing: the file is cut off or was never closed",
-            code="corrupt",
+            code="unreadable",
             path=path,
             hint="Copy it again, or rebuild it with a tool such as untrunc.",
         )

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.point_tracks import track_points
+from syncaudit.detectors.regular_times import regular_times_s
 from syncaudit.detectors.rotation_fit import Heading, fit_rotation
 from syncaudit.model import CameraStream, RotationIncrements, seconds_since
 
@@ -137,6 +138,7 @@ class RotationDetector:
         previous, index = frames[:, :2].astype(np.intp).T
         start_s, stop_s = times_s[previous], times_s[index]
         usable = stop_s - start_s > MIN_INCREMENT_S
+        regular_s = regular_times_s(times_s)
         if not usable.any():
             return None
         return RotationIncrements(
@@ -153,6 +155,8 @@ class RotationDetector:
             has_focal=self.stream.focal_px is not None,
             stamp_std_s=stamp_std_s,
             n_frames=self._n_frames,
+            regular_start_s=None if regular_s is None else regular_s[previous][usable],
+            regular_stop_s=None if regular_s is None else regular_s[index][usable],
         )
 
 

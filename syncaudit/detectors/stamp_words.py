@@ -17,6 +17,7 @@ __all__ = [
     "figure_remarks",
     "in_ms",
     "order_remarks",
+    "unit_remarks",
 ]
 
 
@@ -53,7 +54,7 @@ def order_remarks(
             f"stamps span {(int(np.max(stamps)) - int(np.min(stamps))) / 8.64e13:.3g} days: a "
             "wrong unit, or stamps that were never set"
         )
-        out.append(StampRemark(code=ReasonCode.RATE, text=text))
+        out.append(StampRemark(code=ReasonCode.RATE, text=text, is_defect=True))
     return tuple(out)
 
 
@@ -109,6 +110,18 @@ def figure_remarks(
             is_figure=True,
         )
     return out
+
+
+def unit_remarks(audit: StampAudit, fastest_hz: float) -> tuple[StampRemark, ...]:
+    """Word a rate that no device of the kind has: stamps in another unit than nanoseconds."""
+    rate = audit.rate_hz
+    if rate is None or rate <= fastest_hz:
+        return ()
+    text = (
+        f"the stamps make a rate of {rate:.3g} Hz: they are no nanoseconds (in milliseconds it "
+        f"would be {rate * 1e-6:.3g} Hz, in microseconds {rate * 1e-3:.3g} Hz). Export them in ns"
+    )
+    return (StampRemark(code=ReasonCode.RATE, text=text, is_defect=True),)
 
 
 def container_remarks(pts: NDArray[np.float64], audit: StampAudit) -> list[StampRemark]:

@@ -14,7 +14,7 @@ from syncaudit.detectors.stamp_counter import resolution_ns, rounding_s
 from syncaudit.detectors.stamp_grid import intervals, seconds_after
 from syncaudit.detectors.stamp_ledger import MIN_STEP_S
 from syncaudit.detectors.stamp_steps import find_level_steps
-from syncaudit.detectors.stamp_words import order_remarks
+from syncaudit.detectors.stamp_words import order_remarks, unit_remarks
 from syncaudit.model import (
     AudioStream,
     CameraStream,
@@ -29,6 +29,9 @@ from syncaudit.model import (
 )
 
 __all__ = ["audit_stamps", "audit_stream"]
+
+# No device of the kind is faster: stamps that say so are milliseconds or microseconds.
+_FASTEST_HZ = {SourceKind.CAMERA: 5e3, SourceKind.IMU: 5e4, SourceKind.CAN: 1e5}
 
 
 def audit_stream(stream: Stream) -> StampAudit:
@@ -46,14 +49,20 @@ def audit_stream(stream: Stream) -> StampAudit:
     StampAudit
         `samples` counts all stamps of the stream.
     """
-    if isinstance(stream, CameraStream):
-        return audit_stamps(
-            stream.time_ns, n_expected=stream.n_frames_container, pts_s=stream.pts_s
-        )
     if isinstance(stream, AudioStream):
         return _audit_audio(stream)
     if isinstance(stream, EventStream | TranscriptStream):
         return _order_only(stream)
+    audit = _audit_regular(stream)
+    unit = unit_remarks(audit, _FASTEST_HZ.get(stream.kind, 1e6))
+    return replace(audit, remarks=(*unit, *audit.remarks)) if unit else audit
+
+
+def _audit_regular(stream: Stream) -> StampAudit:
+    if isinstance(stream, CameraStream):
+        return audit_stamps(
+            stream.time_ns, n_expected=stream.n_frames_container, pts_s=stream.pts_s
+        )
     if isinstance(stream, SignalStream) and stream.kind is not SourceKind.IMU:
         distinct = _distinct(stream)
         if distinct:

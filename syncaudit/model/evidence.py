@@ -103,6 +103,8 @@ class RotationIncrements:
         Systematic uncertainty of the frame times (exposure or read-out not stated).
     n_frames : int
         Frames decoded.
+    regular_start_s, regular_stop_s : ndarray, shape (n,), optional
+        The same instants by an even clock, where the stamps jitter around one.
     """
 
     source: str
@@ -118,10 +120,16 @@ class RotationIncrements:
     has_focal: bool = False
     stamp_std_s: float = 0.0
     n_frames: int = 0
+    regular_start_s: NDArray[np.float64] | None = None
+    regular_stop_s: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
         n = np.asarray(self.angles_rad).shape[0]
+        for name in ("regular_start_s", "regular_stop_s"):
+            if getattr(self, name) is not None:
+                column = arrays.finite_column(name, getattr(self, name), n=n)
+                object.__setattr__(self, name, column)
         for name in ("start_s", "stop_s"):
             object.__setattr__(self, name, arrays.finite_column(name, getattr(self, name), n=n))
         for name in ("angles_rad", "std_rad"):

@@ -21,11 +21,14 @@ class StampRemark:
         For people.
     is_figure : bool
         Whether it only words, with the place, what the figures of the audit count already.
+    is_defect : bool
+        Whether no policy could accept it: stamps in a wrong unit.
     """
 
     code: ReasonCode
     text: str
     is_figure: bool = False
+    is_defect: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from syncaudit.decode import iter_luma
 from syncaudit.detectors import RotationDetector, detect_motion, find_clicks, find_loudness
 from syncaudit.errors import SyncAuditError
@@ -18,9 +21,9 @@ from syncaudit.model import (
     ReasonCode,
     RotationIncrements,
     SignalStream,
-    SourceKind,
     Stream,
 )
+from syncaudit.model.time import MAX_SPAN_S
 from syncaudit.pipeline.reading import unreadable
 from syncaudit.pipeline.stages import Stages
 
@@ -53,7 +56,12 @@ class ClipEvidence:
     findings: list[Finding] = field(default_factory=list)
 
 
-def find_evidence(streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence:
+def find_evidence(
+    streams: Mapping[str, Stream],
+    stages: Stages,
+    *,
+    wanted: Mapping[str, NDArray[np.bool_]] | None = None,
+) -> ClipEvidence:
     """Find the evidence in every stream.
 
     Parameters
@@ -62,6 +70,8 @@ def find_evidence(streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence
         By source name.
     stages : Stages
         Gets the time of ``decode`` and ``detect``.
+    wanted : mapping of str to ndarray of bool, shape (n_frames,), optional
+        Frames to look at, of cameras of which not all are.
 
     Returns
     -------
@@ -71,7 +81,7 @@ def find_evidence(streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence
     evidence = ClipEvidence()
     for name, stream in streams.items():
         if isinstance(stream, CameraStream):
-            _watch(stream, evidence, stages)
+            _watch(stream, evidence, stages, (wanted or {}).get(name))
             continue
         with stages.spent_on("detect"):
             if isinstance(stream, SignalStream):
@@ -94,10 +104,18 @@ def _listen(stream: AudioStream, evidence: ClipEvidence) -> None:
         evidence.clicks[stream.name] = clicks
 
 
-def _watch(stream: CameraStream, evidence: ClipEvidence, stages: Stages) -> None:
+def _watch(
+    stream: CameraStream,
+    evidence: ClipEvidence,
+    stages: Stages,
+    wanted: NDArray[np.bool_] | None,
+) -> None:
     """Decode a camera once and hand every frame to its detectors."""
     if stream.time_ns.size == 0:
         return
+    if _spans_too_long(stream.time_ns):
+        return  # the stamp audit says so; such stamps place no picture anywhere
+    last = None if wanted is None else int(np.flatnonzero(wanted)[-1])
     detector = RotationDetector(stream)
     try:
         with stages.spent_on("decode"):
@@ -107,51 +125,66 @@ def _watch(stream: CameraStream, evidence: ClipEvidence, stages: Stages) -> None
                 frame = next(frames, None)
             if frame is None:
                 break
+            if wanted is not None and last is not None:
+                if frame.index > last:
+                    frames.close()
+                    break
+                if not wanted[frame.index]:
+                    continue
             with stages.spent_on("detect"):
                 detector.update(frame.index, frame.luma)
     except SyncAuditError as error:
         evidence.findings.append(unreadable(stream.name, error))
         return
     evidence.findings += _damage(
-        stream, n_decoded=frames.n_decoded, n_errors=frames.n_errors, first=frames.first_error
+        stream, frames.n_errors + frames.n_corrupt, frames.n_decoded, frames.first_error
     )
+    if wanted is None:
+        evidence.findings += _count_mismatch(stream, frames.n_decoded)
     with stages.spent_on("detect"):
         rotation = detector.finish()
     if rotation is not None:
         evidence.rotations[stream.name] = rotation
 
 
+def _spans_too_long(time_ns: NDArray[np.int64]) -> bool:
+    return (int(time_ns.max()) - int(time_ns.min())) * 1e-9 > MAX_SPAN_S
+
+
 def _damage(
-    stream: CameraStream, *, n_decoded: int, n_errors: int, first: str | None
+    stream: CameraStream, n_damaged: int, n_decoded: int, first: str | None
 ) -> list[Finding]:
-    assert stream.kind is SourceKind.CAMERA  # noqa: S101  # for the reader
-    findings = []
-    if n_errors:
-        findings.append(
-            Finding(
-                code=ReasonCode.CORRUPT,
-                source=stream.name,
-                message=(
-                    f"{stream.uri}: {n_errors} pictures could not be decoded (first: {first}). "
-                    "Copy the file again from the recorder or drop the clip."
-                ),
-                value=float(n_errors),
-                limit=0.0,
-            )
+    if not n_damaged:
+        return []
+    why = "" if first is None else f" (first: {first})"
+    return [
+        Finding(
+            code=ReasonCode.CORRUPT,
+            source=stream.name,
+            message=(
+                f"{stream.uri}: {n_damaged} pictures are damaged{why}, {n_decoded} could be "
+                "decoded. Copy the file again from the recorder or drop the clip."
+            ),
+            value=float(n_damaged),
+            limit=0.0,
         )
+    ]
+
+
+def _count_mismatch(stream: CameraStream, n_decoded: int) -> list[Finding]:
     n_stamps = stream.time_ns.size
     is_said = any(finding.code is ReasonCode.LENGTH_MISMATCH for finding in stream.findings)
-    if n_decoded != n_stamps and not is_said:
-        findings.append(
-            Finding(
-                code=ReasonCode.LENGTH_MISMATCH,
-                source=stream.name,
-                message=(
-                    f"{stream.uri}: {n_decoded} pictures decoded but {n_stamps} stamps. "
-                    "Which stamp belongs to which picture is unknown: export both again."
-                ),
-                value=float(n_decoded),
-                limit=float(n_stamps),
-            )
+    if n_decoded == n_stamps or is_said:
+        return []
+    return [
+        Finding(
+            code=ReasonCode.LENGTH_MISMATCH,
+            source=stream.name,
+            message=(
+                f"{stream.uri}: {n_decoded} pictures decoded but {n_stamps} stamps. "
+                "Which stamp belongs to which picture is unknown: export both again."
+            ),
+            value=float(n_decoded),
+            limit=float(n_stamps),
         )
-    return findings
+    ]

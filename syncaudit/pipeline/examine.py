@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from syncaudit.detectors import audit_stream
 from syncaudit.graph import solve_clocks
 from syncaudit.model import (
+    CameraStream,
     Clip,
     ClipVerdict,
     ClockSolution,
@@ -19,9 +20,15 @@ from syncaudit.model import (
 from syncaudit.pipeline.evidence import ClipEvidence, find_evidence
 from syncaudit.pipeline.known_corrections import apply_calibration, check_calibration
 from syncaudit.pipeline.pairing import measure_pairs
-from syncaudit.pipeline.reading import read_clip
+from syncaudit.pipeline.reading import from_manifest, read_clip
 from syncaudit.pipeline.stages import Stages
-from syncaudit.pipeline.window import crop, window_of
+from syncaudit.pipeline.window import (
+    MARGIN_S,
+    crop,
+    stamps_in_window,
+    wanted_frames,
+    window_of,
+)
 from syncaudit.policy import Policy, judge, load_policy
 
 __all__ = ["Examination", "audit", "examine"]
@@ -103,15 +110,27 @@ def examine(
     stages = Stages()
     with stages.spent_on("read"):
         read = read_clip(clip)
-        streams = {name: crop(stream, clip) for name, stream in read.streams.items()}
+        streams = dict(read.streams)
         if calibration is not None:
             streams = {
                 name: apply_calibration(stream, calibration) for name, stream in streams.items()
             }
+        streams = {name: crop(stream, clip, margin_s=MARGIN_S) for name, stream in streams.items()}
     with stages.spent_on("stamps"):
-        stamps = {name: audit_stream(stream) for name, stream in streams.items()}
+        stamps = {
+            name: audit_stream(stamps_in_window(stream, clip)) for name, stream in streams.items()
+        }
         window = window_of(clip, streams)
-    evidence = find_evidence(streams, stages)
+    evidence = find_evidence(
+        streams,
+        stages,
+        wanted={
+            name: wanted
+            for name, stream in streams.items()
+            if isinstance(stream, CameraStream)
+            and (wanted := wanted_frames(stream, clip)) is not None
+        },
+    )
     with stages.spent_on("estimate"):
         measurements = tuple(
             replace(pair, is_baseline_only=policy.is_baseline_only(pair))
@@ -133,7 +152,10 @@ def examine(
         policy=policy,
         solution=solution,
         stamps=stamps,
-        findings=(*read.findings, *evidence.findings),
+        findings=(
+            *read.findings,
+            *(from_manifest(finding, clip.base_uri) for finding in evidence.findings),
+        ),
         measurements=measurements,
         span_s=window.span_s,
         seconds=stages.total_s,

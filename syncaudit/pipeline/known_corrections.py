@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -29,11 +30,20 @@ def check_calibration(calibration: Mapping[str, object]) -> None:
             hint="Make it with 'syncaudit calibrate' or see docs/manifest.md.",
         )
     for name, source in sources.items():
-        if not isinstance(source, Mapping) or not isinstance(source.get("offset_s"), int | float):
+        if not isinstance(source, Mapping) or not _is_number(source.get("offset_s")):
             raise UsageError(
                 f"the calibration states no number 'offset_s' for source '{name}'",
                 hint="Every source needs offset_s in seconds.",
             )
+        if source.get("drift_ppm") is not None and not _is_number(source["drift_ppm"]):
+            raise UsageError(
+                f"the calibration's drift_ppm of source '{name}' is no number",
+                hint="Give parts per million, or null where it is unknown.",
+            )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def apply_calibration(stream: Stream, calibration: Mapping[str, object]) -> Stream:

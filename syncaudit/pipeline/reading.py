@@ -9,7 +9,7 @@ from syncaudit.errors import ClipInputError, SyncAuditError
 from syncaudit.model import Clip, Finding, ReasonCode, Stream
 from syncaudit.readers import read_source
 
-__all__ = ["ReadClip", "read_clip"]
+__all__ = ["ReadClip", "from_manifest", "read_clip", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,21 @@ def read_clip(clip: Clip) -> ReadClip:
                     message=f"{stream.uri or name} holds no samples. Record it again or drop it.",
                 )
             )
-    return ReadClip(streams=streams, findings=tuple(findings))
+    return ReadClip(
+        streams=streams,
+        findings=tuple(from_manifest(finding, clip.base_uri) for finding in findings),
+    )
+
+
+def from_manifest(finding: Finding, base_uri: str) -> Finding:
+    """Return `finding` with paths as the manifest has them: relative to its folder.
+
+    A verdict then does not depend on where a data set lies, and is easier to read.
+    """
+    base = base_uri.rstrip("/")
+    if not base:
+        return finding
+    return replace(finding, message=finding.message.replace(f"{base}/", ""))
 
 
 def unreadable(source: str, error: SyncAuditError) -> Finding:

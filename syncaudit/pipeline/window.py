@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syncaudit.model import (
     AudioStream,
@@ -17,10 +19,14 @@ from syncaudit.model import (
     Stream,
 )
 
-__all__ = ["Window", "crop", "window_of"]
+__all__ = ["MARGIN_S", "Window", "crop", "stamps_in_window", "wanted_frames", "window_of"]
 
-# Kept on either side of a stated window, so that shifted clocks still overlap.
+# Kept of signals on either side of a stated window, so that shifted clocks still overlap.
 MARGIN_S = 6.0
+# The same for frames, sound and the stamps that are judged: clocks may be off by this much.
+NEAR_S = 1.0
+
+_LOWEST, _HIGHEST = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,26 +84,86 @@ def _extent(stream: Stream) -> tuple[int, int] | None:
     return first, last
 
 
-def crop(stream: Stream, clip: Clip) -> Stream:
-    """Return `stream` without what lies far outside the clip's stated window.
+def crop(stream: Stream, clip: Clip, *, margin_s: float = NEAR_S) -> Stream:
+    """Return `stream` without what lies outside the clip's stated window.
 
-    Nothing is cropped where the manifest states no window, where it would leave nothing (a clock
-    of another epoch), or from cameras and audio files, which are decoded by position.
+    Nothing is cropped where the manifest states no window, or where it would leave nothing (a
+    clock of another epoch). Frames of a camera are told by `wanted_frames` instead: they are
+    decoded by position.
+
+    Parameters
+    ----------
+    stream : Stream
+        As read.
+    clip : Clip
+        With its window.
+    margin_s : float
+        Kept on either side.
     """
-    if clip.start_ns is None and clip.end_ns is None:
+    if isinstance(stream, CameraStream) or stream.time_ns.size == 0:
         return stream
-    if isinstance(stream, CameraStream | AudioStream) or stream.time_ns.size == 0:
+    window = _stated(clip, margin_s)
+    if window is None:
         return stream
-    margin_ns = int(MARGIN_S * 1e9)
-    low = np.iinfo(np.int64).min if clip.start_ns is None else clip.start_ns - margin_ns
-    high = np.iinfo(np.int64).max if clip.end_ns is None else clip.end_ns + margin_ns
-    keep = (stream.time_ns >= low) & (stream.time_ns < high)
-    if not keep.any() or keep.all():
+    low, high = window
+    if isinstance(stream, AudioStream):
+        return _crop_audio(stream, *(_stated(clip, NEAR_S) or window))
+    keep = _inside(stream.time_ns, low, high)
+    if keep is None:
         return stream
     if isinstance(stream, SignalStream):
         channels = tuple(_crop_channel(channel, low, high) for channel in stream.channels)
         return replace(stream, time_ns=stream.time_ns[keep], channels=channels)
     return replace(stream, time_ns=stream.time_ns[keep])
+
+
+def wanted_frames(stream: CameraStream, clip: Clip) -> NDArray[np.bool_] | None:
+    """Tell which frames lie in or near the clip's stated window; None: all of them."""
+    window = _stated(clip, NEAR_S)
+    return None if window is None else _inside(stream.time_ns, *window)
+
+
+def stamps_in_window(stream: Stream, clip: Clip) -> Stream:
+    """Return `stream` with the stamps that a clip is judged by: those in or near its window."""
+    if not isinstance(stream, CameraStream):
+        return crop(stream, clip)
+    keep = wanted_frames(stream, clip)
+    if keep is None:
+        return stream
+    return replace(stream, time_ns=stream.time_ns[keep], n_frames_container=None)
+
+
+def _stated(clip: Clip, margin_s: float) -> tuple[int, int] | None:
+    if clip.start_ns is None and clip.end_ns is None:
+        return None
+    margin_ns = round(margin_s * 1e9)
+    low = _LOWEST if clip.start_ns is None else max(_LOWEST, clip.start_ns - margin_ns)
+    high = _HIGHEST if clip.end_ns is None else min(_HIGHEST, clip.end_ns + margin_ns)
+    return low, high
+
+
+def _inside(time_ns: NDArray[np.int64], low: int, high: int) -> NDArray[np.bool_] | None:
+    """Return which stamps lie in ``[low, high)``; None where it is all or none of them."""
+    keep = (time_ns >= low) & (time_ns < high)
+    return None if keep.all() or not keep.any() else keep
+
+
+def _crop_audio(stream: AudioStream, low: int, high: int) -> AudioStream:
+    """Cut sound that has one stamp; a table of stamps keeps what it belongs to."""
+    if stream.time_ns.size != 1 or not stream.rate_hz > 0.0:
+        return stream
+    zero_ns = int(stream.time_ns[0]) - round(int(stream.anchor_samples[0]) / stream.rate_hz * 1e9)
+    n = int(stream.samples.size)
+    first = min(n, max(0, math.ceil((low - zero_ns) * 1e-9 * stream.rate_hz)))
+    stop = min(n, max(0, math.ceil((high - zero_ns) * 1e-9 * stream.rate_hz)))
+    if stop <= first or (first, stop) == (0, n):
+        return stream
+    return replace(
+        stream,
+        time_ns=np.array([zero_ns + round(first / stream.rate_hz * 1e9)], dtype=np.int64),
+        anchor_samples=np.zeros(1, dtype=np.int64),
+        samples=stream.samples[first:stop],
+    )
 
 
 def _crop_channel(channel: Channel, low: int, high: int) -> Channel:

@@ -27,6 +27,8 @@ __all__ = ["judge_clock", "word_method"]
 
 # Share of a frame period that no error bar need be smaller than, to call it a whole period.
 _SAME_PERIOD = 0.02
+# Crystals of any make stay within 100 ppm; twice that is none's.
+_QUARTZ_PPM = 200.0
 
 
 def word_method(method: str) -> str:
@@ -79,10 +81,11 @@ def judge_clock(
         return _judge_companions(name, limits, measurements, clock_of_source, z)
     beyond = f" beyond the intended {word_duration(expected_offset_s)}" if expected_offset_s else ""
     course = course_of(estimate, at_ns=solution.at_ns, span_s=span_s)
+    moment = _word_moment(estimate, solution.at_ns, span_s)
     opinions = [
-        _judge_course(name, estimate, course, limits, z, beyond, period_s),
+        _judge_course(name, estimate, course, limits, z, beyond, period_s, moment),
         _judge_drift(name, clock == solution.reference, estimate, limits, z),
-        _judge_step(name, estimate, limits, z, period_s),
+        _judge_step(name, estimate, limits, z, period_s, moment),
     ]
     defects = _one_per_code([finding for opinion in opinions for finding in opinion.defects])
     verdicts = {opinion.verdict for opinion in opinions}
@@ -94,6 +97,12 @@ def judge_clock(
         else Verdict.PASS,
         defects=defects,
         gaps=tuple(finding for opinion in opinions for finding in opinion.gaps),
+        warnings=tuple(
+            finding
+            for opinion in opinions
+            for finding in opinion.warnings
+            if finding.code not in {found.code for found in defects}
+        ),
     )
 
 
@@ -119,6 +128,7 @@ def _judge_course(
     z: float,
     beyond: str,
     period_s: float | None,
+    moment: str,
 ) -> Opinion:
     """Judge the offset at every instant; say which of offset, drift and step takes it out."""
     limit = limits.offset_s
@@ -152,11 +162,19 @@ def _judge_course(
             code = ReasonCode.STEP
             jump = word_measure(estimate.step_s or 0.0, estimate.step_std_s)
             slip = _word_slip(estimate.step_s or 0.0, estimate.step_std_s or 0.0, period_s, z)
-            message = f"{name} jumps by {jump} at stamp {estimate.step_at_ns} and is {where}{slip}"
+            message = f"{name} jumps by {jump} {moment} and is {where}{slip}"
     return Opinion(
         verdict=Verdict.REJECT,
         defects=(defect(code, name, message, value=point.value_s, limit=limit),),
     )
+
+
+def _word_moment(estimate: ClockEstimate, at_ns: int, span_s: float) -> str:
+    """Say when a clock jumps, after the start of the clip."""
+    if estimate.step_at_ns is None:
+        return "inside the clip"
+    after_s = (estimate.step_at_ns - at_ns) * 1e-9 + (estimate.offset_s or 0.0) + 0.5 * span_s
+    return f"{after_s:.1f} s after the clip's start"
 
 
 def _word_slip(size_s: float, std_s: float, period_s: float | None, z: float) -> str:
@@ -210,7 +228,7 @@ def _judge_drift(
 ) -> Opinion:
     limit = limits.drift_ppm
     if limit is None or is_reference:
-        return Opinion(verdict=Verdict.PASS)
+        return Opinion(verdict=Verdict.PASS, warnings=_beyond_quartz(name, estimate, z))
     if estimate.drift_ppm is None or estimate.drift_std_ppm is None:
         return _unknown(
             name,
@@ -235,8 +253,25 @@ def _judge_drift(
     )
 
 
+def _beyond_quartz(name: str, estimate: ClockEstimate, z: float) -> tuple[Finding, ...]:
+    """Warn of a drift that no oscillator has, even where the offset stays inside its limit."""
+    drift, std = estimate.drift_ppm, estimate.drift_std_ppm
+    if drift is None or std is None or abs(drift) - 2.0 * z * std <= _QUARTZ_PPM:
+        return ()
+    text = (
+        f"{name} drifts by {word_drift(drift, std)}, more than quartz does: its stamps may be "
+        "made up at a nominal rate, or frames get lost now and then"
+    )
+    return (remark(ReasonCode.DRIFT, name, text, value=drift),)
+
+
 def _judge_step(
-    name: str, estimate: ClockEstimate, limits: Limits, z: float, period_s: float | None
+    name: str,
+    estimate: ClockEstimate,
+    limits: Limits,
+    z: float,
+    period_s: float | None,
+    moment: str,
 ) -> Opinion:
     limit = limits.step_s
     if limit is None or estimate.step_s is None:
@@ -244,8 +279,8 @@ def _judge_step(
     if compare(estimate.step_s, estimate.step_std_s or 0.0, limit, z) is not Standing.OUTSIDE:
         return Opinion(verdict=Verdict.PASS)
     message = (
-        f"{name} jumps by {word_measure(estimate.step_s, estimate.step_std_s)} at stamp "
-        f"{estimate.step_at_ns}; limit {word_duration(limit)}"
+        f"{name} jumps by {word_measure(estimate.step_s, estimate.step_std_s)} {moment}; limit "
+        f"{word_duration(limit)}"
         f"{_word_slip(estimate.step_s, estimate.step_std_s or 0.0, period_s, z)}"
     )
     return Opinion(

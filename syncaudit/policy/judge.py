@@ -157,6 +157,7 @@ def _opinion(
     own = [f for f in own if not (is_step_told and f.code is ReasonCode.STEP)]
     defects = (*(f for f in own if _rejects(f)), *of_clock.defects)
     warnings = tuple(f for f in own if not _rejects(f) and f.code is not ReasonCode.UNOBSERVABLE)
+    warnings += of_clock.warnings
     told = tuple(f for f in own if f.code is ReasonCode.UNOBSERVABLE)
     gaps = of_clock.gaps
     verdict = of_clock.verdict

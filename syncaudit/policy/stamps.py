@@ -45,7 +45,8 @@ def judge_stamps(
     for said in audit.remarks:
         if said.is_figure or (audit.is_synthetic and "synthetic" in said.text):
             continue  # the figures are judged, and worded, above and below
-        findings.append(remark(said.code, name, f"{name}: {said.text}"))
+        make = defect if said.is_defect else remark
+        findings.append(make(said.code, name, f"{name}: {said.text}"))
     if audit.is_synthetic and stamp_kind != "counter":
         rate = "" if audit.rate_hz is None else f" / {audit.rate_hz:.6g} Hz"
         text = (

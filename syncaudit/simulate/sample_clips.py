@@ -107,10 +107,10 @@ def sample_clips() -> Mapping[str, SampleClip]:
             reason="offset",
         ),
         "drifting_camera": SampleClip(
-            config=with_camera_clock(three, rear, ClockFault(drift_ppm=800.0)),
+            config=with_camera_clock(three, rear, ClockFault(drift_ppm=2000.0)),
             seed=103,
             videos_from="imu_shifted",
-            shows="The clock of cam_rear drifts by 800 ppm: 8 ms off at both ends of the clip.",
+            shows="The clock of cam_rear drifts by 2000 ppm: 20 ms off at both ends of the clip.",
             verdict="reject",
             culprit=rear,
             reason="drift",
@@ -142,13 +142,13 @@ def sample_clips() -> Mapping[str, SampleClip]:
             verdict="pass",
         ),
         "dropped_frames": SampleClip(
-            config=with_frame_fault(two, rear, FrameFault(dropped=(80, 81, 160), drop_mode="slip")),
+            config=with_frame_fault(two, rear, FrameFault(dropped=(120, 121), drop_mode="slip")),
             seed=104,
-            shows="cam_rear lost frames 80, 81 and 160 and its stamps run on: frames slip by up to "
-            "three periods.",
+            shows="cam_rear lost frames 120 and 121 and its stamps run on: from then on every "
+            "frame is two periods late.",
             verdict="reject",
             culprit=rear,
-            reason="offset",
+            reason="step",
         ),
         "parked": SampleClip(
             config=replace(two, style="parked", n_movers=0),

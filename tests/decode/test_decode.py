@@ -126,7 +126,7 @@ def test_mp4_without_moov_is_refused_with_a_cure(encode: Encode, tmp_path: Path)
     cut.write_bytes(data[: data.index(b"moov") - 4])
     with pytest.raises(StreamReadError, match=r"moov atom\) is missing.*untrunc") as caught:
         iter_luma(FrameFiles(paths=(str(cut),)))
-    assert caught.value.code == "corrupt"
+    assert caught.value.code == "unreadable"
 
 
 @pytest.mark.parametrize(

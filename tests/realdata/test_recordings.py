@@ -9,7 +9,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from syncaudit.model import Clip, ClipVerdict, PairMeasurement, Verdict
+from syncaudit.model import Clip, PairMeasurement, Verdict
 from syncaudit.pipeline import audit
 
 pytestmark = pytest.mark.realdata
@@ -57,12 +57,12 @@ class TestTwoImus:
     def test_every_phase_lies_within_100_us(
         self, recordings: ModuleType, tmp_path: Path, sixteenths: int
     ) -> None:
-        clip, moved_s = recordings.two_imus_clip(tmp_path, sixteenths=sixteenths)
+        clip, moved_s = recordings.two_imus_clip(tmp_path, sixteenths=sixteenths, skip=sixteenths)
         pair = accepted(clip, "phone")
         assert pair.offset_s is not None
         assert pair.offset_s + moved_s == pytest.approx(TWO_IMUS_S, abs=100e-6, rel=0)
 
-    def test_phases_agree_within_microseconds(
+    def test_moved_stamps_move_the_answer_alone(
         self, recordings: ModuleType, tmp_path: Path
     ) -> None:
         answers_s = []
@@ -73,16 +73,14 @@ class TestTwoImus:
             pair = accepted(clip, "phone")
             assert pair.offset_s is not None
             answers_s.append(pair.offset_s + moved_s - TWO_IMUS_S)
-        # The first samples left out move the grid and a thousandth of the evidence with it.
-        assert np.ptp(answers_s) < 20e-6
+        # Stamps are rounded to nanoseconds, float64 seconds at a million to a tenth of that.
+        assert np.ptp(answers_s) < 1e-6
 
 
 class TestMotionCapture:
-    def test_whole_recording_lies_within_150_us(
-        self, recordings: ModuleType, tmp_path: Path
-    ) -> None:
+    def test_one_minute_lies_within_150_us(self, recordings: ModuleType, tmp_path: Path) -> None:
         pytest.importorskip("h5py")
-        pair = accepted(recordings.mocap_clip(tmp_path), "mocap")
+        pair = accepted(recordings.mocap_clip(tmp_path, start_s=0.0, stop_s=60.0), "mocap")
         assert pair.offset_s == pytest.approx(MOCAP_S, abs=0.15e-3)
 
     def test_window_of_20_s_lies_within_half_a_millisecond(
@@ -106,16 +104,14 @@ class TestGimbal:
         assert verdict.sources["cam"].verdict is not Verdict.PASS
 
 
+@pytest.fixture(scope="module")
+def pair(recordings: ModuleType) -> Callable[[str], PairMeasurement]:
+    """Return a measurement of the drive by its method."""
+    pairs = {pair.method: pair for pair in audit(recordings.drive_clip()).pairs}
+    return pairs.__getitem__
+
+
 class TestDrive:
-    @pytest.fixture(scope="class")
-    def verdict(self, recordings: ModuleType) -> ClipVerdict:
-        return audit(recordings.drive_clip())
-
-    @pytest.fixture
-    def pair(self, verdict: ClipVerdict) -> Callable[[str], PairMeasurement]:
-        pairs = {pair.method: pair for pair in verdict.pairs}
-        return pairs.__getitem__
-
     @pytest.mark.parametrize("method", ["yaw_rate", "lateral_accel"])
     def test_can_is_late(self, pair: Callable[[str], PairMeasurement], method: str) -> None:
         measured = pair(method)
@@ -123,15 +119,11 @@ class TestDrive:
         assert measured.offset_s is not None
         assert measured.offset_s < -5e-3
 
-    def test_speed_derivative_is_not_believed(
-        self, pair: Callable[[str], PairMeasurement]
-    ) -> None:
+    def test_speed_derivative_is_not_believed(self, pair: Callable[[str], PairMeasurement]) -> None:
         measured = pair("speed")
         is_there = measured.offset_s is not None and abs(measured.offset_s - SPEED_TRAP_S) < 0.03
         assert not (measured.accepted and is_there)
 
-    def test_speed_and_steering_never_decide(
-        self, pair: Callable[[str], PairMeasurement]
-    ) -> None:
+    def test_speed_and_steering_never_decide(self, pair: Callable[[str], PairMeasurement]) -> None:
         assert pair("speed").is_baseline_only
         assert pair("steering").is_baseline_only

@@ -39,7 +39,7 @@ def test_truth_names_the_fault_of_each_clip() -> None:
     assert truths["cam_rear_early"].sources["cam_rear"].offset_s == 0.035
     assert truths["imu_shifted"].sources["imu"].offset_s == -0.040
     assert truths["can_shifted"].sources["can"].offset_s == -0.080
-    assert truths["drifting_camera"].sources["cam_rear"].drift_ppm == 800.0
+    assert truths["drifting_camera"].sources["cam_rear"].drift_ppm == 2000.0
     assert truths["clock_step"].sources["cam_rear"].steps[0].by_s == 0.060
     assert truths["nan_imu"].sources["imu"].defect is not None
     assert truths["good"].sources["cam_rear"].defect is None
