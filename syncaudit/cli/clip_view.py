@@ -110,7 +110,7 @@ def _table(*columns: str) -> Table:
             column.removeprefix(">"),
             justify="right" if is_number else "left",
             overflow="fold",
-            no_wrap=is_number,
+            no_wrap=is_number or column in ("clock", "source", "pair"),
         )
     return table
 

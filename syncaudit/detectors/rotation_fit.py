@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 MIN_POINTS = 12
 # Tracking noise never falls below this (pixels of the tracked picture).
 MIN_NOISE_PX = 0.02
-MAX_ITERATIONS = 6
+MAX_ITERATIONS = 4
 CONVERGED_RAD = 2e-5  # a fifth of what a hundred points can tell
 # Keeps the direction "along" defined at the focus of expansion.
 MIN_MOVED = 1e-3

@@ -20,6 +20,9 @@ __all__ = [
     "unit_remarks",
 ]
 
+# One-sided delays below this are what every bus and every operating system does.
+WORTH_A_WORD_S = 5e-4
+
 
 def count_remarks(n: int, n_expected: int | None) -> list[StampRemark]:
     """Word a difference between stamps and container."""
@@ -102,7 +105,7 @@ def figure_remarks(
             f"({rate:.4g} Hz over the whole recording)",
             is_figure=False,
         )
-    if audit.buffering_s is not None:
+    if audit.buffering_s is not None and audit.buffering_s >= WORTH_A_WORD_S:
         say(
             ReasonCode.JITTER,
             f"delays are one-sided: stamps come {in_ms(audit.buffering_s)} after the clock's floor "

@@ -31,7 +31,7 @@ from syncaudit.model import (
 __all__ = ["audit_stamps", "audit_stream"]
 
 # No device of the kind is faster: stamps that say so are milliseconds or microseconds.
-_FASTEST_HZ = {SourceKind.CAMERA: 5e3, SourceKind.IMU: 5e4, SourceKind.CAN: 1e5}
+_FASTEST_HZ = {SourceKind.CAMERA: 5e3, SourceKind.IMU: 1e4, SourceKind.CAN: 1e4}
 
 
 def audit_stream(stream: Stream) -> StampAudit:

@@ -29,6 +29,9 @@ from syncaudit.pipeline.stages import Stages
 
 __all__ = ["ClipEvidence", "find_evidence"]
 
+# Fewer rotations say nothing about a clock.
+MIN_INCREMENTS = 8
+
 
 @dataclass(slots=True)
 class ClipEvidence:
@@ -143,8 +146,13 @@ def _watch(
         evidence.findings += _count_mismatch(stream, frames.n_decoded)
     with stages.spent_on("detect"):
         rotation = detector.finish()
-    if rotation is not None:
+    if rotation is not None and _n_in_order(rotation.start_s) >= MIN_INCREMENTS:
         evidence.rotations[stream.name] = rotation
+
+
+def _n_in_order(times_s: NDArray[np.float64]) -> int:
+    """Count the times that are later than all before them."""
+    return int(np.count_nonzero(np.diff(np.maximum.accumulate(times_s)) > 0.0)) + 1
 
 
 def _spans_too_long(time_ns: NDArray[np.int64]) -> bool:

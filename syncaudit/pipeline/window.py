@@ -143,9 +143,17 @@ def _stated(clip: Clip, margin_s: float) -> tuple[int, int] | None:
 
 
 def _inside(time_ns: NDArray[np.int64], low: int, high: int) -> NDArray[np.bool_] | None:
-    """Return which stamps lie in ``[low, high)``; None where it is all or none of them."""
-    keep = (time_ns >= low) & (time_ns < high)
-    return None if keep.all() or not keep.any() else keep
+    """Return the run of samples from the first in ``[low, high)`` to the last; None: all.
+
+    Absurd stamps within the run stay in it: they are what the audit is about. Where no stamp
+    lies inside (a clock of another epoch), all are kept.
+    """
+    inside = np.flatnonzero((time_ns >= low) & (time_ns < high))
+    if inside.size == 0 or inside[-1] - inside[0] + 1 == time_ns.size:
+        return None
+    keep = np.zeros(time_ns.size, dtype=np.bool_)
+    keep[inside[0] : inside[-1] + 1] = True
+    return keep
 
 
 def _crop_audio(stream: AudioStream, low: int, high: int) -> AudioStream:
@@ -167,5 +175,7 @@ def _crop_audio(stream: AudioStream, low: int, high: int) -> AudioStream:
 
 
 def _crop_channel(channel: Channel, low: int, high: int) -> Channel:
-    keep = (channel.time_ns >= low) & (channel.time_ns < high)
+    keep = _inside(channel.time_ns, low, high)
+    if keep is None:
+        return channel
     return replace(channel, time_ns=channel.time_ns[keep], values=channel.values[keep])

@@ -138,7 +138,19 @@ def _judge_course(
         return Opinion(verdict=Verdict.PASS)
     if overall is Standing.OPEN:
         return _unknown(name, _too_uncertain(name, estimate, course, limit, z), limit=limit)
-    if standings[0] is Standing.OUTSIDE:
+    jump = word_measure(estimate.step_s or 0.0, estimate.step_std_s)
+    slip = _word_slip(estimate.step_s or 0.0, estimate.step_std_s or 0.0, period_s, z)
+    beyond_step = [s for p, s in zip(course, standings, strict=True) if p.is_stepped]
+    if standings[0] is Standing.OUTSIDE and beyond_step and set(beyond_step) == {Standing.INSIDE}:
+        # Good on the other side: the step alone is to blame.
+        point, code = course[0], ReasonCode.STEP
+        is_ahead = any(p.is_stepped and p.after_s > 0.0 for p in course)
+        message = (
+            f"{name} jumps by {jump} {moment} and is {word_measure(point.value_s, point.std_s)} "
+            f"{word_direction(point.value_s)} {'before' if is_ahead else 'from then on'}; limit "
+            f"{word_duration(limit)}{slip}"
+        )
+    elif standings[0] is Standing.OUTSIDE:
         point, code = course[0], ReasonCode.OFFSET
         message = (
             f"{name} is {word_measure(point.value_s, point.std_s)} "
@@ -160,8 +172,6 @@ def _judge_course(
             message = f"{name} drifts by {drift} and is {where}"
         else:
             code = ReasonCode.STEP
-            jump = word_measure(estimate.step_s or 0.0, estimate.step_std_s)
-            slip = _word_slip(estimate.step_s or 0.0, estimate.step_std_s or 0.0, period_s, z)
             message = f"{name} jumps by {jump} {moment} and is {where}{slip}"
     return Opinion(
         verdict=Verdict.REJECT,

@@ -809,3 +809,13 @@ def test_jump_seen_by_stamps_and_content_is_one_reason() -> None:
     result = run([GOOD[0], rear, GOOD[2]], stamps={"cam_rear": stepped})
     assert codes(result) == [("step", "cam_rear")]
     assert "early at the end of the clip" in result.reasons[0].message
+
+
+def test_clock_that_is_good_on_one_side_of_a_step_is_told_by_the_step() -> None:
+    before = replace(GOOD[1], offset_s=0.0, step_s=0.06, step_std_s=0.001, step_at_ns=AT_NS - 10**9)
+    for shift_s, words in ((0.06, "from then on"), (0.0, "early at the end")):
+        at_ns = AT_NS - 10**9 if shift_s else AT_NS + 10**9
+        rear = replace(before, offset_s=shift_s, step_at_ns=at_ns)
+        result = run([GOOD[0], rear, GOOD[2]])
+        assert codes(result) == [("step", "cam_rear")]
+        assert words in result.reasons[0].message

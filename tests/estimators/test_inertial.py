@@ -1,0 +1,167 @@
+"""IMU against IMU: the same motion through two mountings, closed-form truth, fixed seeds."""
+
+import numpy as np
+import pytest
+from moving_body import EPOCH_NS, TILTED, Clock, imu, shaking, z_of
+
+from syncaudit.estimators import measure_imu_imu
+from syncaudit.model import Quantity
+
+# Gyros with 3 mrad/s of noise tell 30 us in 20 s; ten of those.
+OFFSET_TOL_S = 3e-4
+# Without noise only the spline between samples is left: motion up to 4 Hz at 100 Hz.
+PHASE_TOL_S = 5e-6
+REACH_S = 0.3
+
+
+def pair(seed, *, source=None, target=None, noise=3e-3, **both):
+    motion = shaking(seed)
+    both = {"noise": noise} | both
+    return (
+        imu(motion, seed, name="head", **(both | (source or {}))),
+        imu(motion.mixed(TILTED), seed + 1000, name="wrist", **(both | (target or {}))),
+    )
+
+
+def test_late_source_gets_negative_offset():
+    found = measure_imu_imu(*pair(1, source={"clock": Clock(late_s=0.08)}), max_offset_s=REACH_S)
+    assert found.accepted
+    assert found.method == "angular_rate"
+    assert (found.source, found.target) == ("head", "wrist")
+    assert abs(found.offset_s - -0.08) < OFFSET_TOL_S
+
+
+@pytest.mark.parametrize("late_s", [0.08, -0.21])
+def test_swapping_source_and_target_negates(late_s):
+    head, wrist = pair(2, source={"clock": Clock(late_s=late_s)})
+    there = measure_imu_imu(head, wrist, max_offset_s=REACH_S)
+    back = measure_imu_imu(wrist, head, max_offset_s=REACH_S)
+    assert abs(there.offset_s + back.offset_s) < 2.0 * np.hypot(
+        there.offset_std_s, back.offset_std_s
+    )
+
+
+@pytest.mark.parametrize("phase", np.arange(16) / 16.0)
+def test_sub_sample_phase_does_not_matter(phase):
+    """Design 3.3: the grid is shifted in sixteenths of a sample, the answer follows."""
+    found = measure_imu_imu(
+        *pair(
+            3,
+            source={"phase": 0.0, "clock": Clock(late_s=0.033)},
+            target={"phase": phase},
+            noise=0.0,
+            rate_hz=100.0,
+            seconds=10.0,
+        ),
+        max_offset_s=REACH_S,
+    )
+    assert abs(found.offset_s - -0.033) < PHASE_TOL_S
+
+
+@pytest.mark.parametrize(("source_hz", "target_hz"), [(50.0, 200.0), (200.0, 50.0), (400.0, 90.0)])
+def test_rates_may_differ(source_hz, target_hz):
+    found = measure_imu_imu(
+        *pair(
+            4,
+            source={"rate_hz": source_hz, "clock": Clock(late_s=0.05)},
+            target={"rate_hz": target_hz},
+        ),
+        max_offset_s=REACH_S,
+    )
+    assert found.accepted
+    assert abs(found.offset_s - -0.05) < OFFSET_TOL_S
+
+
+def test_gaps_on_both_sides():
+    found = measure_imu_imu(
+        *pair(
+            5,
+            source={"lost": [(2.0, 2.5), (11.0, 11.03)], "clock": Clock(late_s=0.05)},
+            target={"lost": [(7.0, 8.2)]},
+        ),
+        max_offset_s=REACH_S,
+    )
+    assert found.accepted
+    assert found.step_s is None
+    assert abs(found.offset_s - -0.05) < OFFSET_TOL_S
+
+
+def test_single_dropped_samples():
+    rng = np.random.default_rng(6)
+    lost = [(t, t + 0.006) for t in np.sort(rng.uniform(1, 19, 25))]
+    found = measure_imu_imu(
+        *pair(6, source={"lost": lost, "clock": Clock(late_s=0.05)}), max_offset_s=REACH_S
+    )
+    assert abs(found.offset_s - -0.05) < OFFSET_TOL_S
+
+
+def test_unrelated_epochs():
+    head, wrist = pair(7)
+    _, far = pair(7, target={"epoch_ns": EPOCH_NS - 10**15})
+    near = measure_imu_imu(head, wrist, max_offset_s=REACH_S)
+    found = measure_imu_imu(head, far, max_offset_s=REACH_S)
+    assert found.accepted
+    # float64 at 1e6 s has a step of 0.1 ns
+    assert abs(found.offset_s + 1e6 - near.offset_s) < 2e-6
+
+
+@pytest.mark.parametrize("drift_ppm", [100.0, -250.0])
+def test_drift_is_recovered_with_its_error(drift_ppm):
+    clock = Clock(drift_ppm=drift_ppm)
+    found = measure_imu_imu(*pair(8, target={"clock": clock}), max_offset_s=REACH_S)
+    assert found.accepted
+    assert found.step_s is None
+    assert found.drift_std_ppm < 20.0
+    assert abs(found.drift_ppm - drift_ppm) < 4.0 * found.drift_std_ppm
+
+
+@pytest.mark.parametrize("unit", [180.0 / np.pi, np.pi / 180.0])
+def test_units_of_rate_do_not_matter(unit):
+    found = measure_imu_imu(
+        *pair(9, source={"unit": unit, "clock": Clock(late_s=0.05)}), max_offset_s=REACH_S
+    )
+    assert found.accepted
+    assert abs(found.offset_s - -0.05) < OFFSET_TOL_S
+
+
+def test_wrong_size_is_refused():
+    found = measure_imu_imu(*pair(9, source={"unit": 4.0}), max_offset_s=REACH_S)
+    assert not found.accepted
+    assert "gain 4" in found.why
+    assert "1 or 57.3 or 0.0175" in found.why
+
+
+@pytest.mark.parametrize("unit", [1.0, 1.0 / 9.81])
+def test_specific_forces(unit):
+    both = {"quantity": Quantity.SPECIFIC_FORCE}
+    found = measure_imu_imu(
+        *pair(10, source={"unit": unit, "clock": Clock(late_s=0.05)}, **both),
+        max_offset_s=REACH_S,
+    )
+    assert found.accepted
+    assert found.method == "specific_force"
+    assert abs(found.offset_s - -0.05) < OFFSET_TOL_S
+
+
+def test_offset_and_drift_errors_cover_the_truth():
+    """Noise of a tenth of the motion; 88-99 % of 100 cases leaves 3 sigma of the binomial."""
+    z = np.array(
+        [
+            z_of(
+                measure_imu_imu(
+                    *pair(seed, source={"clock": Clock(late_s=0.08)}, noise=0.01, seconds=10.0),
+                    max_offset_s=0.15,
+                ),
+                -0.08,
+            )
+            for seed in range(100)
+        ]
+    )
+    assert 0.88 <= np.mean(np.abs(z) < 1.96) <= 0.99
+
+
+def test_unrelated_motion_is_refused():
+    for seed in range(5):
+        head, _ = pair(seed)
+        _, other = pair(seed + 700)
+        assert not measure_imu_imu(head, other, max_offset_s=1.0).accepted

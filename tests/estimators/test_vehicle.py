@@ -1,0 +1,222 @@
+"""CAN against IMU on synthetic drives with closed-form truth, fixed seeds."""
+
+import numpy as np
+import pytest
+from moving_body import EPOCH_NS, Clock, Drive, z_of
+
+from syncaudit.estimators import measure_can_imu
+from syncaudit.model import Activity, Quantity
+
+# 40 s of road with 2 mrad/s of noise tell yaw to 0.5 ms; five of those.
+YAW_TOL_S = 2.5e-3
+# Steering, wheels and brake are compared with a baseline to a few milliseconds.
+BASELINE_TOL_S = 4e-3
+REACH_S = 0.5
+LATE = Clock(late_s=0.03)
+
+
+def measured(quantity, seed, *, imu=None, others=(), **can):
+    drive = Drive.on_road(seed)
+    signals = {quantity: drive.can(quantity, seed, **({"clock": LATE} | can))}
+    signals |= {other: drive.can(other, seed + 1, clock=LATE) for other in others}
+    found = measure_can_imu(signals, drive.imu(seed, **(imu or {})), max_offset_s=REACH_S)
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("quantity", "method"),
+    [
+        (Quantity.YAW_RATE, "yaw_rate"),
+        (Quantity.LATERAL_ACCEL, "lateral_accel"),
+        (Quantity.LONG_ACCEL, "long_accel"),
+    ],
+)
+def test_late_bus_gets_negative_offset(quantity, method):
+    found = measured(quantity, 1)
+    assert found.accepted
+    assert found.method == method
+    assert not found.is_baseline_only
+    assert (found.source, found.target) == ("can", "imu")
+    assert abs(found.offset_s - -0.03) < YAW_TOL_S
+
+
+def test_late_imu_gets_positive_offset():
+    found = measured(Quantity.YAW_RATE, 2, clock=Clock(), imu={"clock": LATE})
+    assert abs(found.offset_s - 0.03) < YAW_TOL_S
+
+
+@pytest.mark.parametrize("unit", [1.0, 180.0 / np.pi, -1.0, -180.0 / np.pi])
+def test_sign_and_unit_of_yaw_rate_do_not_matter(unit):
+    found = measured(Quantity.YAW_RATE, 3, unit=unit)
+    assert found.accepted
+    assert abs(found.offset_s - -0.03) < YAW_TOL_S
+
+
+def test_yaw_rate_of_wrong_size_is_refused():
+    found = measured(Quantity.YAW_RATE, 3, unit=5.0)
+    assert not found.accepted
+    assert "gain 5" in found.why
+    assert "expected 1 or 57.3" in found.why
+
+
+@pytest.mark.parametrize("quantity", [Quantity.LATERAL_ACCEL, Quantity.LONG_ACCEL])
+def test_acceleration_in_g(quantity):
+    found = measured(quantity, 4, unit=1.0 / 9.80665)
+    assert found.accepted
+    assert abs(found.offset_s - -0.03) < YAW_TOL_S
+
+
+@pytest.mark.parametrize("quantity", [Quantity.SPEED, Quantity.WHEEL_SPEED])
+@pytest.mark.parametrize("unit", [1.0, 3.6, 1.0 / 0.44704])
+def test_speeds_show_in_the_forward_force(quantity, unit):
+    found = measured(quantity, 5, unit=unit)
+    assert found.accepted
+    assert abs(found.offset_s - -0.03) < BASELINE_TOL_S
+
+
+@pytest.mark.parametrize(
+    ("quantity", "method"),
+    [
+        (Quantity.SPEED, "speed"),
+        (Quantity.WHEEL_SPEED, "wheel_speed"),
+        (Quantity.STEERING_ANGLE, "steering"),
+        (Quantity.BRAKE, "brake"),
+    ],
+)
+def test_what_the_vehicle_delays_is_for_a_baseline_only(quantity, method):
+    found = measured(quantity, 6, lag_s=0.05, others=(Quantity.SPEED,))
+    assert found.method == method
+    assert found.is_baseline_only
+
+
+def test_steering_lag_of_the_vehicle_is_measured():
+    found = measured(Quantity.STEERING_ANGLE, 7, lag_s=0.05, others=(Quantity.SPEED,))
+    assert found.accepted
+    assert abs(found.offset_s - (-0.03 - 0.05)) < BASELINE_TOL_S
+
+
+def test_steering_without_speed_is_measured_all_the_same():
+    found = measured(Quantity.STEERING_ANGLE, 7)
+    assert found.is_baseline_only
+    assert abs(found.offset_s - -0.03) < 0.02  # speed changes by a fifth: the fit is rougher
+
+
+def test_gravity_tells_the_yaw_axis():
+    """Roll that follows the turn 80 ms late must not pull: free axes give tens of ms."""
+    drive = Drive.on_road(8)
+    yaw = {Quantity.YAW_RATE: drive.can(Quantity.YAW_RATE, 8, clock=LATE, noise=0.02)}
+    imu = drive.imu(8)
+    found = measure_can_imu(yaw, imu, max_offset_s=REACH_S)[0]
+    assert found.accepted
+    assert abs(found.offset_s - -0.03) < 2.0 * YAW_TOL_S
+
+
+@pytest.mark.parametrize("is_weightless", [False, True])
+def test_without_gravity_all_axes_are_used(is_weightless):
+    drive = Drive.on_road(9)
+    imu = drive.imu(9)
+    force = imu.pop(Quantity.SPECIFIC_FORCE)
+    if is_weightless:
+        imu[Quantity.SPECIFIC_FORCE] = Activity(
+            source="imu",
+            quantity=Quantity.SPECIFIC_FORCE,
+            epoch_ns=EPOCH_NS,
+            times_s=force.times_s,
+            values=np.zeros_like(force.values),
+        )
+    yaw = {Quantity.YAW_RATE: drive.can(Quantity.YAW_RATE, 9, clock=LATE)}
+    found = measure_can_imu(yaw, imu, max_offset_s=REACH_S)[0]
+    assert found.accepted
+    assert abs(found.offset_s - -0.03) < 0.01
+
+
+@pytest.mark.parametrize("step_deg", [0.01, 0.1, 0.5])
+def test_quantised_yaw_rate(step_deg):
+    found = measured(Quantity.YAW_RATE, 10, step=np.radians(step_deg), noise=0.0)
+    assert found.accepted
+    assert abs(found.offset_s - -0.03) < YAW_TOL_S
+
+
+def test_bunched_stamps_of_a_usb_adapter():
+    """Messages every 20 ms are handed over every 60 ms: receive stamps are 20 ms late on average.
+
+    The offset is that of the stamps as they are; the error must own up to the bunching.
+    """
+    rng = np.random.default_rng(11)
+
+    def handed_over(reads):
+        return np.ceil(reads / 0.06) * 0.06 + np.arange(reads.size) % 3 * 1e-4
+
+    found = measured(Quantity.YAW_RATE, 11, stamps=handed_over)
+    late_s = np.mean(handed_over(grid := (np.arange(2000) + rng.uniform()) * 0.02) - grid)
+    assert found.accepted
+    assert abs(found.offset_s - (-0.03 - late_s)) < max(5e-3, 3.0 * found.offset_std_s)
+
+
+def test_lost_messages():
+    drive = Drive.on_road(12)
+    whole = drive.can(Quantity.YAW_RATE, 12, clock=LATE)
+    keep = np.random.default_rng(12).uniform(size=whole.times_s.size) > 0.1
+    keep[700:760] = False
+    some = Activity(
+        source="can",
+        quantity=Quantity.YAW_RATE,
+        epoch_ns=EPOCH_NS,
+        times_s=whole.times_s[keep],
+        values=whole.values[keep],
+    )
+    found = measure_can_imu({Quantity.YAW_RATE: some}, drive.imu(12), max_offset_s=REACH_S)[0]
+    assert found.accepted
+    assert abs(found.offset_s - -0.03) < YAW_TOL_S
+
+
+def test_signal_that_never_changes():
+    drive = Drive.on_road(13)
+    flat = Activity(
+        source="can",
+        quantity=Quantity.BRAKE,
+        epoch_ns=EPOCH_NS,
+        times_s=np.arange(100) * 0.1,
+        values=np.zeros((100, 1)),
+    )
+    found = measure_can_imu({Quantity.BRAKE: flat}, drive.imu(13))[0]
+    assert not found.accepted
+    assert found.why == "brake never changes"
+    assert found.is_baseline_only
+
+
+def test_quantities_without_a_counterpart_are_left_out():
+    drive = Drive.on_road(14)
+    imu = drive.imu(14)
+    rates = {Quantity.ANGULAR_RATE: imu[Quantity.ANGULAR_RATE]}
+    signals = {q: drive.can(q, 14) for q in (Quantity.YAW_RATE, Quantity.LONG_ACCEL)}
+    found = measure_can_imu(signals, rates, max_offset_s=REACH_S)
+    assert [one.method for one in found] == ["yaw_rate"]
+    assert measure_can_imu({}, imu) == []
+
+
+def test_clock_step_of_the_bus():
+    clock = Clock(late_s=0.03, step_s=0.2, step_at_s=22.0)
+    found = measured(Quantity.YAW_RATE, 15, clock=clock)
+    assert found.accepted
+    assert abs(found.step_s - -0.2) < 5.0 * found.step_std_s
+    # located to a few increments of 0.2 s
+    assert abs((found.step_at_ns - EPOCH_NS) * 1e-9 - 22.0) < 1.5
+
+
+def test_unrelated_drives_are_refused():
+    for seed in range(8):
+        drive, other = Drive.on_road(seed), Drive.on_road(seed + 900)
+        signals = {q: drive.can(q, seed) for q in (Quantity.YAW_RATE, Quantity.LONG_ACCEL)}
+        for found in measure_can_imu(signals, other.imu(seed), max_offset_s=2.0):
+            assert not found.accepted
+
+
+def test_claimed_errors_of_yaw_cover_the_truth():
+    """Rounding to 0.1 degrees a second; 88-99 % of 100 cases leaves 3 sigma of the binomial."""
+    found = [
+        measured(Quantity.YAW_RATE, seed, step=np.radians(0.1), noise=0.002) for seed in range(100)
+    ]
+    z = np.array([z_of(one, -0.03) for one in found if one.accepted])
+    assert z.size >= 97
+    assert 0.88 <= np.mean(np.abs(z) < 1.96) <= 0.99

@@ -1,0 +1,125 @@
+"""A clip's stated window decides what is looked at."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from syncaudit.model import (
+    AudioStream,
+    CameraSpec,
+    Channel,
+    Clip,
+    EventStream,
+    SignalStream,
+    SourceKind,
+    Verdict,
+)
+from syncaudit.pipeline.window import MARGIN_S, NEAR_S, crop, window_of
+
+S = 10**9
+T0 = 1_767_225_600 * S
+
+
+def clip_of(start_s: float | None, end_s: float | None) -> Clip:
+    return Clip(
+        clip_id="c",
+        recording_id="c",
+        start_ns=None if start_s is None else T0 + round(start_s * S),
+        end_ns=None if end_s is None else T0 + round(end_s * S),
+        sources={"a": CameraSpec(uri="a.mp4")},
+    )
+
+
+def signal(times_s: np.ndarray) -> SignalStream:
+    stamps = T0 + np.rint(times_s * S).astype(np.int64)
+    channel = Channel(name="gyro", time_ns=stamps, values=np.zeros((stamps.size, 3)))
+    return SignalStream(
+        name="imu", clock="imu", kind=SourceKind.IMU, time_ns=stamps, channels=(channel,)
+    )
+
+
+def sound(seconds: float, rate_hz: float = 100.0) -> AudioStream:
+    return AudioStream(
+        name="mic",
+        clock="mic",
+        kind=SourceKind.AUDIO,
+        time_ns=np.array([T0], dtype=np.int64),
+        anchor_samples=np.zeros(1, dtype=np.int64),
+        rate_hz=rate_hz,
+        samples=np.arange(round(seconds * rate_hz), dtype=np.float32),
+    )
+
+
+def test_signals_keep_a_margin_for_shifted_clocks() -> None:
+    cut = crop(signal(np.arange(0.0, 100.0, 0.1)), clip_of(40.0, 60.0), margin_s=MARGIN_S)
+    assert isinstance(cut, SignalStream)
+    assert cut.time_ns[0] == T0 + 34 * S
+    assert cut.time_ns[-1] < T0 + 66 * S
+    assert cut.channels[0].values.shape[0] == cut.time_ns.size == 320
+
+
+def test_absurd_stamps_inside_the_window_stay() -> None:
+    times = np.arange(0.0, 100.0, 1.0)
+    times[50] = -1e5
+    cut = crop(signal(times), clip_of(40.0, 60.0), margin_s=0.0)
+    assert cut.time_ns.size == 20
+    assert cut.time_ns.min() == T0 - 10**5 * S
+
+
+@pytest.mark.parametrize("window", [(None, None), (1e6, 1e6 + 20.0), (-10.0, 200.0)])
+def test_nothing_is_cropped_without_a_window_that_fits(
+    window: tuple[float | None, float | None],
+) -> None:
+    stream = signal(np.arange(0.0, 100.0, 1.0))
+    assert crop(stream, clip_of(*window)) is stream
+
+
+def test_sound_is_cut_to_the_sample() -> None:
+    cut = crop(sound(100.0), clip_of(40.005, 60.0))
+    assert isinstance(cut, AudioStream)
+    assert cut.samples[0] == 3901  # 1 s before the window, the first whole sample inside
+    assert cut.time_ns[0] == T0 + 39_010_000_000
+    assert cut.samples.size == pytest.approx((60.0 + NEAR_S) * 100 - 3901, abs=1)
+
+
+def test_one_open_end() -> None:
+    assert (
+        crop(signal(np.arange(0.0, 9.0, 1.0)), clip_of(5.0, None), margin_s=0.0).time_ns.size == 4
+    )
+    assert (
+        crop(signal(np.arange(0.0, 9.0, 1.0)), clip_of(None, 5.0), margin_s=0.0).time_ns.size == 5
+    )
+
+
+def test_window_is_the_overlap_of_the_sources() -> None:
+    early = signal(np.arange(0.0, 20.001, 0.1))
+    late = signal(np.arange(5.0, 30.001, 0.1))
+    event = EventStream(
+        name="e", clock="e", kind=SourceKind.EVENTS, time_ns=np.array([T0 + 7 * S], dtype=np.int64)
+    )
+    window = window_of(clip_of(None, None), {"a": early, "b": late, "e": event})
+    assert window.at_ns == pytest.approx(T0 + 12.5 * S, abs=S // 10)
+    assert window.span_s == pytest.approx(15.0, abs=0.1)
+
+
+def test_window_of_sources_that_never_meet_is_the_longest() -> None:
+    window = window_of(
+        clip_of(None, None),
+        {"a": signal(np.arange(0.0, 9.0, 0.1)), "b": signal(1e6 + np.arange(0.0, 20.0, 0.1))},
+    )
+    assert window.span_s == pytest.approx(20.0, abs=0.2)
+
+
+def test_faults_far_outside_the_window_do_not_count(clip) -> None:
+    """Frames at the start go back in time; the clip is the last five seconds."""
+    verdict = clip.restamp(
+        "cam_rear.csv", lambda t: np.where(np.arange(t.size) == 9, t - S, t)
+    ).audit()
+    assert verdict.verdict is Verdict.REJECT
+    row = clip.row
+    verdict = clip.write(row | {"start_ns": row["end_ns"] - 5 * S}).audit()
+    assert verdict.sources["cam_rear"].timing.backwards == 0
+    assert verdict.sources["cam_rear"].timing.samples == pytest.approx(6 * 12, abs=2)
+    assert {str(reason.code) for reason in verdict.reasons} <= {"unobservable"}
+    assert verdict.at_ns == row["end_ns"] - 5 * S // 2
