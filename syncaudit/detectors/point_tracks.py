@@ -103,7 +103,7 @@ def track_points(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> PointTr
 
 def _find_corners(picture: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Return corners spread over the picture, the strongest of each cell first, shape (n, 1, 2)."""
-    detector = cv2.FastFeatureDetector_create(threshold=FAST_THRESHOLD, nonmaxSuppression=True)
+    detector = cv2.FastFeatureDetector.create(threshold=FAST_THRESHOLD, nonmaxSuppression=True)
     found = detector.detect(picture)
     if not found:
         return np.zeros((0, 1, 2), dtype=np.float32)

@@ -105,7 +105,10 @@ class RotationDetector:
         focal_px = self._focal_px(full_shape[1]) / scale
         centre = np.array([(width - 1) / 2.0, (height - 1) / 2.0])
         fit = fit_rotation(
-            (p - centre) / focal_px, (q - centre) / focal_px, heading=self._heading, focal_px=focal_px
+            (p - centre) / focal_px,
+            (q - centre) / focal_px,
+            heading=self._heading,
+            focal_px=focal_px,
         )
         if fit is None:
             return

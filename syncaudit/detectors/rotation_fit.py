@@ -121,9 +121,10 @@ def fit_rotation(
         direction = _View.between(rays, angles).first_direction(floor)
     for iteration in range(MAX_ITERATIONS):
         view = _View.between(rays, angles)
-        step = view.solve(direction, prior, floor)
-        if step is None:
+        solved = view.solve(direction, prior, floor)
+        if solved is None:
             return None
+        step = solved
         angles = angles + step.change_rad
         direction = step.direction
         if iteration > 1 and float(np.abs(step.change_rad).max()) < CONVERGED_RAD:
@@ -267,7 +268,7 @@ def _rotation_matrix(angles: Floats) -> Floats:
         ]
     )
     if angle < 1e-9:
-        return np.eye(3) + cross
+        return np.asarray(np.eye(3) + cross, dtype=np.float64)
     sine, cosine = np.sin(angle) / angle, (1.0 - np.cos(angle)) / angle**2
     matrix: Floats = np.eye(3) + sine * cross + cosine * (cross @ cross)
     return matrix

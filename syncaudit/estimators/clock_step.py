@@ -199,7 +199,9 @@ def _locate(
             np.clip(increments.stop_s + delay_s, driver.start_s, driver.stop_s)
         ) - driver.at(np.clip(increments.start_s + delay_s, driver.start_s, driver.stop_s))
         mid_s = increments.mid_s
-        own = mid_s < near_s - 0.5 * reach_s if delay_s == early_s else mid_s > near_s + 0.5 * reach_s
+        own = (
+            mid_s < near_s - 0.5 * reach_s if delay_s == early_s else mid_s > near_s + 0.5 * reach_s
+        )
         cost = np.zeros(mid_s.size)
         for column in range(increments.values.shape[1]):
             mixing, *_ = np.linalg.lstsq(

@@ -21,7 +21,7 @@ from syncaudit.estimators.refusals import (
 )
 from syncaudit.model import PairMeasurement, nanoseconds
 
-__all__ = ["DelayTask", "measure_delay", "refuse"]
+__all__ = ["DRIFT_Z", "DelayTask", "measure_delay", "refuse"]
 
 Floats = NDArray[np.float64]
 
@@ -186,9 +186,7 @@ def _why_not(
         return why
     if task.expected_gain:
         lowest, highest = task.gain_range
-        why = why_gain_is_off(
-            fit.gain, expected=task.expected_gain, lowest=lowest, highest=highest
-        )
+        why = why_gain_is_off(fit.gain, expected=task.expected_gain, lowest=lowest, highest=highest)
         if why is not None:
             return why
     if not has_step:

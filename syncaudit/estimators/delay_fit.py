@@ -34,6 +34,9 @@ MAX_ITERATIONS = 30
 CONVERGED_S = 1e-7
 MAX_STEP_S = 0.02
 MAX_LINE_STEP_S = 3e-5
+# Read-outs of 5 to 30 ms over 480 to 1080 rows.
+USUAL_LINE_DELAY_S = 2e-5
+USUAL_LINE_DELAY_STD_S = 3e-5
 N_BLOCKS = 10
 # Student t quantile of a ten-block jackknife over that of the normal distribution.
 BLOCK_FACTOR = float(stats.t.ppf(0.975, N_BLOCKS - 1) / stats.norm.ppf(0.975))
@@ -134,9 +137,10 @@ def fit_delay(
     robust = np.ones_like(rows.values)
     for iteration in range(MAX_ITERATIONS):
         delays_s = offset_s + drift * (mid_s - anchor_s)
-        linear = _Linearised.at(rows, driver, delays_s, robust, rolled * line_delay_s)
-        if linear is None:
+        found = _Linearised.at(rows, driver, delays_s, robust, rolled * line_delay_s)
+        if found is None:
             return None
+        linear = found
         if shutter is not None:
             rolled = shutter.change_per_line_delay(linear.bend, linear.rate, linear.mixing)
         jacobian = [linear.sensitivity]
@@ -147,6 +151,10 @@ def fit_delay(
         columns = np.stack(jacobian, axis=-1)
         normal = np.einsum("nmp,nm,nmq->pq", columns, linear.weights, columns)
         gradient = np.einsum("nmp,nm,nm->p", columns, linear.weights, linear.residuals)
+        if is_delay_free:
+            # Points in one row cannot tell a line delay from an offset: lean on what is usual.
+            normal[-1, -1] += USUAL_LINE_DELAY_STD_S**-2
+            gradient[-1] += (USUAL_LINE_DELAY_S - line_delay_s) * USUAL_LINE_DELAY_STD_S**-2
         if not np.all(np.isfinite(normal)) or np.linalg.cond(normal) > 1e14:
             return None
         step = np.linalg.solve(normal, gradient)
@@ -173,6 +181,8 @@ def fit_delay(
         offset_s += drift * shift_s
         columns[..., 1] -= shift_s * columns[..., 0]
     normal = np.einsum("nmp,nm,nmq->pq", columns, linear.weights, columns)
+    if is_delay_free:
+        normal[-1, -1] += USUAL_LINE_DELAY_STD_S**-2
     scores = np.einsum("nmp,nm,nm->np", columns, linear.weights, linear.residuals)
     covariance, correlation_factor = _covariance(scores, normal, rows.values.size, linear.n_params)
     std = np.sqrt(np.diag(covariance))
@@ -228,7 +238,7 @@ class _Linearised:
 
     def gain(self, rows: Increments) -> float:
         """Return the size of the fitted signal over that of the driver (see `DelayFit`)."""
-        n, m = self.signal.shape
+        m = self.signal.shape[1]
         k = self.change.shape[2]
         if m == k:
             driven = float(np.sum(_fast(self.change[:, 0], rows) ** 2))

@@ -25,6 +25,8 @@ MAX_ROWS = 1200
 # Period of the fastest nuisance term: slower changes (gyro bias, translation that leaks into
 # the rotation) are not evidence of a delay.
 NUISANCE_PERIOD_S = 8.0
+# Log-likelihood by which a valley must separate two lobes.
+MIN_VALLEY = 4.0
 # Fraction of the rows that must overlap at a lag.
 MIN_OVERLAP = 0.4
 
@@ -51,18 +53,18 @@ class DelayCurve:
     def runner_up(self, index: int) -> float:
         """Return the log-likelihood of the best lobe other than the one at `index`.
 
-        A lobe ends where the curve has fallen and rises again.
+        Another lobe is what lies beyond a valley at least `MIN_VALLEY` deeper than itself: ripples
+        on the flank of a lobe are part of it.
         """
-        curve = self.log_likelihood
-        left = index
-        while left > 0 and curve[left - 1] <= curve[left]:
-            left -= 1
-        right = index
-        while right < curve.size - 1 and curve[right + 1] <= curve[right]:
-            right += 1
-        rest = np.concatenate([curve[:left], curve[right + 1 :]])
-        rest = rest[np.isfinite(rest)]
-        return float(rest.max()) if rest.size else 0.0
+        curve = np.where(np.isfinite(self.log_likelihood), self.log_likelihood, 0.0)
+        best = 0.0
+        for side in (curve[index + 1 :], curve[:index][::-1]):
+            if side.size:
+                valley = np.minimum.accumulate(np.minimum(side, curve[index]))
+                apart = side - valley >= MIN_VALLEY
+                if apart.any():
+                    best = max(best, float(side[apart].max()))
+        return best
 
     def is_at_edge(self, index: int) -> bool:
         """Tell whether the best delay lies at the end of what could be searched."""
@@ -74,7 +76,10 @@ def slow_basis(mid_s: Floats, span_s: float) -> Floats:
     """Return slow cosines over the clip, shape (n, k): the rate of nuisance that is fitted away."""
     n_terms = 1 + int(2.0 * span_s / NUISANCE_PERIOD_S)
     phase = np.pi * (mid_s - mid_s.min()) / max(span_s, 1e-9)
-    return np.cos(phase[:, None] * np.arange(min(n_terms, max(1, mid_s.size // 8)))[None, :])
+    basis: Floats = np.cos(
+        phase[:, None] * np.arange(min(n_terms, max(1, mid_s.size // 8)))[None, :]
+    )
+    return basis
 
 
 def search_delay(

@@ -58,9 +58,9 @@ class RollingShutter:
         mixing : ndarray, shape (3, k)
             Fitted mounting and scale.
         """
-        return np.einsum("nij,nj->ni", self.moments_px, bend @ mixing.T) + np.einsum(
-            "nij,nj->ni", self.moves_px, rate @ mixing.T
-        )
+        change: Floats = np.einsum("nij,nj->ni", self.moments_px, bend @ mixing.T)
+        change += np.einsum("nij,nj->ni", self.moves_px, rate @ mixing.T)
+        return change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -102,8 +102,10 @@ class Increments:
         )
 
 
-def from_integral(signal: RunningIntegral, *, width_s: float) -> Increments:
-    """Cut a running integral into adjoining increments of equal width.
+def from_integral(
+    signal: RunningIntegral, *, width_s: float, stride_s: float | None = None
+) -> Increments:
+    """Cut a running integral into increments of equal width.
 
     Parameters
     ----------
@@ -112,22 +114,27 @@ def from_integral(signal: RunningIntegral, *, width_s: float) -> Increments:
     width_s : float
         Width of one increment; several sample periods, so that interpolation noise does not
         depend on the sub-sample phase.
+    stride_s : float, optional
+        Distance of neighbouring increments; by default they adjoin. Overlapping ones even out the
+        steps of coarsely quantised signals, and their errors are correlated.
 
     Returns
     -------
     Increments
         Those that touch no gap.
     """
-    n = int((signal.stop_s - signal.start_s) / width_s)
-    edges = signal.start_s + width_s * np.arange(n + 1)
-    edges = np.minimum(edges, signal.stop_s)
-    values = np.diff(signal.at(edges), axis=0)
-    start_s = np.repeat(edges[:-1, None], signal.n_channels, axis=1)
-    stop_s = np.repeat(edges[1:, None], signal.n_channels, axis=1)
+    stride_s = width_s if stride_s is None else stride_s
+    n = max(0, int((signal.stop_s - signal.start_s - width_s) / stride_s) + 1)
+    begin: Floats = signal.start_s + stride_s * np.arange(n, dtype=np.float64)
+    end: Floats = np.minimum(begin + width_s, signal.stop_s)
+    values: Floats = signal.at(end) - signal.at(begin)
     increments = Increments(
-        start_s=start_s, stop_s=stop_s, values=values, weights=np.ones_like(values)
+        start_s=np.repeat(begin[:, None], signal.n_channels, axis=1),
+        stop_s=np.repeat(end[:, None], signal.n_channels, axis=1),
+        values=values,
+        weights=np.ones_like(values),
     )
-    return increments.rows(signal.covers(edges[:-1], edges[1:]))
+    return increments.rows(signal.covers(begin, end))
 
 
 def from_rotation(rotation: RotationIncrements) -> Increments:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import random
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from syncaudit.model import ClipVerdict, Verdict
+
+if TYPE_CHECKING:
+    from conftest import Folder
 
 INT64_MAX = np.iinfo(np.int64).max
 
@@ -37,9 +41,14 @@ EMPTY = {
 }
 
 
+def alone(clip: Folder, source: str) -> Folder:
+    """Leave out what would be hard to judge without `source`: a bus without an IMU."""
+    return clip.keep("cam_front", "cam_rear", "imu") if source == "imu" else clip
+
+
 @pytest.mark.parametrize("source", EMPTY)
 def test_file_of_no_bytes(clip, source) -> None:
-    check(clip.overwrite(EMPTY[source], b"").audit(), "empty", source)
+    check(alone(clip, source).overwrite(EMPTY[source], b"").audit(), "empty", source)
 
 
 def test_stamps_of_no_bytes(clip) -> None:
@@ -48,8 +57,9 @@ def test_stamps_of_no_bytes(clip) -> None:
 
 @pytest.mark.parametrize("file", ["imu.csv", "can.csv"])
 def test_table_without_rows(clip, file) -> None:
+    source = file.removesuffix(".csv")
     head = (clip.path / file).read_bytes().split(b"\n")[0] + b"\n"
-    check(clip.overwrite(file, head).audit(), "empty", file.removesuffix(".csv"))
+    check(alone(clip, source).overwrite(file, head).audit(), "empty", source)
 
 
 def test_frames_without_a_single_stamp(clip) -> None:
@@ -61,7 +71,7 @@ def test_frames_without_a_single_stamp(clip) -> None:
 @pytest.mark.parametrize("source", EMPTY)
 def test_missing_file(clip, source) -> None:
     (clip.path / EMPTY[source]).unlink()
-    verdict = clip.audit()
+    verdict = alone(clip, source).audit()
     check(verdict, "missing_file", source)
     assert verdict.reasons[0].message.startswith(EMPTY[source])  # as in the manifest
 
