@@ -221,7 +221,7 @@ def _audit_fault(
 
 
 def _audit_folder(folder: Path, replay: Replay | None) -> tuple[ClipVerdict, Truth]:
-    (clip,) = load_manifest(folder / "manifest.jsonl")
+    (clip,) = load_manifest(str(folder / "manifest.jsonl"))
     (truth,) = read_truth(folder).values()
     if replay is None:
         return audit(clip), truth

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from syncaudit.policy import load_policy
 from syncaudit.simulate import ClockFault, FrameFault, RigConfig
 
 __all__ = ["KINDS", "Fault", "draw_fault"]
@@ -23,7 +24,6 @@ KINDS: Mapping[str, float] = {
     "slipped": 0.03,
     "none": 0.07,
 }
-CAMERA_LIMIT_S = 0.010  # default policy
 # A fault within this part of its limit may be judged either way.
 GREY = 0.25
 
@@ -70,17 +70,17 @@ def draw_fault(config: RigConfig, kind: str, rng: np.random.Generator) -> Fault:
         return _frames(config, kind, camera, rng)
     sign = float(rng.choice([-1.0, 1.0]))
     half_s = config.duration_s / 2
-    source, limit_s = camera, CAMERA_LIMIT_S
+    source, figure = camera, "offset_s"
     if kind == "camera":
         size_s = sign * float(rng.uniform(0.025, 0.200))
         change, words = {"offset_s": size_s}, f"{1e3 * size_s:+.1f} ms"
     elif kind == "imu":
         size_s = sign * float(rng.uniform(0.025, 0.100))
-        source, limit_s = "imu", 0.005
+        source = "imu"
         change, words = {"offset_s": size_s}, f"{1e3 * size_s:+.1f} ms"
     elif kind == "can":
         size_s = sign * float(rng.uniform(0.035, 0.200))
-        source, limit_s = "can", 0.020
+        source = "can"
         change, words = {"offset_s": size_s}, f"{1e3 * size_s:+.1f} ms"
     elif kind == "drift":
         drift_ppm = sign * float(rng.uniform(300.0, 1500.0))
@@ -89,14 +89,18 @@ def draw_fault(config: RigConfig, kind: str, rng: np.random.Generator) -> Fault:
     elif kind == "step":
         size_s = sign * float(rng.uniform(0.025, 0.120))
         at_s = float(rng.uniform(0.25, 0.75)) * config.duration_s
+        figure = "step_s"
         change = {"step_at_s": at_s, "step_by_s": size_s}
         words = f"{1e3 * size_s:+.1f} ms at {at_s:.1f} s"
     elif kind == "jitter":
-        size_s = float(rng.uniform(0.003, 0.025))
+        size_s = float(rng.uniform(0.002, 0.025))
+        figure = "jitter_s"
         change, words = {"jitter_std_s": size_s}, f"{1e3 * size_s:.1f} ms rms"
     else:
         raise ValueError(f"unknown kind {kind!r}; known: {', '.join(KINDS)}")
-    excess = abs(size_s) / limit_s
+    limits = load_policy().limits(source, source if source in ("imu", "can") else "camera")
+    limit_s = getattr(limits, figure)
+    excess = abs(size_s) / limit_s if limit_s else 0.0
     return Fault(
         kind=kind,
         source=source,
