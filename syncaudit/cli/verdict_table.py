@@ -16,13 +16,14 @@ from syncaudit.cli.console import printable
 from syncaudit.cli.glyphs import STYLES, glyph, verdict_text
 from syncaudit.cli.progress import word_span
 from syncaudit.model import Verdict
-from syncaudit.model.wording import word_drift
 from syncaudit.report.phrases import word_correction
 
 __all__ = ["SHOW_ALL_UP_TO", "print_outcome", "source_lines", "verdict_table"]
 
 SHOW_ALL_UP_TO = 20
 SHOW_REJECTED = 20
+# A finding of more characters takes more than one line on a narrow terminal.
+WIDE_FINDING = 40
 
 _PURPOSES = {
     "report.html": "the report: open it in a browser",
@@ -84,7 +85,8 @@ def verdict_table(rows: Iterable[Mapping[str, Any]], *, only_guilty: bool = Fals
     for row in rows:
         heads = [verdict_text(row["verdict"]), Text(printable(row["clip_id"]))]
         body = _clip_lines(row, only_guilty=only_guilty)
-        if len(body) == 1:
+        first = body[0][1].plain
+        if len(body) == 1 or "\n" in first or len(first) > WIDE_FINDING:
             heads = [Text("\n").join(heads)]
         for index, (name, text) in enumerate(body):
             head = heads[index] if index < len(heads) else Text()
@@ -128,9 +130,6 @@ def source_lines(
         style = STYLES[Verdict(verdict)] if stated is not None else ""
         lines.append(Text.assemble(sign, (words, style)))
         findings = [f for f in findings if f is not stated]
-        if source["drift_ppm"] is not None and any(f["code"] == "drift" for f in findings):
-            drift = word_drift(source["drift_ppm"], source["drift_std_ppm"])
-            lines.append(Text(f"  drifts by {drift}"))
     elif not findings:
         lines.append(Text.assemble(sign, ("nothing to measure it by", "dim")))
     for finding in findings:

@@ -17,6 +17,7 @@ from syncaudit.estimators.refusals import (
     band_disagreement,
     why_ambiguous,
     why_gain_is_off,
+    why_slow_motion_is_missing,
     why_too_weak,
 )
 from syncaudit.model import PairMeasurement, nanoseconds
@@ -56,6 +57,8 @@ class DelayTask:
         Accepted ratio to the expected gain.
     systematic_std_s : float
         Known systematic uncertainty, added in quadrature.
+    is_rigid : bool
+        Whether both sides ride on one rigid body: then slow rotation shows in both.
     is_baseline_only : bool
         See `PairMeasurement`.
     """
@@ -70,6 +73,7 @@ class DelayTask:
     expected_gain: tuple[float, ...] = (1.0,)
     gain_range: tuple[float, float] = (0.5, 2.0)
     systematic_std_s: float = 0.0
+    is_rigid: bool = False
     is_baseline_only: bool = False
 
 
@@ -126,6 +130,8 @@ def measure_delay(
     figures["offset_s"] = fit.offset_s + epochs_s
     figures["offset_std_s"] = fit.offset_std_s
     why = _why_not(task, curve, best, fit, has_step=step is not None)
+    if why is None and task.is_rigid:
+        why = why_slow_motion_is_missing(increments, driver, fit)
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     return _record(task, increments, driver, fit, step, epochs_s, figures)

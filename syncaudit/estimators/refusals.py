@@ -5,10 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import hac_covariance
 from syncaudit.estimators.delay_fit import DelayFit
+from syncaudit.estimators.delay_search import slow_basis
+from syncaudit.estimators.increments import Increments
 
-__all__ = ["band_disagreement", "why_ambiguous", "why_gain_is_off", "why_too_weak"]
+__all__ = [
+    "band_disagreement",
+    "why_ambiguous",
+    "why_gain_is_off",
+    "why_too_weak",
+]
 
 Floats = NDArray[np.float64]
 
@@ -19,6 +27,9 @@ MIN_LIKELIHOOD_GAP = 8.0
 MIN_OUTPUT_SNR = 50.0
 # Bands may differ by this many standard errors, and by this much in any case.
 MAX_BAND_Z = 3.0
+# Slow rotation (rad/s, rms) that must be there to be missed, and the share that must be seen.
+MIN_SLOW_RATE = 0.02
+MIN_SLOW_SHARE = 0.5
 BAND_FLOOR_S = 0.002
 BAND_ROWS = 6
 
@@ -73,6 +84,35 @@ def why_gain_is_off(
         f"gain {gain:.3g} is outside [{lowest:g}, {highest:g}] of the expected "
         f"{' or '.join(f'{unit:.3g}' for unit in expected)}: the two do not measure the same "
         "motion (stabilised picture, gimbal, wrong unit or another quantity)"
+    )
+
+
+def why_slow_motion_is_missing(
+    increments: Increments, driver: RunningIntegral, fit: DelayFit
+) -> str | None:
+    """Return how a camera fails to follow slow rotation, or None.
+
+    A gimbal or a stabiliser takes out slow rotation and lets fast rotation through, late. The
+    slow part of the rates (periods of eight seconds and more, means aside) must be as large in
+    the picture as in the gyroscope; translation can only add to it.
+    """
+    start_s, stop_s = increments.start_s[:, 0], increments.stop_s[:, 0]
+    delay_s = fit.offset_s - fit.row_shift_s
+    covered = driver.covers(start_s + delay_s, stop_s + delay_s)
+    start_s, stop_s = start_s[covered], stop_s[covered]
+    width_s = (stop_s - start_s)[:, None]
+    turned = (driver.at(stop_s + delay_s) - driver.at(start_s + delay_s)) / width_s
+    seen = increments.values[covered] / width_s
+    mid_s = 0.5 * (start_s + stop_s)
+    basis, _ = np.linalg.qr(slow_basis(mid_s, float(np.ptp(mid_s))))
+    # The first column is the constant: the gyroscope's bias.
+    slow = [float(np.sqrt(np.sum((basis[:, 1:].T @ x) ** 2) / mid_s.size)) for x in (seen, turned)]
+    if slow[1] < MIN_SLOW_RATE or slow[0] > MIN_SLOW_SHARE * slow[1]:
+        return None
+    return (
+        f"the picture shows {100.0 * slow[0] / slow[1]:.0f} % of the slow rotation that the "
+        f"gyroscope felt ({np.degrees(slow[1]):.1f} deg/s): it hangs in a gimbal or is stabilised, "
+        "and its delay is not that of the clock"
     )
 
 

@@ -59,6 +59,7 @@ def measure_camera_gyro(
         expected_gain=(1.0,),
         gain_range=GAIN_KNOWN_FOCAL if camera.has_focal else GAIN_UNKNOWN_FOCAL,
         systematic_std_s=_camera_std_s(camera),
+        is_rigid=True,
     )
     driver = integrate_samples(gyro.times_s, gyro.values, is_smooth=True)
     measured = measure_delay(task, from_rotation(camera), driver)

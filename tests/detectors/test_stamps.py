@@ -503,3 +503,44 @@ def test_real_gyro_gap_is_96_samples():
 def test_real_clean_stamps_are_clean(name):
     audit = audit_stamps(real(name))
     assert (audit.gaps, audit.missing, audit.steps, audit.is_synthetic) == (0, 0, (), False)
+
+
+# Units
+
+
+@pytest.mark.parametrize(
+    ("kind", "rate_hz", "unit_ns", "is_wrong"),
+    [
+        (SourceKind.IMU, 100.0, 1, False),
+        (SourceKind.IMU, 100.0, 1_000, True),
+        (SourceKind.IMU, 100.0, 1_000_000, True),
+        (SourceKind.IMU, 4000.0, 1, False),
+    ],
+)
+def test_stamps_in_another_unit_are_a_defect(
+    kind: SourceKind, rate_hz: float, unit_ns: int, is_wrong: bool
+) -> None:
+    jitter = np.random.default_rng(3).normal(0.0, 2e-5, 500)
+    stamps = np.rint((np.arange(500) / rate_hz + jitter) * 1e9).astype(np.int64) // unit_ns
+    stream = SignalStream(name="imu", clock="imu", kind=kind, time_ns=np.sort(stamps))
+    defects = [remark for remark in audit_stream(stream).remarks if remark.is_defect]
+    assert bool(defects) == is_wrong
+    assert all("no nanoseconds" in remark.text for remark in defects)
+
+
+def test_short_one_sided_delays_are_not_worth_a_word() -> None:
+    rng = np.random.default_rng(4)
+    for mean_s, is_told in ((1e-4, False), (2e-3, True)):
+        delay = rng.exponential(mean_s, 2000)
+        stamps = np.rint((np.arange(2000) * 0.02 + delay) * 1e9).astype(np.int64)
+        audit = audit_stamps(stamps)
+        assert audit.buffering_s == pytest.approx(mean_s, rel=0.1)
+        assert any("one-sided" in text for text in audit.warnings) == is_told
+
+
+def test_step_back_is_not_counted_as_a_surplus_sample_too() -> None:
+    stamps = np.arange(240) * 83_333_333
+    stamps[120:] -= 60_000_000
+    audit = audit_stamps(stamps)
+    assert [round(size, 3) for _, size in audit.steps] == [-0.06]
+    assert audit.doubled == 0

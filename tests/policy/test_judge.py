@@ -819,3 +819,13 @@ def test_clock_that_is_good_on_one_side_of_a_step_is_told_by_the_step() -> None:
         result = run([GOOD[0], rear, GOOD[2]])
         assert codes(result) == [("step", "cam_rear")]
         assert words in result.reasons[0].message
+
+
+@pytest.mark.parametrize(("drift_ppm", "n"), [(800.0, 1), (-800.0, 1), (150.0, 0)])
+def test_drift_that_no_crystal_has_is_a_warning_inside_the_limit(drift_ppm: float, n: int) -> None:
+    rear = replace(GOOD[1], drift_ppm=drift_ppm, drift_std_ppm=30.0)
+    result = run([GOOD[0], rear, GOOD[2]], span_s=10.0)
+    assert result.verdict is Verdict.PASS
+    drifts = [w for w in result.warnings if w.code is ReasonCode.DRIFT]
+    assert len(drifts) == n
+    assert all("more than quartz does" in w.message for w in drifts)

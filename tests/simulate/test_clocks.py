@@ -96,3 +96,11 @@ def test_nanoseconds_are_exact_on_the_epoch() -> None:
 def test_impossible_faults_are_refused(fields: dict[str, object], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         ClockFault(**fields)  # type: ignore[arg-type]  # fields vary by case
+
+
+def test_scatter_of_a_device_adds_to_its_fault() -> None:
+    fault = ClockFault(offset_s=0.01, jitter_std_s=0.003)
+    assert fault.with_scatter(0.004) == ClockFault(offset_s=0.01, jitter_std_s=0.005)
+    assert fault.with_scatter(0.0) is fault
+    made_up = ClockFault(is_synthetic=True)
+    assert made_up.with_scatter(0.004) is made_up

@@ -1,0 +1,64 @@
+"""Calibrations are checked before they are subtracted."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from syncaudit.errors import UsageError
+from syncaudit.model import Channel, SignalStream, SourceKind
+from syncaudit.pipeline.known_corrections import apply_calibration, check_calibration
+
+T0 = 1_767_225_600_000_000_000
+
+
+def imu() -> SignalStream:
+    stamps = T0 + np.arange(3, dtype=np.int64) * 10**9
+    channel = Channel(name="gyro", time_ns=stamps, values=np.zeros((3, 3)))
+    return SignalStream(
+        name="imu", clock="imu", kind=SourceKind.IMU, time_ns=stamps, channels=(channel,)
+    )
+
+
+@pytest.mark.parametrize(
+    ("calibration", "message"),
+    [
+        ({}, "holds no 'sources' object"),
+        ({"sources": []}, "holds no 'sources' object"),
+        ({"sources": {"imu": {}}}, "no number 'offset_s' for source 'imu'"),
+        ({"sources": {"imu": {"offset_s": "0.1"}}}, "no number 'offset_s' for source 'imu'"),
+        ({"sources": {"imu": {"offset_s": math.nan}}}, "no number 'offset_s' for source 'imu'"),
+        ({"sources": {"imu": {"offset_s": True}}}, "no number 'offset_s' for source 'imu'"),
+        ({"sources": {"imu": {"offset_s": 0.0, "drift_ppm": "x"}}}, "drift_ppm of source 'imu'"),
+    ],
+)
+def test_wrong_calibrations_are_refused(calibration: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        check_calibration(calibration)
+
+
+def test_offset_and_drift_are_added() -> None:
+    known = {
+        "at_ns": T0 + 10**9,
+        "sources": {"imu": {"offset_s": 0.5, "drift_ppm": 10.0}, "other": {"offset_s": 9.0}},
+    }
+    check_calibration(known)
+    found = apply_calibration(imu(), known)
+    assert isinstance(found, SignalStream)
+    expected = [T0 + 500_000_000 - 10_000, T0 + 1_500_000_000, T0 + 2_500_000_000 + 10_000]
+    assert found.time_ns.tolist() == found.channels[0].time_ns.tolist() == expected
+
+
+def test_unknown_sources_stay_as_they_are() -> None:
+    stream = imu()
+    assert apply_calibration(stream, {"sources": {"can": {"offset_s": 1.0}}}) is stream
+
+
+@pytest.mark.parametrize("at_ns", [None, T0 - 2 * 86_400 * 10**9])
+def test_drift_counts_only_near_its_epoch(at_ns: int | None) -> None:
+    known = {"at_ns": at_ns, "sources": {"imu": {"offset_s": 0.5, "drift_ppm": 10.0}}}
+    found = apply_calibration(imu(), known)
+    assert (found.time_ns - imu().time_ns).tolist() == [500_000_000] * 3
