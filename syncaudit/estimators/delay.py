@@ -16,8 +16,8 @@ from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.refusals import (
     band_disagreement,
     why_ambiguous,
+    why_delay_wanders,
     why_gain_is_off,
-    why_slow_motion_is_missing,
     why_too_weak,
 )
 from syncaudit.model import PairMeasurement, nanoseconds
@@ -58,7 +58,7 @@ class DelayTask:
     systematic_std_s : float
         Known systematic uncertainty, added in quadrature.
     is_rigid : bool
-        Whether both sides ride on one rigid body: then slow rotation shows in both.
+        Whether both sides ride on one rigid body: then the delay does not depend on the motion.
     is_baseline_only : bool
         See `PairMeasurement`.
     """
@@ -130,8 +130,8 @@ def measure_delay(
     figures["offset_s"] = fit.offset_s + epochs_s
     figures["offset_std_s"] = fit.offset_std_s
     why = _why_not(task, curve, best, fit, has_step=step is not None)
-    if why is None and task.is_rigid:
-        why = why_slow_motion_is_missing(increments, driver, fit)
+    if why is None and task.is_rigid and step is None:
+        why = why_delay_wanders(increments, driver, fit)
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     return _record(task, increments, driver, fit, step, epochs_s, figures)

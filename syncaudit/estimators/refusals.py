@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import hac_covariance
-from syncaudit.estimators.delay_fit import DelayFit
-from syncaudit.estimators.delay_search import slow_basis
+from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 from syncaudit.estimators.increments import Increments
 
 __all__ = [
@@ -27,9 +26,12 @@ MIN_LIKELIHOOD_GAP = 8.0
 MIN_OUTPUT_SNR = 50.0
 # Bands may differ by this many standard errors, and by this much in any case.
 MAX_BAND_Z = 3.0
-# Slow rotation (rad/s, rms) that must be there to be missed, and the share that must be seen.
-MIN_SLOW_RATE = 0.02
-MIN_SLOW_SHARE = 0.5
+# Quarters scatter around a line: reduced chi-square (chance: once in 20,000), what stamp jitter and
+# rolling shutter make of it in any case, and the range in which it is wandering.
+MAX_WANDER_CHI2 = 10.0
+WANDER_FLOOR_S = 2e-4
+MIN_WANDER_S = 7e-4
+MAX_WANDER_S = 5e-3
 BAND_FLOOR_S = 0.002
 BAND_ROWS = 6
 
@@ -87,32 +89,35 @@ def why_gain_is_off(
     )
 
 
-def why_slow_motion_is_missing(
-    increments: Increments, driver: RunningIntegral, fit: DelayFit
-) -> str | None:
-    """Return how a camera fails to follow slow rotation, or None.
+def why_delay_wanders(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> str | None:
+    """Return how the delay wanders through the clip, or None.
 
-    A gimbal or a stabiliser takes out slow rotation and lets fast rotation through, late. The
-    slow part of the rates (periods of eight seconds and more, means aside) must be as large in
-    the picture as in the gyroscope; translation can only add to it.
+    Quarters of the clip are fitted alone. A clock shows one delay in all, or a straight line. A
+    gimbal or a stabiliser has a delay that depends on the motion: its quarters scatter by
+    milliseconds around any line, many times more than their errors. Scatter beyond that is lost
+    frames, which the measurement of drift and steps deals with.
     """
-    start_s, stop_s = increments.start_s[:, 0], increments.stop_s[:, 0]
-    delay_s = fit.offset_s - fit.row_shift_s
-    covered = driver.covers(start_s + delay_s, stop_s + delay_s)
-    start_s, stop_s = start_s[covered], stop_s[covered]
-    width_s = (stop_s - start_s)[:, None]
-    turned = (driver.at(stop_s + delay_s) - driver.at(start_s + delay_s)) / width_s
-    seen = increments.values[covered] / width_s
-    mid_s = 0.5 * (start_s + stop_s)
-    basis, _ = np.linalg.qr(slow_basis(mid_s, float(np.ptp(mid_s))))
-    # The first column is the constant: the gyroscope's bias.
-    slow = [float(np.sqrt(np.sum((basis[:, 1:].T @ x) ** 2) / mid_s.size)) for x in (seen, turned)]
-    if slow[1] < MIN_SLOW_RATE or slow[0] > MIN_SLOW_SHARE * slow[1]:
+    start_s = fit.offset_s - fit.row_shift_s
+    quarters = [
+        piece
+        for rows in np.array_split(np.arange(increments.values.shape[0]), 4)
+        if (piece := fit_delay(increments.rows(rows), driver, start_s=start_s)) is not None
+    ]
+    if len(quarters) < 4:
+        return None
+    times = np.array([piece.anchor_s for piece in quarters])
+    delays = np.array([piece.offset_s for piece in quarters])
+    std = np.hypot([piece.offset_std_s for piece in quarters], WANDER_FLOOR_S)
+    line = np.polyfit(times - times.mean(), delays, 1, w=1.0 / std)
+    off = delays - np.polyval(line, times - times.mean())
+    chi2_reduced = float(np.sum((off / std) ** 2)) / 2.0
+    scatter_s = float(np.sqrt(np.mean(off**2) * 2.0))  # two of four degrees of freedom are left
+    if chi2_reduced < MAX_WANDER_CHI2 or not MIN_WANDER_S < scatter_s < MAX_WANDER_S:
         return None
     return (
-        f"the picture shows {100.0 * slow[0] / slow[1]:.0f} % of the slow rotation that the "
-        f"gyroscope felt ({np.degrees(slow[1]):.1f} deg/s): it hangs in a gimbal or is stabilised, "
-        "and its delay is not that of the clock"
+        f"the delay wanders by {1e3 * scatter_s:.1f} ms from quarter to quarter of the clip, around a "
+        "steady drift: it depends on the motion, as in a gimbal or a stabilised picture, and "
+        "is not that of a clock"
     )
 
 

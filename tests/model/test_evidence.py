@@ -1,0 +1,113 @@
+"""Evidence refuses what later steps could not bear."""
+
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+
+from syncaudit.model import Activity, Channel, EventTrain, Quantity, RotationIncrements
+
+
+def activity(times_s=(0.0, 1.0), values=((1.0,), (2.0,))):
+    return Activity(
+        source="imu",
+        quantity=Quantity.YAW_RATE,
+        epoch_ns=0,
+        times_s=np.array(times_s),
+        values=np.array(values),
+    )
+
+
+def rotation(n=3, **changed):
+    fields = {
+        "start_s": np.arange(n) * 0.1,
+        "stop_s": np.arange(1, n + 1) * 0.1,
+        "angles_rad": np.zeros((n, 3)),
+        "std_rad": np.ones((n, 3)),
+        "row_moments_px": np.zeros((n, 3, 3)),
+        "row_moves_px": np.zeros((n, 3, 3)),
+    }
+    return RotationIncrements(source="cam", epoch_ns=0, **(fields | changed))
+
+
+@pytest.mark.parametrize("times_s", [(1.0, 1.0), (1.0, 0.5)])
+def test_times_of_an_activity_increase(times_s):
+    with pytest.raises(ValueError, match="times_s must increase strictly"):
+        activity(times_s=times_s)
+
+
+def test_activity_of_uneven_lengths():
+    with pytest.raises(ValueError, match=r"values must have shape \(2, d\), got \(1, 1\)"):
+        activity(values=((1.0,),))
+
+
+def test_activity_with_nan():
+    with pytest.raises(ValueError, match="values holds 1 non-finite values"):
+        activity(values=((1.0,), (np.nan,)))
+
+
+def test_evidence_is_frozen():
+    one = activity()
+    with pytest.raises(FrozenInstanceError):
+        one.source = "other"
+    with pytest.raises(ValueError, match="read-only"):
+        one.values[0, 0] = 3.0
+
+
+def test_rotation_keeps_its_shapes_and_is_read_only():
+    one = rotation()
+    assert one.row_moments_px.shape == (3, 3, 3)
+    for name in ("start_s", "angles_rad", "row_moments_px", "row_moves_px"):
+        assert not getattr(one, name).flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("start_s", np.zeros(2), r"start_s must have shape \(3,\), got \(2,\)"),
+        ("std_rad", np.ones((3, 2)), r"std_rad must have shape \(3, 3\), got \(3, 2\)"),
+        ("stop_s", np.full(3, np.inf), "stop_s holds 3 non-finite values"),
+        ("row_moments_px", np.full((3, 3, 3), np.nan), "row_moments_px holds 27 non-finite"),
+    ],
+)
+def test_rotation_of_the_wrong_shape(name, value, words):
+    with pytest.raises(ValueError, match=words):
+        rotation(**{name: value})
+
+
+def test_replacing_a_field_checks_again():
+    with pytest.raises(ValueError, match="stop_s must have shape"):
+        replace(rotation(), stop_s=np.zeros(1))
+
+
+def test_events_of_uneven_lengths():
+    with pytest.raises(ValueError, match=r"strengths must have shape \(2,\), got \(1,\)"):
+        EventTrain(
+            source="mic",
+            quantity=Quantity.CLICK,
+            epoch_ns=0,
+            times_s=np.zeros(2),
+            std_s=np.ones(2),
+            strengths=np.ones(1),
+        )
+
+
+def test_events_may_be_simultaneous():
+    train = EventTrain(
+        source="mic",
+        quantity=Quantity.CLICK,
+        epoch_ns=0,
+        times_s=np.zeros(2),
+        std_s=np.ones(2),
+        strengths=np.ones(2),
+    )
+    assert train.times_s.size == 2
+
+
+def test_channel_keeps_nan_but_not_another_length():
+    values = np.array([[np.nan], [1.0]])
+    channel = Channel(name="yaw_rate", time_ns=np.array([2, 1]), values=values)
+    assert np.isnan(channel.values[0, 0])
+    assert not channel.values.flags.writeable
+    with pytest.raises(ValueError, match=r"yaw_rate.values must have shape \(3, d\)"):
+        Channel(name="yaw_rate", time_ns=np.arange(3), values=values)

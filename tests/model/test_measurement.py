@@ -1,0 +1,61 @@
+"""Records of measurements contradict themselves nowhere."""
+
+import json
+
+import pytest
+
+from syncaudit.model import PairMeasurement
+
+BASE = {"source": "cam", "target": "imu", "method": "rotation", "at_ns": 1_767_225_600_000_000_001}
+
+
+def test_accepted_needs_an_offset():
+    with pytest.raises(ValueError, match="needs an offset and its standard error"):
+        PairMeasurement(**BASE, accepted=True)
+    with pytest.raises(ValueError, match="needs an offset and its standard error"):
+        PairMeasurement(**BASE, accepted=True, offset_s=0.1)
+
+
+@pytest.mark.parametrize("why", [None, ""])
+def test_refused_needs_a_reason(why):
+    with pytest.raises(ValueError, match="a refused measurement needs a reason"):
+        PairMeasurement(**BASE, why=why)
+
+
+@pytest.mark.parametrize("std_s", [0.0, -1.0, float("nan")])
+def test_standard_error_is_positive(std_s):
+    with pytest.raises(ValueError, match="offset_std_s must be positive"):
+        PairMeasurement(**BASE, accepted=True, offset_s=0.1, offset_std_s=std_s)
+
+
+def test_json_has_the_contract_and_exact_nanoseconds():
+    one = PairMeasurement(
+        **BASE, accepted=True, offset_s=-0.1, offset_std_s=1e-4, diagnostics={"gain": 1.0}
+    )
+    row = json.loads(json.dumps(one.to_json()))
+    assert row["at_ns"] == BASE["at_ns"]
+    assert row["offset_s"] == -0.1
+    assert row["drift_ppm"] is None
+    assert row["diagnostics"] == {"gain": 1.0}
+    assert "step_s" not in row
+
+
+def test_json_tells_a_step():
+    one = PairMeasurement(
+        **BASE,
+        accepted=True,
+        offset_s=0.1,
+        offset_std_s=1e-4,
+        step_s=0.06,
+        step_std_s=2e-4,
+        step_at_ns=5,
+    )
+    row = one.to_json()
+    assert (row["step_s"], row["step_std_s"], row["step_at_ns"]) == (0.06, 2e-4, 5)
+
+
+def test_json_tells_a_refusal():
+    row = PairMeasurement(**BASE, why="nothing moves").to_json()
+    assert row["accepted"] is False
+    assert row["why"] == "nothing moves"
+    assert row["offset_s"] is None
