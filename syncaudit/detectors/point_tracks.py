@@ -79,7 +79,7 @@ def track_points(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> PointTr
         np.empty_like(corners),
         winSize=window,
         maxLevel=LEVELS,
-        criteria=(cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 12, 0.01),
+        criteria=(cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 8, 0.02),
     )
     back, found_back, _ = cv2.calcOpticalFlowPyrLK(
         after,

@@ -29,8 +29,14 @@ Floats = NDArray[np.float64]
 MIN_POINTS = 12
 # Tracking noise never falls below this (pixels of the tracked picture).
 MIN_NOISE_PX = 0.02
-MAX_ITERATIONS = 4
+# Four to five steps serve cameras that look along the way; those that look sideways, where turning
+# and travelling look alike, take ten.
+MAX_ITERATIONS = 20
 CONVERGED_RAD = 2e-5  # a fifth of what a hundred points can tell
+# Directions of travel to start from: along each axis and between right and forward.
+FIRST_DIRECTIONS = np.array(
+    [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.7, 0.0, 0.714], [-0.7, 0.0, 0.714]]
+)
 # Keeps the direction "along" defined at the focus of expansion.
 MIN_MOVED = 1e-3
 # Share of the direction of travel that is remembered from frame to frame.
@@ -110,26 +116,14 @@ def fit_rotation(
         return None
     rays = (_rays(before), _rays(after))
     floor = MIN_NOISE_PX / focal_px
-    angles = np.zeros(3)
-    direction = heading.direction
-    prior = heading.prior()
-    if direction is None:
-        first = _rotation_only(before, after, floor)
-        if first is None:
-            return None
-        angles = first
-        direction = _View.between(rays, angles).first_direction(floor)
-    for iteration in range(MAX_ITERATIONS):
-        view = _View.between(rays, angles)
-        solved = view.solve(direction, prior, floor)
-        if solved is None:
-            return None
-        step = solved
-        angles = angles + step.change_rad
-        direction = step.direction
-        if iteration > 1 and float(np.abs(step.change_rad).max()) < CONVERGED_RAD:
-            break
-    heading.remember(step.direction_information, direction)
+    if heading.direction is not None:
+        found = _converge(rays, np.zeros(3), heading.direction, heading.prior(), floor)
+    else:
+        found = _start(before, after, rays, floor)
+    if found is None:
+        return None
+    angles, step = found
+    heading.remember(step.direction_information, step.direction)
     if not np.all(np.isfinite(angles)) or float(np.abs(angles).max()) > 1.0:
         return None
     return RotationFit(
@@ -139,6 +133,40 @@ def fit_rotation(
         n_inliers=step.n_inliers,
         noise=step.noise,
     )
+
+
+def _start(
+    before: Floats, after: Floats, rays: tuple[Floats, Floats], floor: float
+) -> tuple[Floats, _Step] | None:
+    """Fit without a memory: from several directions of travel, keep what leaves least across.
+
+    A side camera's travel looks like a turn: a start from rotation alone would stay there.
+    """
+    starts = [(np.zeros(3), direction) for direction in FIRST_DIRECTIONS]
+    first = _rotation_only(before, after, floor)
+    if first is not None:
+        starts.append((first, _View.between(rays, first).first_direction(floor)))
+    best: tuple[Floats, _Step] | None = None
+    for angles, direction in starts:
+        found = _converge(rays, angles, direction, np.zeros((3, 3)), floor)
+        if found is not None and (best is None or found[1].noise < best[1].noise):
+            best = found
+    return best
+
+
+def _converge(
+    rays: tuple[Floats, Floats], angles: Floats, direction: Floats, prior: Floats, floor: float
+) -> tuple[Floats, _Step] | None:
+    """Iterate from a start; return the rotation and the last step."""
+    for iteration in range(MAX_ITERATIONS):
+        step = _View.between(rays, angles).solve(direction, prior, floor)
+        if step is None:
+            return None
+        angles = angles + step.change_rad
+        direction = step.direction
+        if iteration > 1 and float(np.abs(step.change_rad).max()) < CONVERGED_RAD:
+            break
+    return angles, step
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,7 +235,11 @@ class _View:
         lines = self.lines() / length
         design_along = ax * u + ay * v
         design_across = np.concatenate([ax * v - ay * u, sideways @ lines])
-        weighted_along = design_along * along_weight
+        # Parallax has a mean of its own (all points of a side camera move one way), known no
+        # better than its size: it is fitted along, and taken out here.
+        mean = (design_along * length) @ along_weight
+        mean = mean / (along_weight @ length**2 + 1.0 / (parallax**2 + floor**2))
+        weighted_along = (design_along - np.outer(mean, length)) * along_weight
         weighted_across = design_across * across_weight
         normal = weighted_across @ design_across.T
         normal[:3, :3] += weighted_along @ design_along.T

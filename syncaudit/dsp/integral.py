@@ -96,7 +96,7 @@ def integrate_samples(times_s: Floats, values: Floats, *, is_smooth: bool) -> Ru
         else:
             slopes = np.diff(channel) / np.diff(times_s)
             rates.append(PPoly(np.stack([slopes, channel[:-1]]), times_s))
-    gap_start_s, gap_stop_s, period_s = _gaps(times_s)
+    gap_start_s, gap_stop_s, period_s = _gaps(times_s, is_even=is_smooth)
     return RunningIntegral(
         integral=tuple(rate.antiderivative() for rate in rates),
         rate=tuple(rates),
@@ -148,7 +148,7 @@ def interpolate_angle(
         else:
             slopes = np.diff(channel) / np.diff(times)
             curves.append(PPoly(np.stack([slopes, channel[:-1]]), times))
-    gap_start_s, gap_stop_s, period_s = _gaps(per_channel.mean(axis=1))
+    gap_start_s, gap_stop_s, period_s = _gaps(per_channel.mean(axis=1), is_even=is_smooth)
     if gaps_s is not None:
         gap_start_s, gap_stop_s = gaps_s
     return RunningIntegral(
@@ -162,9 +162,13 @@ def interpolate_angle(
     )
 
 
-def _gaps(times_s: Floats) -> tuple[Floats, Floats, float]:
+def _gaps(times_s: Floats, *, is_even: bool) -> tuple[Floats, Floats, float]:
     intervals = np.diff(times_s)
     period_s = float(np.median(intervals))
     # Bunched stamps have a tiny median; the mean keeps their pauses from being called gaps.
-    is_gap = intervals > GAP_PERIODS * max(period_s, float(np.mean(intervals)) * 0.5)
+    usual_s = max(period_s, float(np.mean(intervals)) * 0.5)
+    if not is_even:
+        # Bunches of up to nine: a tenth of the intervals are pauses, and no gap is so frequent.
+        usual_s = max(usual_s, float(np.quantile(intervals, 0.9)) / 3.0)
+    is_gap = intervals > GAP_PERIODS * usual_s
     return times_s[:-1][is_gap], times_s[1:][is_gap], period_s

@@ -136,6 +136,13 @@ def _is_uneven(fit: DelayFit, n_pieces: int) -> bool:
     """Tell whether some piece of the clip would like another delay, or fits far worse.
 
     A cheap score test that lets clips of one delay skip the search piece by piece.
+
+    Parameters
+    ----------
+    fit : DelayFit
+        Of the whole clip.
+    n_pieces : int
+        Pieces of equal length to compare.
     """
     scores = np.sum(fit.weights * fit.sensitivity * fit.residuals, axis=1)
     information = np.sum(fit.weights * fit.sensitivity**2, axis=1)

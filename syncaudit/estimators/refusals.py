@@ -115,8 +115,8 @@ def why_delay_wanders(increments: Increments, driver: RunningIntegral, fit: Dela
     if chi2_reduced < MAX_WANDER_CHI2 or not MIN_WANDER_S < scatter_s < MAX_WANDER_S:
         return None
     return (
-        f"the delay wanders by {1e3 * scatter_s:.1f} ms from quarter to quarter of the clip, around a "
-        "steady drift: it depends on the motion, as in a gimbal or a stabilised picture, and "
+        f"the delay wanders by {1e3 * scatter_s:.1f} ms from quarter to quarter of the clip, beside "
+        "any steady drift: it depends on the motion, as in a gimbal or a stabilised picture, and "
         "is not that of a clock"
     )
 

@@ -141,17 +141,18 @@ def test_bunched_stamps_of_a_usb_adapter():
     The offset is that of the stamps as they are; the error must own up to the bunching.
     """
 
+    late_s = []
+
     def handed_over(reads):
         bunch = np.floor(reads / 0.06) + 1.0
         within = np.arange(reads.size) - np.searchsorted(bunch, bunch)
+        late_s.append(float(np.mean(bunch * 0.06 - reads)))
         return bunch * 0.06 + within * 1e-4
 
     found = measured(Quantity.YAW_RATE, 11, stamps=handed_over)
-    grid = np.arange(0.0, 40.0, 0.02)
-    late_s = float(np.mean(handed_over(grid) - grid))
-    assert late_s > 0.03
+    assert late_s[0] > 0.02
     assert found.accepted
-    assert abs(found.offset_s - (-0.03 - late_s)) < 3.0 * found.offset_std_s
+    assert abs(found.offset_s - (-0.03 - late_s[0])) < 3.0 * found.offset_std_s
     assert found.offset_std_s < 0.02
 
 

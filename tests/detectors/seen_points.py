@@ -1,0 +1,55 @@
+"""What a camera with exactly known motion sees: points and pictures."""
+
+import cv2
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+FOCAL_PX = 279.0
+WIDTH_PX, HEIGHT_PX = 428, 240
+
+
+def tracks(
+    seed,
+    turn,
+    travel=(0.0, 0.0, 0.0),
+    *,
+    n=120,
+    noise_px=0.0,
+    gross=0.0,
+    depth_m=(5.0, 60.0),
+    upper=False,
+):
+    """Return points (n, 2) in focal lengths before and after a turn (rotation vector) and travel.
+
+    `gross` is the share of false tracks, which lead anywhere within 40 pixels.
+    """
+    rng = np.random.default_rng([seed, 41])
+    low, high = -HEIGHT_PX / 2, (0.2 if upper else 0.5) * HEIGHT_PX
+    before = np.stack([rng.uniform(-200, 200, n), rng.uniform(low, high, n)], 1) / FOCAL_PX
+    depth = 1.0 / rng.uniform(1.0 / depth_m[1], 1.0 / depth_m[0], n)
+    there = np.column_stack([before, np.ones(n)]) * depth[:, None]
+    seen = Rotation.from_rotvec(turn).inv().apply(there - np.asarray(travel))
+    after = seen[:, :2] / seen[:, 2:]
+    after = after + noise_px / FOCAL_PX * rng.normal(size=after.shape)
+    false = rng.uniform(size=n) < gross
+    after[false] = before[false] + rng.uniform(-40, 40, (int(false.sum()), 2)) / FOCAL_PX
+    return before, after
+
+
+def texture(seed, height=480, width=856):
+    """Return a picture full of soft blobs, uint8."""
+    rng = np.random.default_rng([seed, 43])
+    noise = rng.normal(size=(height, width)).astype(np.float32)
+    fine, coarse = cv2.GaussianBlur(noise, (0, 0), 1.5), cv2.GaussianBlur(noise, (0, 0), 6.0)
+    picture = 110.0 + 22.0 * fine / fine.std() + 14.0 * coarse / coarse.std()
+    return np.clip(picture, 20, 200).astype(np.uint8)
+
+
+def turned(picture, turn, focal_px):
+    """Return the picture as seen after a pure rotation (rotation vector)."""
+    height, width = picture.shape
+    K = np.array([[focal_px, 0, (width - 1) / 2], [0, focal_px, (height - 1) / 2], [0, 0, 1]])
+    warp = K @ Rotation.from_rotvec(turn).as_matrix().T @ np.linalg.inv(K)
+    return cv2.warpPerspective(
+        picture, warp, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REFLECT
+    )

@@ -1,0 +1,179 @@
+"""Rotation of pictures that were turned by a known amount."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from seen_points import texture, turned
+
+from syncaudit.detectors.rotation import RotationDetector, frame_times_s
+from syncaudit.model import CameraStream, FrameFiles, SourceKind
+
+EPOCH_NS = 1_767_225_600_000_000_000
+FULL_FOCAL_PX = 560.0
+# A twentieth of a pixel of the reduced picture, over its focal length of 280 pixels.
+ANGLE_TOL_RAD = 0.05 / 280.0
+PERIOD_NS = 83_333_333
+
+
+def stream(n=12, **fields):
+    fields = {"focal_px": FULL_FOCAL_PX, "line_delay_s": 0.0} | fields
+    return CameraStream(
+        name="cam",
+        clock="cam",
+        kind=SourceKind.CAMERA,
+        time_ns=fields.pop("time_ns", EPOCH_NS + PERIOD_NS * np.arange(n)),
+        files=FrameFiles(paths=("cam.mp4",)),
+        width_px=856,
+        height_px=480,
+        **fields,
+    )
+
+
+def directions(n=12, seed=1):
+    return np.cumsum(np.random.default_rng(seed).normal(0, 0.006, (n, 3)), axis=0)
+
+
+def pictures(n=12, seed=1):
+    scene = texture(seed)
+    return [turned(scene, turn, FULL_FOCAL_PX) for turn in directions(n, seed)]
+
+
+def detected(camera, frames):
+    detector = RotationDetector(stream=camera)
+    for index, frame in enumerate(frames):
+        detector.update(index, frame)
+    return detector.finish()
+
+
+def test_turns_of_the_picture_are_found():
+    found = detected(stream(), pictures())
+    assert found.angles_rad.shape == (11, 3)
+    # small turns: rotation vectors subtract, to second order
+    assert np.max(np.abs(found.angles_rad - np.diff(directions(), axis=0))) < 2 * ANGLE_TOL_RAD
+    assert (found.source, found.epoch_ns, found.n_frames) == ("cam", EPOCH_NS, 12)
+    assert np.max(np.abs(found.start_s - np.arange(11) * PERIOD_NS * 1e-9)) < 1e-12
+    assert np.array_equal(found.start_s[1:], found.stop_s[:-1])
+    assert found.has_focal
+    assert np.all(found.std_rad > 0.0)
+
+
+@pytest.mark.parametrize(("gain", "lift"), [(1.0, 25), (0.8, 0), (1.2, 10)])
+def test_brightness_does_not_matter(gain, lift):
+    """Exposure control between frames: the same turns within the noise of the tracks."""
+    frames = pictures()
+    plain = detected(stream(), frames)
+    changed = [
+        np.clip(gain * frame + lift, 0, 255).astype(np.uint8) if k % 2 else frame
+        for k, frame in enumerate(frames)
+    ]
+    found = detected(stream(), changed)
+    assert found.angles_rad.shape == plain.angles_rad.shape
+    assert np.max(np.abs(found.angles_rad - plain.angles_rad)) < 2 * ANGLE_TOL_RAD
+
+
+def test_constant_brightness_changes_nothing_at_all():
+    frames = pictures()
+    plain = detected(stream(), frames)
+    found = detected(stream(), [frame + np.uint8(20) for frame in frames])
+    assert np.max(np.abs(found.angles_rad - plain.angles_rad)) < 1e-6
+
+
+def test_camera_without_texture_gives_nothing():
+    blank = [np.full((480, 856), 128, dtype=np.uint8)] * 5
+    assert detected(stream(5), blank) is None
+
+
+def test_no_frames_give_nothing():
+    assert RotationDetector(stream=stream()).finish() is None
+    assert detected(stream(), pictures()[:1]) is None
+
+
+def test_blank_frame_is_bridged_by_nothing():
+    frames = pictures()
+    frames[5] = np.full_like(frames[5], 128)
+    found = detected(stream(), frames)
+    assert found.angles_rad.shape == (9, 3)
+    assert found.start_s[4] - found.stop_s[3] > 0.1
+
+
+def test_lost_frame_is_a_longer_increment():
+    frames = pictures()
+    detector = RotationDetector(stream=stream())
+    for index in (0, 1, 2, 5, 6):
+        detector.update(index, frames[index])
+    found = detector.finish()
+    assert abs((found.stop_s - found.start_s)[2] - 3 * PERIOD_NS * 1e-9) < 1e-12
+    assert np.max(np.abs(found.angles_rad[2] - directions()[5] + directions()[2])) < 2e-3
+
+
+def test_frames_without_stamps_are_left_out():
+    found = detected(stream(8), pictures())
+    assert found.angles_rad.shape == (7, 3)
+    assert found.n_frames == 12
+
+
+def test_backward_and_equal_stamps_give_no_increment():
+    time_ns = EPOCH_NS + PERIOD_NS * np.arange(12)
+    time_ns[4] = time_ns[3]
+    time_ns[8] = time_ns[6]
+    found = detected(stream(time_ns=time_ns), pictures())
+    assert np.all(found.stop_s > found.start_s)
+    assert found.angles_rad.shape == (9, 3)
+
+
+def test_only_equal_stamps_give_nothing():
+    assert detected(stream(time_ns=np.full(12, EPOCH_NS)), pictures()) is None
+
+
+def test_change_of_size_starts_anew():
+    frames = pictures()
+    frames = frames[:6] + [np.ascontiguousarray(frame[:400]) for frame in frames[6:]]
+    found = detected(stream(), frames)
+    assert found.angles_rad.shape[0] == 10
+
+
+def test_unknown_focal_length_scales_the_picture_angles():
+    """Assumed 70 degrees make 611 px for 560: turns about x and y shrink by their ratio."""
+    assumed = detected(stream(focal_px=None), pictures())
+    stated = detected(stream(), pictures())
+    assert not assumed.has_focal
+    ratio = np.sum(assumed.angles_rad[:, :2] * stated.angles_rad[:, :2]) / np.sum(
+        stated.angles_rad[:, :2] ** 2
+    )
+    assert abs(ratio - 560.0 / 611.2) < 0.01
+
+
+def test_rows_are_those_of_the_full_picture():
+    scene = texture(3)
+    scene[240:] = 90  # corners lie above the middle row
+    frames = [turned(scene, turn, FULL_FOCAL_PX) for turn in directions()]
+    found = detected(stream(line_delay_s=3e-5), frames)
+    assert -200.0 < found.mean_row_px < -60.0
+    moments = np.median(np.diagonal(found.row_moments_px, axis1=1, axis2=2), axis=0)
+    assert np.all((moments > -240.0) & (moments < -20.0))
+    assert found.line_delay_s == 3e-5
+
+
+def test_stamps_of_the_middle_row_are_taken_as_they_are():
+    times_s, epoch_ns, std_s = frame_times_s(stream(4))
+    assert epoch_ns == EPOCH_NS
+    assert np.max(np.abs(times_s - np.arange(4) * PERIOD_NS * 1e-9)) < 1e-12
+    assert std_s == 0.0
+
+
+@pytest.mark.parametrize(("stamp_at", "sign"), [("start_of_frame", 1.0), ("end_of_frame", -1.0)])
+def test_stamps_of_the_edges_are_moved_to_the_middle(stamp_at, sign):
+    camera = stream(4, stamp_at=stamp_at, exposure_s=0.008, line_delay_s=5e-5)
+    times_s, _, std_s = frame_times_s(camera)
+    # half of the exposure and half of 480 rows
+    assert abs(times_s[0] - sign * (0.004 + 0.012)) < 1e-12
+    assert std_s == 0.0
+
+
+def test_what_is_not_stated_is_uncertain():
+    camera = stream(4, stamp_at="start_of_frame", line_delay_s=5e-5)
+    only_exposure = frame_times_s(camera)[2]
+    both = frame_times_s(replace(camera, line_delay_s=None))[2]
+    assert abs(only_exposure - 0.003) < 1e-12
+    assert abs(both - np.hypot(0.003, 0.008)) < 1e-12
