@@ -33,6 +33,8 @@ LEVELS = 3
 # A true track leads back to within this distance.
 MAX_RETURN_PX = 0.3
 BORDER_PX = 2.0
+# A point's neighbour lies within this distance.
+NEIGHBOUR_PX = 40.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,13 +54,18 @@ class PointTracks:
     mean_corner_row_px: float
 
 
-def track_points(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> PointTracks | None:
+def track_points(
+    before: NDArray[np.uint8], after: NDArray[np.uint8], *, earlier: PointTracks | None = None
+) -> PointTracks | None:
     """Return where corners of `before` lie in both pictures.
 
     Parameters
     ----------
     before, after : ndarray of uint8, shape (h, w)
         Neighbouring pictures.
+    earlier : PointTracks, optional
+        Tracks that end in `before`: at steady speed the flow at a place hardly changes, and near
+        walls move farther between pictures than a search from standstill reaches.
 
     Returns
     -------
@@ -76,10 +83,11 @@ def track_points(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> PointTr
         before,
         after,
         corners,
-        np.empty_like(corners),
+        _guess(corners, earlier),
         winSize=window,
         maxLevel=LEVELS,
         criteria=(cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 8, 0.02),
+        flags=cv2.OPTFLOW_USE_INITIAL_FLOW,
     )
     back, found_back, _ = cv2.calcOpticalFlowPyrLK(
         after,
@@ -120,3 +128,15 @@ def _find_corners(picture: NDArray[np.uint8]) -> NDArray[np.float32]:
     order, rank = order[keep], rank[keep]
     best = order[np.lexsort((-strengths[order], rank))]
     return places[best[:MAX_CORNERS], None, :]
+
+
+def _guess(corners: NDArray[np.float32], earlier: PointTracks | None) -> NDArray[np.float32]:
+    """Return where the corners will be if they move on like their neighbours before."""
+    if earlier is None:
+        return corners.copy()
+    places = corners[:, 0, :]
+    apart = np.square(places[:, None, :] - earlier.after[None, :, :].astype(np.float32)).sum(axis=2)
+    nearest = np.argmin(apart, axis=1)
+    flow = (earlier.after - earlier.before)[nearest]
+    flow[apart[np.arange(len(places)), nearest] > NEIGHBOUR_PX**2] = 0.0
+    return np.asarray((places + flow)[:, None, :], dtype=np.float32)

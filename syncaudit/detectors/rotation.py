@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.detectors.point_tracks import track_points
+from syncaudit.detectors.point_tracks import PointTracks, track_points
 from syncaudit.detectors.regular_times import regular_times_s
 from syncaudit.detectors.rotation_fit import Heading, fit_rotation
 from syncaudit.model import CameraStream, RotationIncrements, seconds_since
@@ -72,6 +72,7 @@ class RotationDetector:
     stream: CameraStream
     _picture: NDArray[np.uint8] | None = None
     _index: int = -1
+    _tracks: PointTracks | None = None
     _heading: Heading = field(default_factory=Heading)
     _rows: list[tuple[NDArray[np.float64], ...]] = field(default_factory=list)
     _n_frames: int = 0
@@ -96,7 +97,8 @@ class RotationDetector:
         index: int,
         full_shape: tuple[int, ...],
     ) -> None:
-        tracks = track_points(before, after)
+        tracks = track_points(before, after, earlier=self._tracks)
+        self._tracks = tracks
         if tracks is None:
             return
         p, q = tracks.before, tracks.after

@@ -159,9 +159,10 @@ def _converge(
 ) -> tuple[Floats, _Step] | None:
     """Iterate from a start; return the rotation and the last step."""
     for iteration in range(MAX_ITERATIONS):
-        step = _View.between(rays, angles).solve(direction, prior, floor)
-        if step is None:
+        solved = _View.between(rays, angles).solve(direction, prior, floor)
+        if solved is None:
             return None
+        step = solved
         angles = angles + step.change_rad
         direction = step.direction
         if iteration > 1 and float(np.abs(step.change_rad).max()) < CONVERGED_RAD:
@@ -251,6 +252,8 @@ class _View:
             covariance = np.linalg.inv(normal)
         except np.linalg.LinAlgError:
             return None
+        if not np.all(np.diag(covariance) > 0.0):
+            return None  # singular but for rounding
         change = covariance @ right
         turned = direction + np.clip(change[3:], -0.3, 0.3) @ sideways
         return _Step(

@@ -32,6 +32,8 @@ FLOOR_STD_S = 5e-5
 # A drift is reported when it is this significant, or known this well.
 DRIFT_Z = 3.5
 DRIFT_STD_PPM = 20.0
+# Less well known than this it is no statement about any oscillator.
+MAX_DRIFT_STD_PPM = 400.0
 # Offsets with a larger standard error say nothing about any tolerance.
 MAX_OFFSET_STD_S = 0.05
 
@@ -248,7 +250,7 @@ def _record(
     figures["drift_ppm"] = drifting.drift_ppm
     figures["drift_std_ppm"] = drift_std_ppm
     is_significant = abs(drifting.drift_ppm) > DRIFT_Z * drift_std_ppm
-    if not is_significant and drift_std_ppm > DRIFT_STD_PPM:
+    if drift_std_ppm > (MAX_DRIFT_STD_PPM if is_significant else DRIFT_STD_PPM):
         return record
     return replace(
         record,

@@ -23,6 +23,8 @@ GAIN_KNOWN_FOCAL = (0.6, 1.6)
 GAIN_UNKNOWN_FOCAL = (0.42, 3.5)
 # Rotation between frames holds nothing faster than a few hertz: lobes are 50 ms wide and more.
 SEARCH_STEP_S = 0.01
+# A camera's rotation is interpolated between at least this many instants.
+MIN_INCREMENTS = 8
 # Rows by which the correction of the rolling shutter may be wrong, one sigma.
 ROWS_STD = 6.5
 # Interpolating between frames costs this part of a frame period (band limit), one sigma.
@@ -174,7 +176,7 @@ def _camera_std_s(camera: RotationIncrements) -> float:
 
 def _summed(camera: RotationIncrements) -> RunningIntegral | None:
     """Sum increments up to angles at the frames' instants; pauses become gaps."""
-    if camera.angles_rad.shape[0] < 8:
+    if camera.angles_rad.shape[0] < MIN_INCREMENTS:
         return None
     period_s = float(np.median(camera.stop_s - camera.start_s))
     increments = _at_middle_row(camera)
@@ -192,6 +194,8 @@ def _summed(camera: RotationIncrements) -> RunningIntegral | None:
             gap_stop_s.append(camera.start_s[k + 1])
     times_s = np.array(nodes)
     later = np.concatenate([[True], times_s[1:] > np.maximum.accumulate(times_s)[:-1]])
+    if int(later.sum()) < MIN_INCREMENTS:
+        return None
     return interpolate_angle(
         times_s[later],
         np.stack(angles)[later],

@@ -140,7 +140,6 @@ def test_bunched_stamps_of_a_usb_adapter():
 
     The offset is that of the stamps as they are; the error must own up to the bunching.
     """
-
     late_s = []
 
     def handed_over(reads):

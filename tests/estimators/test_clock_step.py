@@ -1,0 +1,51 @@
+"""A step of the clock is found where there is one, and nowhere else."""
+
+import numpy as np
+import pytest
+from moving_body import Clock, camera, imu, shaking
+
+from syncaudit.dsp.integral import integrate_samples
+from syncaudit.estimators.clock_step import ClockStep, find_step
+from syncaudit.estimators.delay_fit import fit_delay
+from syncaudit.estimators.increments import from_rotation
+
+
+def searched(seed, clock, **cam):
+    motion = shaking(seed)
+    gyro = imu(motion, seed, seconds=cam.get("seconds", 20.0))
+    driver = integrate_samples(gyro.times_s, gyro.values, is_smooth=True)
+    rows = from_rotation(camera(motion, seed, clock=clock, **cam))
+    return find_step(rows, driver, fit_delay(rows, driver, start_s=0.0))
+
+
+@pytest.mark.parametrize("at_s", [5.0, 10.0, 14.5])
+@pytest.mark.parametrize("step_s", [0.06, -0.025])
+def test_step_is_found_in_place_and_size(at_s, step_s):
+    found = searched(1, Clock(step_s=step_s, step_at_s=at_s))
+    # stamps that jump ahead need less to be added
+    assert abs(found.step_s + step_s) < 4.0 * found.step_std_s + 1e-4
+    assert found.step_std_s < 1e-3
+    # four frames of 83 ms
+    assert abs(found.at_s - at_s) < 0.34
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_clean_and_drifting_clips_have_none(seed):
+    assert searched(seed, Clock(drift_ppm=100.0 * (seed % 3 - 1))) is None
+
+
+def test_short_clip_is_not_cut():
+    assert searched(2, Clock(step_s=0.06, step_at_s=4.0), seconds=8.0) is None
+
+
+def test_step_below_three_milliseconds_is_not_told():
+    assert searched(3, Clock(step_s=0.001, step_at_s=10.0)) is None
+
+
+def test_offset_before_and_after():
+    step = ClockStep(at_s=5.0, before_s=0.1, before_std_s=3e-3, after_s=0.16, after_std_s=4e-3)
+    assert step.offset_at(4.999) == 0.1
+    assert step.offset_at(5.0) == 0.16
+    assert (step.offset_std_at(4.0), step.offset_std_at(6.0)) == (3e-3, 4e-3)
+    assert abs(step.step_s - 0.06) < 1e-15
+    assert abs(step.step_std_s - np.hypot(3e-3, 4e-3)) < 1e-15

@@ -1,0 +1,70 @@
+"""Reasons not to believe a delay, one by one."""
+
+import numpy as np
+import pytest
+from moving_body import TILTED, camera, imu, shaking
+
+from syncaudit.dsp.integral import integrate_samples
+from syncaudit.estimators.delay_fit import fit_delay
+from syncaudit.estimators.increments import from_rotation
+from syncaudit.estimators.refusals import (
+    band_disagreement,
+    why_ambiguous,
+    why_gain_is_off,
+    why_too_weak,
+)
+
+
+def fit_of(seed, *, other=None, **cam):
+    motion = shaking(seed)
+    gyro = imu(other or motion, seed)
+    driver = integrate_samples(gyro.times_s, gyro.values, is_smooth=True)
+    return fit_delay(from_rotation(camera(motion, seed, **cam)), driver, start_s=0.0)
+
+
+@pytest.mark.parametrize(
+    ("best", "runner_up", "factor", "is_clear"),
+    [
+        (100.0, 50.0, 1.0, True),
+        (58.0, 50.0, 1.0, True),
+        (57.9, 50.0, 1.0, False),
+        (100.0, 50.0, 10.0, False),
+        (0.0, 0.0, 1.0, False),
+    ],
+)
+def test_gap_to_the_second_lobe(best, runner_up, factor, is_clear):
+    why = why_ambiguous(best, runner_up, factor)
+    assert (why is None) == is_clear
+    if why:
+        assert "needed 8" in why
+
+
+@pytest.mark.parametrize("gain", [0.5, 1.0, 2.0, 30.0, 100.0])
+def test_gain_of_either_unit(gain):
+    assert why_gain_is_off(gain, expected=(1.0, 57.3), lowest=0.5, highest=2.0) is None
+
+
+@pytest.mark.parametrize("gain", [0.0, 0.49, 2.1, 28.0, 115.0])
+def test_gain_of_no_unit(gain):
+    why = why_gain_is_off(gain, expected=(1.0, 57.3), lowest=0.5, highest=2.0)
+    assert "outside [0.5, 2] of the expected 1 or 57.3" in why
+
+
+def test_strong_signal_is_not_too_weak():
+    assert why_too_weak(fit_of(1)) is None
+
+
+def test_buried_signal_is_too_weak():
+    why = why_too_weak(fit_of(2, other=shaking(900)))
+    assert "too little common motion" in why
+    assert "needed 50" in why
+
+
+def test_bands_of_one_delay_agree():
+    assert all(band_disagreement(fit_of(seed)) is None for seed in range(10))
+
+
+def test_gain_of_the_whole_triple():
+    assert abs(fit_of(3).gain - 1.0) < 0.02
+    assert abs(fit_of(3, mount=0.3 * TILTED).gain - 0.3) < 0.02
+    assert np.isfinite(fit_of(3, mount=np.zeros((3, 3))).gain)
