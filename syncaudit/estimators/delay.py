@@ -185,7 +185,10 @@ def _why_not(
     # A step splits the evidence into two lobes; both were checked on their own part.
     if not has_step:
         why = why_ambiguous(
-            float(curve.log_likelihood[best]), curve.runner_up(best), fit.correlation_factor
+            float(curve.log_likelihood[best]),
+            curve.runner_up(best),
+            fit.correlation_factor,
+            fit.residuals.size,
         )
         if why is not None:
             return why

@@ -157,7 +157,9 @@ def _log_likelihood(
 ) -> Floats:
     change = change - np.einsum("nb,lbk->lnk", basis, np.einsum("nb,lnk->lbk", basis, change))
     change[~covered] = 0.0
-    n_rows = covered.sum(axis=1)
+    # Every lag counts as if all rows overlapped: a recurring motion is not told from its
+    # repetitions by the longer overlap of the nearer one.
+    n_rows = covered.shape[1]
     total = np.zeros(change.shape[0])
     for column in range(values.shape[1]):
         weight = weights[:, column]
@@ -171,6 +173,4 @@ def _log_likelihood(
         explained = np.einsum("lk,lk->l", cross, solution)
         share = np.clip(explained / np.maximum(energy, 1e-30), 0.0, 1.0 - 1e-12)
         total += -0.5 * n_rows * np.log1p(-share)
-    # As if all rows overlapped: else periodic motion would look unambiguous, only because the
-    # delay nearest to zero leaves the most rows.
-    return np.asarray(total * (values.shape[0] / np.maximum(n_rows, 1)))
+    return total

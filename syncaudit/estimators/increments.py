@@ -8,6 +8,7 @@ resampled and a lost frame is just a longer increment.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -124,7 +125,7 @@ def from_integral(
         Those that touch no gap.
     """
     stride_s = width_s if stride_s is None else stride_s
-    n = max(0, int((signal.stop_s - signal.start_s - width_s) / stride_s) + 1)
+    n = max(0, math.floor((signal.stop_s - signal.start_s - width_s) / stride_s) + 1)
     begin: Floats = signal.start_s + stride_s * np.arange(n, dtype=np.float64)
     end: Floats = np.minimum(begin + width_s, signal.stop_s)
     values: Floats = signal.at(end) - signal.at(begin)

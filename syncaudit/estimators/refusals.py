@@ -21,6 +21,11 @@ Floats = NDArray[np.float64]
 
 # Log-likelihood by which the best lobe must beat the second (design 3.2).
 MIN_LIKELIHOOD_GAP = 8.0
+# And by this many standard deviations of what the noise of the target does to the second.
+MAX_LOBE_Z = 4.0
+# A second lobe that explains this much is as good as the first: what is left is not noise but how
+# exactly the two sensors agree.
+MAX_SECOND_SHARE = 0.98
 # 2BT C / (1 - C): output signal-to-noise ratio below which correlation peaks are chance
 # (Weiss & Weinstein, "Fundamental limitations in passive time delay estimation", 1983).
 MIN_OUTPUT_SNR = 50.0
@@ -36,8 +41,13 @@ BAND_FLOOR_S = 0.002
 BAND_ROWS = 6
 
 
-def why_ambiguous(best: float, runner_up: float, correlation_factor: float) -> str | None:
+def why_ambiguous(
+    best: float, runner_up: float, correlation_factor: float, n_values: int
+) -> str | None:
     """Return why the search has no clear winner, or None.
+
+    The noise of the target differs from lag to lag. Where the second lobe explains a share of the
+    n values, chance alone moves its log-likelihood by that share of ``sqrt(n / 2)``.
 
     Parameters
     ----------
@@ -45,13 +55,17 @@ def why_ambiguous(best: float, runner_up: float, correlation_factor: float) -> s
         Log-likelihood gain of the two best lobes.
     correlation_factor : float
         Correlated residuals count for less: the gap is divided by it.
+    n_values : int
+        Values that the log-likelihood sums over.
     """
     gap = (best - runner_up) / correlation_factor
-    if gap >= MIN_LIKELIHOOD_GAP:
+    share = -np.expm1(-2.0 * max(0.0, runner_up) / n_values)
+    needed = MIN_LIKELIHOOD_GAP + MAX_LOBE_Z * share * np.sqrt(0.5 * n_values)
+    if gap >= needed and share <= MAX_SECOND_SHARE:
         return None
     return (
-        f"another delay fits almost as well: log-likelihood gap {gap:.1f}, "
-        f"needed {MIN_LIKELIHOOD_GAP:g}"
+        f"another delay fits almost as well: log-likelihood gap {gap:.1f}, needed {needed:.0f} "
+        f"(it explains {100.0 * share:.0f} % of the motion)"
     )
 
 
@@ -115,7 +129,7 @@ def why_delay_wanders(increments: Increments, driver: RunningIntegral, fit: Dela
     if chi2_reduced < MAX_WANDER_CHI2 or not MIN_WANDER_S < scatter_s < MAX_WANDER_S:
         return None
     return (
-        f"the delay wanders by {1e3 * scatter_s:.1f} ms from quarter to quarter of the clip, beside "
+        f"the delay wanders by {1e3 * scatter_s:.1f} ms from quarter to quarter of it, beside "
         "any steady drift: it depends on the motion, as in a gimbal or a stabilised picture, and "
         "is not that of a clock"
     )

@@ -97,7 +97,7 @@ class Policy:
     overrides: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
     required_kinds: frozenset[str] = frozenset({"camera", "imu", "can", "transcript"})
     confidence: float = 0.95
-    max_offset_s: float = 1.0
+    max_offset_s: float = 2.0
     baseline_only: frozenset[str] = frozenset()
     baselines: Mapping[str, Baseline] = field(default_factory=dict)
     preference: tuple[str, ...] = ()

@@ -69,7 +69,7 @@ def test_brightness_does_not_matter(gain, lift):
     ]
     found = detected(stream(), changed)
     assert found.angles_rad.shape == plain.angles_rad.shape
-    assert np.max(np.abs(found.angles_rad - plain.angles_rad)) < 2 * ANGLE_TOL_RAD
+    assert np.max(np.abs(found.angles_rad - plain.angles_rad)) < 3 * ANGLE_TOL_RAD
 
 
 def test_constant_brightness_changes_nothing_at_all():

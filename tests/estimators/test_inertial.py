@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from moving_body import EPOCH_NS, TILTED, Clock, imu, shaking, z_of
+from moving_body import EPOCH_NS, TILTED, Clock, Motion, imu, shaking, z_of
 
 from syncaudit.estimators import measure_imu_imu
 from syncaudit.model import Quantity
@@ -158,6 +158,18 @@ def test_offset_and_drift_errors_cover_the_truth():
         ]
     )
     assert 0.88 <= np.mean(np.abs(z) < 1.96) <= 0.99
+
+
+@pytest.mark.parametrize("phase", [(0.0, 0.0, 0.0), (0.0, 1.0, 2.0)])
+@pytest.mark.parametrize("hz", [0.7, 1.3, 2.0])
+def test_periodic_motion_is_never_accepted(phase, hz):
+    swing = Motion(
+        hz=np.array([hz]), size=np.array([[0.2], [0.1], [0.05]]), phase=np.array(phase)[:, None]
+    )
+    for seed in range(4):
+        head = imu(swing, seed, clock=Clock(late_s=0.4))
+        wrist = imu(swing.mixed(TILTED), seed + 99)
+        assert not measure_imu_imu(head, wrist).accepted
 
 
 def test_unrelated_motion_is_refused():

@@ -25,18 +25,23 @@ def fit_of(seed, *, other=None, **cam):
 @pytest.mark.parametrize(
     ("best", "runner_up", "factor", "is_clear"),
     [
-        (100.0, 50.0, 1.0, True),
-        (58.0, 50.0, 1.0, True),
-        (57.9, 50.0, 1.0, False),
-        (100.0, 50.0, 10.0, False),
+        (8.0, 0.0, 1.0, True),
+        (7.9, 0.0, 1.0, False),
+        (90.0, 0.0, 10.0, True),
+        (70.0, 0.0, 10.0, False),
+        (1000.0, 500.0, 1.0, True),
+        # a second lobe that explains three quarters rises and falls with the target's noise
+        (560.0, 500.0, 1.0, False),
         (0.0, 0.0, 1.0, False),
+        # explains all but a thousandth: periodic motion, however small the noise
+        (9000.0, 2500.0, 1.0, False),
     ],
 )
 def test_gap_to_the_second_lobe(best, runner_up, factor, is_clear):
-    why = why_ambiguous(best, runner_up, factor)
+    why = why_ambiguous(best, runner_up, factor, 700)
     assert (why is None) == is_clear
     if why:
-        assert "needed 8" in why
+        assert "another delay fits almost as well: log-likelihood gap" in why
 
 
 @pytest.mark.parametrize("gain", [0.5, 1.0, 2.0, 30.0, 100.0])
