@@ -54,7 +54,7 @@ def test_drift_is_exact_without_noise(drift_ppm):
 
 def test_drift_errors_cover_the_truth():
     z = []
-    for seed in range(100):
+    for seed in range(60):
         found = fitted(
             seed,
             with_drift=True,
@@ -68,16 +68,16 @@ def test_drift_errors_cover_the_truth():
 
 
 def test_offset_and_drift_are_uncorrelated_at_the_anchor():
-    """Over 120 draws of the noise the two errors correlate by less than 3 sigma (0.27)."""
+    """Over 60 draws of the noise the two errors correlate by less than 3 sigma (0.39)."""
     pairs = []
     motion = shaking(4)
     gyro = imu(motion, 4, noise=0.0)
     driver = integrate_samples(gyro.times_s, gyro.values, is_smooth=True)
-    for seed in range(120):
+    for seed in range(60):
         rows = from_rotation(camera(motion, seed, phase=0.3, noise_rad=1e-3))
         found = fit_delay(rows, driver, start_s=0.0, with_drift=True)
         pairs.append((found.offset_s, found.drift_ppm))
-    assert abs(np.corrcoef(np.array(pairs).T)[0, 1]) < 0.27
+    assert abs(np.corrcoef(np.array(pairs).T)[0, 1]) < 0.39
 
 
 def test_anchor_lies_in_the_clip():

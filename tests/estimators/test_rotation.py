@@ -215,7 +215,7 @@ def test_unrelated_motion_is_never_accepted():
         seed
         for seed in range(100)
         if measure_camera_gyro(
-            camera(shaking(seed), seed), imu(shaking(seed + 500), seed), max_offset_s=1.0
+            camera(shaking(seed), seed), imu(shaking(seed + 500), seed), max_offset_s=0.6
         ).accepted
     ]
     assert accepted == []
