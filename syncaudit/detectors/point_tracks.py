@@ -23,13 +23,13 @@ Floats = NDArray[np.float64]
 
 # Corners looked for, and how many of the best are followed.
 MAX_CORNERS = 250
-MAX_POINTS = 120
+MAX_POINTS = 100
 MIN_POINTS = 12
-FAST_THRESHOLD = 8
+FAST_THRESHOLD = 12
 CELL_PX = 20
 PER_CELL = 2
 WINDOW_PX = 13
-LEVELS = 3
+LEVELS = 2
 # A true track leads back to within this distance.
 MAX_RETURN_PX = 0.3
 BORDER_PX = 2.0
@@ -135,7 +135,8 @@ def _guess(corners: NDArray[np.float32], earlier: PointTracks | None) -> NDArray
     if earlier is None:
         return corners.copy()
     places = corners[:, 0, :]
-    apart = np.square(places[:, None, :] - earlier.after[None, :, :].astype(np.float32)).sum(axis=2)
+    known = earlier.after.astype(np.float32)
+    apart = np.square(places[:, :1] - known[:, 0]) + np.square(places[:, 1:] - known[:, 1])
     nearest = np.argmin(apart, axis=1)
     flow = (earlier.after - earlier.before)[nearest]
     flow[apart[np.arange(len(places)), nearest] > NEIGHBOUR_PX**2] = 0.0

@@ -32,7 +32,8 @@ MIN_NOISE_PX = 0.02
 # Four to five steps serve cameras that look along the way; those that look sideways, where turning
 # and travelling look alike, take ten.
 MAX_ITERATIONS = 20
-CONVERGED_RAD = 2e-5  # a fifth of what a hundred points can tell
+# Steps below this share of the standard error change nothing.
+CONVERGED_STD = 0.3
 # Directions of travel to start from: along each axis and between right and forward.
 FIRST_DIRECTIONS = np.array(
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.7, 0.0, 0.714], [-0.7, 0.0, 0.714]]
@@ -165,20 +166,47 @@ def _converge(
         step = solved
         angles = angles + step.change_rad
         direction = step.direction
-        if iteration > 1 and float(np.abs(step.change_rad).max()) < CONVERGED_RAD:
-            break
+        if iteration > 1:
+            change = step.change_rad**2 / np.diag(step.covariance)
+            if float(change.max()) < CONVERGED_STD**2:
+                break
     return angles, step
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Step:
+    """One Gauss-Newton step, and what the last one of them tells on demand."""
+
     change_rad: Floats
     direction: Floats
-    direction_information: Floats
-    covariance: Floats
-    influence: Floats
+    normal_inverse: Floats
+    lines: Floats
+    across_weight: Floats
+    design_across: Floats
+    design_along: Floats
+    weighted_across: Floats
+    weighted_along: Floats
     n_inliers: int
     noise: float
+
+    @property
+    def covariance(self) -> Floats:
+        """Covariance of the rotation, shape (3, 3)."""
+        return self.normal_inverse[:3, :3]
+
+    @property
+    def direction_information(self) -> Floats:
+        """Information on the direction of travel, shape (3, 3)."""
+        return np.asarray((self.lines * self.across_weight) @ self.lines.T)
+
+    @property
+    def influence(self) -> Floats:
+        """Share of each point in the rotation, shape (n, 3, 3)."""
+        across = self.normal_inverse[:3] @ self.weighted_across
+        along = self.covariance @ self.weighted_along
+        shares: Floats = across.T[:, :, None] * self.design_across[:3].T[:, None, :]
+        shares += along.T[:, :, None] * self.design_along.T[:, None, :]
+        return shares
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -259,11 +287,13 @@ class _View:
         return _Step(
             change_rad=change[:3],
             direction=turned / np.sqrt(turned @ turned),
-            direction_information=(lines * across_weight) @ lines.T,
-            covariance=covariance[:3, :3],
-            influence=(covariance[:3] @ weighted_across).T[:, :, None]
-            * design_across[:3].T[:, None, :]
-            + (covariance[:3, :3] @ weighted_along).T[:, :, None] * design_along.T[:, None, :],
+            normal_inverse=covariance,
+            lines=lines,
+            across_weight=across_weight,
+            design_across=design_across,
+            design_along=design_along,
+            weighted_across=weighted_across,
+            weighted_along=weighted_along,
             n_inliers=int(np.count_nonzero(np.abs(across) < 3.0 * noise)),
             noise=noise,
         )

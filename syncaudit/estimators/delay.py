@@ -27,6 +27,8 @@ __all__ = ["DRIFT_Z", "DelayTask", "measure_delay", "refuse"]
 Floats = NDArray[np.float64]
 
 MIN_ROWS = 30
+# A delay that wanders leaves residuals that hang together; below this nothing needs looking at.
+UNCORRELATED_FACTOR = 1.1
 # Part of the standard error that no amount of data removes (exposure, row time, sensor filter).
 FLOOR_STD_S = 5e-5
 # A drift is reported when it is this significant, or known this well.
@@ -132,7 +134,12 @@ def measure_delay(
     figures["offset_s"] = fit.offset_s + epochs_s
     figures["offset_std_s"] = fit.offset_std_s
     why = _why_not(task, curve, best, fit, has_step=step is not None)
-    if why is None and task.is_rigid and step is None:
+    if (
+        why is None
+        and task.is_rigid
+        and step is None
+        and fit.correlation_factor > UNCORRELATED_FACTOR
+    ):
         why = why_delay_wanders(increments, driver, fit)
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import block_covariance, cauchy_weights, hac_covariance, mad_std
@@ -38,8 +37,6 @@ MAX_LINE_STEP_S = 3e-5
 USUAL_LINE_DELAY_S = 2e-5
 USUAL_LINE_DELAY_STD_S = 3e-5
 N_BLOCKS = 10
-# Student t quantile of a ten-block jackknife over that of the normal distribution.
-BLOCK_FACTOR = float(stats.t.ppf(0.975, N_BLOCKS - 1) / stats.norm.ppf(0.975))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -369,7 +366,7 @@ def _covariance(
     finite = n_values / max(1, n_values - n_params)
     independent = inverse @ (scores.T @ scores) @ inverse * finite
     hac = inverse @ hac_covariance(scores, n_lags=n_lags) @ inverse * finite
-    block = inverse @ block_covariance(scores, n_blocks=N_BLOCKS) @ inverse * BLOCK_FACTOR**2
+    block = inverse @ block_covariance(scores, n_blocks=N_BLOCKS) @ inverse
     # Per parameter the largest of the three variances; the correlation is that of the sandwich.
     std = np.sqrt(np.maximum(np.diag(independent), np.maximum(np.diag(hac), np.diag(block))))
     base = np.sqrt(np.diag(hac))

@@ -26,7 +26,7 @@ SEARCH_STEP_S = 0.01
 # A camera's rotation is interpolated between at least this many instants.
 MIN_INCREMENTS = 8
 # Rows by which the correction of the rolling shutter may be wrong, one sigma.
-ROWS_STD = 6.5
+ROWS_STD = 5.5
 # Interpolating between frames costs this part of a frame period (band limit), one sigma.
 FRAME_INTERPOLATION = 0.01
 

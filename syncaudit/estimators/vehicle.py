@@ -23,10 +23,12 @@ from syncaudit.model import Activity, PairMeasurement, Quantity
 __all__ = ["measure_can_imu"]
 
 PERIODS_PER_INCREMENT = 4
+# Increments of 0.2 s make lobes wider than that; the fit starts from anywhere inside one.
+SEARCH_STEP_S = 0.01
 # Increments that overlap at any instant.
 OVERLAP = 4
 # Sampling, filtering and arbitration inside the control unit are nowhere stated: one sigma.
-CONTROL_UNIT_STD_S = 2e-3
+CONTROL_UNIT_STD_S = 1.3e-3
 G = 9.80665
 # Speed is the integral of acceleration to the letter. Where the gain is not one, pitch and gravity
 # make up the correlation: a real drive gave a delay of -242 ms with a gain of 0.4 to 0.76.
@@ -151,6 +153,7 @@ def _measure(
         source_epoch_ns=activity.epoch_ns,
         target_epoch_ns=target.epoch_ns,
         max_offset_s=max_offset_s,
+        step_s=SEARCH_STEP_S,
         expected_gain=relation.expected_gain,
         gain_range=relation.gain_range,
         systematic_std_s=CONTROL_UNIT_STD_S,
