@@ -10,6 +10,9 @@ VENV ?= .venv
 JOBS ?= auto
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Small matrices only: threads of BLAS wait for one another more than they compute.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: help setup demo test check bench clean distclean
 

@@ -228,7 +228,7 @@ def _record(
     systematic_s = math.hypot(task.systematic_std_s, FLOOR_STD_S)
     if fit.line_delay_s is not None:
         # What "the row that the stamp means" may be off by, when the manifest does not tell.
-        systematic_s = math.hypot(systematic_s, 0.5 * fit.row_shift_s)
+        systematic_s = math.hypot(systematic_s, fit.row_shift_s)
     record = PairMeasurement(
         source=task.source,
         target=task.target,
