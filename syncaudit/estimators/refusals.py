@@ -47,7 +47,8 @@ def why_ambiguous(
     """Return why the search has no clear winner, or None.
 
     The noise of the target differs from lag to lag. Where the second lobe explains a share of the
-    n values, chance alone moves its log-likelihood by that share of ``sqrt(n / 2)``.
+    n values, chance alone moves its log-likelihood by up to that share of ``sqrt(n / 2)``; weak
+    lobes share their noise with the best one and move less, by the square of the share.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ def why_ambiguous(
     """
     gap = (best - runner_up) / correlation_factor
     share = -np.expm1(-2.0 * max(0.0, runner_up) / n_values)
-    needed = MIN_LIKELIHOOD_GAP + MAX_LOBE_Z * share * np.sqrt(0.5 * n_values)
+    needed = MIN_LIKELIHOOD_GAP + MAX_LOBE_Z * share**2 * np.sqrt(0.5 * n_values)
     if gap >= needed and share <= MAX_SECOND_SHARE:
         return None
     return (

@@ -19,7 +19,14 @@ from syncaudit.model.wording import (
     word_duration,
     word_measure,
 )
-from syncaudit.policy.equivalence import Course, Standing, compare, course_of, worst
+from syncaudit.policy.equivalence import (
+    Course,
+    Standing,
+    compare,
+    course_of,
+    seconds_to_step,
+    worst,
+)
 from syncaudit.policy.limits import Limits
 from syncaudit.policy.opinion import Opinion, defect, remark
 
@@ -183,7 +190,7 @@ def _word_moment(estimate: ClockEstimate, at_ns: int, span_s: float) -> str:
     """Say when a clock jumps, after the start of the clip."""
     if estimate.step_at_ns is None:
         return "inside the clip"
-    after_s = (estimate.step_at_ns - at_ns) * 1e-9 + (estimate.offset_s or 0.0) + 0.5 * span_s
+    after_s = seconds_to_step(estimate, at_ns=at_ns, span_s=span_s) + 0.5 * span_s
     return f"{after_s:.1f} s after the clip's start"
 
 

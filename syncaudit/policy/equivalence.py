@@ -15,7 +15,7 @@ from statistics import NormalDist
 
 from syncaudit.model import ClockEstimate
 
-__all__ = ["Course", "Standing", "compare", "course_of", "quantile", "worst"]
+__all__ = ["Course", "Standing", "compare", "course_of", "quantile", "seconds_to_step", "worst"]
 
 # Quartz is good to 100 ppm whatever its temperature; a drift that is known no better and not
 # distinguishable from zero says less than this does.
@@ -71,6 +71,16 @@ def worst(standings: Iterable[Standing]) -> Standing:
     return Standing.OPEN
 
 
+def seconds_to_step(clock: ClockEstimate, *, at_ns: int, span_s: float) -> float:
+    """Return when a clock jumps, seconds after the instant at which its offset holds.
+
+    Offsets hold where the clock's own stamp is `at_ns`, so own stamps tell on which side of the
+    step that is; only a clock of another epoch must be brought to reference time first.
+    """
+    own_s = ((clock.step_at_ns or 0) - at_ns) * 1e-9
+    return own_s if abs(own_s) <= span_s else own_s + (clock.offset_s or 0.0)
+
+
 def course_of(clock: ClockEstimate, *, at_ns: int, span_s: float) -> list[Course]:
     """Return the corrections of a clock where they are extreme: the middle, the ends, a step.
 
@@ -91,8 +101,7 @@ def course_of(clock: ClockEstimate, *, at_ns: int, span_s: float) -> list[Course
         instants += [(-half_s, False), (half_s, False)]
     step_s, step_std_s, step_after_s = 0.0, 0.0, math.inf
     if clock.step_s is not None and clock.step_at_ns is not None:
-        # The stamp is the clock's own: its correction brings it to reference time.
-        step_after_s = (clock.step_at_ns - at_ns) * 1e-9 + offset_s
+        step_after_s = seconds_to_step(clock, at_ns=at_ns, span_s=span_s)
         if abs(step_after_s) < max(half_s, 1e-3):
             step_s, step_std_s = clock.step_s, clock.step_std_s or 0.0
             instants += [(step_after_s, True), (half_s if step_after_s > 0.0 else -half_s, True)]
