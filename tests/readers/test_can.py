@@ -234,8 +234,9 @@ def test_asc_date_is_read_as_utc_wherever_it_runs(
     assert stream.time_ns.tolist() == [start_ns + 123457000]
 
 
-# python-can writes the start of an MDF through float seconds: half a step of 238 ns.
-@pytest.mark.parametrize(("name", "step_ns"), [("blf", 1), ("mf4", 119), ("trc", 1000)])
+# python-can writes an MDF through float unix seconds, whose step is 238.4 ns: half a step of the
+# start and half a step of the message.
+@pytest.mark.parametrize(("name", "step_ns"), [("blf", 1), ("mf4", 239), ("trc", 1000)])
 def test_binary_logs_keep_stamps_that_float_seconds_would_lose(
     samples: Mapping[str, Any], tmp_path: Path, name: str, step_ns: int
 ) -> None:
