@@ -205,12 +205,9 @@ def _summed(camera: RotationIncrements) -> RunningIntegral | None:
 
 def _at_middle_row(camera: RotationIncrements) -> Floats:
     """Return the increments as the middle row sees them, by the camera's own rates."""
-    if not camera.line_delay_s:
+    shutter = from_rotation(camera).shutter
+    if shutter is None or not shutter.line_delay_s:
         return camera.angles_rad
-    width_s = (camera.stop_s - camera.start_s)[:, None]
-    rate = camera.angles_rad / width_s
-    bend = np.gradient(rate, axis=0)
-    rolled = np.einsum("nij,nj->ni", camera.row_moments_px, bend) + np.einsum(
-        "nij,nj->ni", camera.row_moves_px, rate
-    )
-    return np.asarray(camera.angles_rad - camera.line_delay_s * rolled)
+    rate = camera.angles_rad / (camera.stop_s - camera.start_s)[:, None]
+    rolled = shutter.change_per_line_delay(np.gradient(rate, axis=0), rate, np.eye(3))
+    return np.asarray(camera.angles_rad - shutter.line_delay_s * rolled)
