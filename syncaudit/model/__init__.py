@@ -18,6 +18,8 @@ from syncaudit.model.evidence import (
     Activity,
     EventTrain,
     Evidence,
+    FlashEdges,
+    FlashIntervals,
     Quantity,
     RotationIncrements,
 )
@@ -57,6 +59,8 @@ __all__ = [
     "EventsSpec",
     "Evidence",
     "Finding",
+    "FlashEdges",
+    "FlashIntervals",
     "FrameFiles",
     "ImuSpec",
     "Interval",

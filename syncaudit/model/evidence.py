@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from syncaudit.model import arrays
 
-__all__ = ["Activity", "EventTrain", "Evidence", "Quantity", "RotationIncrements"]
+__all__ = [
+    "Activity",
+    "EventTrain",
+    "Evidence",
+    "FlashEdges",
+    "FlashIntervals",
+    "Quantity",
+    "RotationIncrements",
+]
 
 
 class Quantity(StrEnum):
@@ -174,4 +182,125 @@ class EventTrain:
             )
 
 
-Evidence = Activity | RotationIncrements | EventTrain
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FlashEdges:
+    """Edges of the bright bands that light pulses leave in a rolling shutter's frames.
+
+    An edge in row r of frame k dates the half-light instant of a pulse, when half of its light had
+    arrived, on the camera's own clock:
+
+        t = frame_s + row_px * line_delay + exposure_part * exposure
+
+    The upper edge of a band is the end of its rows' exposure (part +1/2), the lower edge its start
+    (part -1/2). The mean of both, and the edge of a light that goes on or off and stays, hold
+    without the exposure (part 0).
+
+    Parameters
+    ----------
+    source : str
+        Camera.
+    epoch_ns : int
+        Zero of the times on the camera's clock.
+    frame_index : ndarray of int, shape (n,)
+        Position of the edge's frame in file order.
+    frame_s : ndarray, shape (n,)
+        Middle of the exposure of that frame's middle row.
+    row_px, row_std_px : ndarray, shape (n,)
+        Distance of the edge below the middle row, and its one-sigma error.
+    exposure_part : ndarray, shape (n,)
+        +0.5, -0.5 or 0.
+    band : ndarray of int, shape (n,)
+        Edges of one band carry one number: they are of one pulse.
+    height_px : int
+        Rows of a frame.
+    readable_s : ndarray, shape (m, 2)
+        Middle-row times of the frames that were looked at (start of the first, stop of the last of
+        each unbroken stretch): a pulse outside them was not missed, nobody looked.
+    line_delay_s, exposure_s : float, optional
+        Where stated.
+    half_light_s, half_light_std_s : float, optional
+        From the onset of a pulse to its half-light instant, by the shape of the edges.
+    stamp_std_s : float
+        Systematic uncertainty of `frame_s` (exposure or read-out not stated).
+    """
+
+    source: str
+    epoch_ns: int
+    frame_index: NDArray[np.int64]
+    frame_s: NDArray[np.float64]
+    row_px: NDArray[np.float64]
+    row_std_px: NDArray[np.float64]
+    exposure_part: NDArray[np.float64]
+    band: NDArray[np.int64]
+    height_px: int
+    readable_s: NDArray[np.float64]
+    line_delay_s: float | None = None
+    exposure_s: float | None = None
+    half_light_s: float | None = None
+    half_light_std_s: float | None = None
+    stamp_std_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check and freeze the arrays."""
+        n = np.asarray(self.frame_s).shape[0]
+        for name in ("frame_s", "row_px", "row_std_px", "exposure_part"):
+            object.__setattr__(self, name, arrays.finite_column(name, getattr(self, name), n=n))
+        for name in ("frame_index", "band"):
+            column = arrays.stamps(name, getattr(self, name))
+            if column.size != n:
+                raise ValueError(f"{name} must have shape ({n},), got {column.shape}")
+            object.__setattr__(self, name, column)
+        if not np.isin(self.exposure_part, (-0.5, 0.0, 0.5)).all():
+            raise ValueError("exposure_part must be -0.5, 0 or +0.5")
+        object.__setattr__(
+            self, "readable_s", arrays.finite_matrix("readable_s", self.readable_s, width=2)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FlashIntervals:
+    """Intervals of a source's own clock within each of which one pulse fell.
+
+    A strobe counter that changed between two messages, a frame of a global shutter that was lit.
+
+    Parameters
+    ----------
+    source : str
+        Source they were found in.
+    quantity : Quantity
+        `FLASH` or `STROBE`.
+    epoch_ns : int
+        Zero of the times on the source's clock.
+    start_s, stop_s : ndarray, shape (n,)
+        The pulse fell between them.
+    std_s : ndarray, shape (n,)
+        One-sigma softness of both ends.
+    count : ndarray of int, shape (n,)
+        How many pulses fell there: a counter may jump by more than one.
+    is_onset : bool
+        Whether the onset of the pulse is meant (else its half-light instant).
+    """
+
+    source: str
+    quantity: Quantity
+    epoch_ns: int
+    start_s: NDArray[np.float64]
+    stop_s: NDArray[np.float64]
+    std_s: NDArray[np.float64]
+    count: NDArray[np.int64]
+    is_onset: bool
+
+    def __post_init__(self) -> None:
+        """Check and freeze the arrays."""
+        n = np.asarray(self.start_s).shape[0]
+        for name in ("start_s", "stop_s", "std_s"):
+            object.__setattr__(self, name, arrays.finite_column(name, getattr(self, name), n=n))
+        if n and float(np.min(self.stop_s - self.start_s)) < 0.0:
+            raise ValueError("stop_s must not be before start_s")
+        count = arrays.stamps("count", self.count)
+        if count.size != n:
+            raise ValueError(f"count must have shape ({n},), got {count.shape}")
+        object.__setattr__(self, "count", count)
+
+
+Evidence = Activity | RotationIncrements | EventTrain | FlashEdges | FlashIntervals

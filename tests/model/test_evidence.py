@@ -5,7 +5,15 @@ from dataclasses import FrozenInstanceError, replace
 import numpy as np
 import pytest
 
-from syncaudit.model import Activity, Channel, EventTrain, Quantity, RotationIncrements
+from syncaudit.model import (
+    Activity,
+    Channel,
+    EventTrain,
+    FlashEdges,
+    FlashIntervals,
+    Quantity,
+    RotationIncrements,
+)
 
 
 def activity(times_s=(0.0, 1.0), values=((1.0,), (2.0,))):
@@ -111,3 +119,57 @@ def test_channel_keeps_nan_but_not_another_length():
     assert not channel.values.flags.writeable
     with pytest.raises(ValueError, match=r"yaw_rate.values must have shape \(3, d\)"):
         Channel(name="yaw_rate", time_ns=np.arange(3), values=values)
+
+
+def flash_edges(**changes: object) -> FlashEdges:
+    values: dict[str, object] = {
+        "source": "cam",
+        "epoch_ns": 0,
+        "frame_index": np.array([4, 4]),
+        "frame_s": np.array([0.5, 0.5]),
+        "row_px": np.array([-20.0, 80.0]),
+        "row_std_px": np.array([0.4, 0.4]),
+        "exposure_part": np.array([0.5, -0.5]),
+        "band": np.array([0, 0]),
+        "height_px": 480,
+        "readable_s": np.array([[0.0, 20.0]]),
+    }
+    return FlashEdges(**{**values, **changes})  # type: ignore[arg-type]  # on purpose in tests
+
+
+def test_flash_edges_are_read_only() -> None:
+    edges = flash_edges()
+    with pytest.raises(ValueError, match="read-only"):
+        edges.row_px[0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"exposure_part": np.array([1.0, 0.0])}, "exposure_part must be"),
+        ({"band": np.array([0])}, "band must have shape"),
+        ({"row_px": np.array([np.nan, 0.0])}, "non-finite"),
+        ({"readable_s": np.array([0.0, 1.0])}, "readable_s must have shape"),
+    ],
+)
+def test_flash_edges_refuse(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        flash_edges(**changes)
+
+
+@pytest.mark.parametrize(
+    ("start_s", "count", "message"),
+    [([1.0], [1], "must not be before"), ([0.0], [1, 2], "count must have shape")],
+)
+def test_flash_intervals_refuse(start_s: list[float], count: list[int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        FlashIntervals(
+            source="can",
+            quantity=Quantity.STROBE,
+            epoch_ns=0,
+            start_s=np.array(start_s),
+            stop_s=np.array([0.5]),
+            std_s=np.array([1e-4]),
+            count=np.array(count),
+            is_onset=True,
+        )
