@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from syncaudit.detectors.point_tracks import PointTracks, track_points
 from syncaudit.detectors.regular_times import regular_times_s
-from syncaudit.detectors.rotation_fit import Heading, fit_rotation
+from syncaudit.detectors.rotation_fit import Heading, fit_rotations
 from syncaudit.model import CameraStream, RotationIncrements, seconds_since
 
 __all__ = ["RotationDetector", "frame_times_s"]
@@ -61,6 +61,24 @@ def frame_times_s(stream: CameraStream) -> tuple[NDArray[np.float64], int, float
     return times_s + sign * (half_exposure_s + half_readout_s), epoch_ns, std_s
 
 
+# Pairs whose rotations are fitted at once: enough that arrays pay, few enough that the direction
+# of travel at the first still serves as a start for the last.
+STACK = 32
+
+_Fitted = tuple[NDArray[np.float64], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Pair:
+    """Tracks between two frames that wait for their fit."""
+
+    previous: int
+    index: int
+    tracks: PointTracks
+    shape: tuple[int, ...]
+    full_shape: tuple[int, ...]
+
+
 @dataclass(slots=True)
 class RotationDetector:
     """Accumulate rotation increments over the frames of one camera.
@@ -74,7 +92,8 @@ class RotationDetector:
     _index: int = -1
     _tracks: PointTracks | None = None
     _heading: Heading = field(default_factory=Heading)
-    _rows: list[tuple[NDArray[np.float64], ...]] = field(default_factory=list)
+    _waiting: list[_Pair] = field(default_factory=list)
+    _fitted: list[_Fitted] = field(default_factory=list)
     _n_frames: int = 0
 
     def update(self, index: int, luma: NDArray[np.uint8]) -> None:
@@ -87,9 +106,9 @@ class RotationDetector:
             return
         if index >= self.stream.time_ns.shape[0]:
             return
-        self._measure(before, picture, previous, index, luma.shape)
+        self._follow(before, picture, previous, index, luma.shape)
 
-    def _measure(
+    def _follow(
         self,
         before: NDArray[np.uint8],
         after: NDArray[np.uint8],
@@ -101,31 +120,40 @@ class RotationDetector:
         self._tracks = tracks
         if tracks is None:
             return
-        p, q = tracks.before, tracks.after
-        height, width = before.shape
-        scale = full_shape[1] / width
-        focal_px = self._focal_px(full_shape[1]) / scale
-        centre = np.array([(width - 1) / 2.0, (height - 1) / 2.0])
-        fit = fit_rotation(
-            (p - centre) / focal_px,
-            (q - centre) / focal_px,
-            heading=self._heading,
-            focal_px=focal_px,
+        pair = _Pair(
+            previous=previous, index=index, tracks=tracks, shape=before.shape, full_shape=full_shape
         )
-        if fit is None:
-            return
+        if self._waiting and self._waiting[0].shape != pair.shape:
+            self._fit()
+        self._waiting.append(pair)
+        if len(self._waiting) == STACK:
+            self._fit()
+
+    def _fit(self) -> None:
+        """Fit the rotations of all pairs that wait."""
+        (height, width), full_shape = self._waiting[0].shape, self._waiting[0].full_shape
+        n_most = max(len(pair.tracks.before) for pair in self._waiting)
+        places = np.zeros((2, len(self._waiting), n_most, 2))
+        is_point = np.zeros((len(self._waiting), n_most), dtype=np.bool_)
+        for k, pair in enumerate(self._waiting):
+            n = len(pair.tracks.before)
+            places[0, k, :n], places[1, k, :n] = pair.tracks.before, pair.tracks.after
+            is_point[k, :n] = True
+        places -= np.array([(width - 1) / 2.0, (height - 1) / 2.0])
+        focal_px = self._focal_px(full_shape[1]) * width / full_shape[1]
+        before, after = places / focal_px
+        fits = fit_rotations(before, after, is_point, heading=self._heading, focal_px=focal_px)
         row_scale = full_shape[0] / height
-        rows_mid = (0.5 * (p[:, 1] + q[:, 1]) - centre[1]) * row_scale
-        rows_moved = (q[:, 1] - p[:, 1]) * row_scale
-        self._rows.append(
-            (
-                np.array([previous, index, (tracks.mean_corner_row_px - centre[1]) * row_scale]),
-                fit.angles_rad,
-                fit.std_rad,
-                np.tensordot(rows_mid, fit.influence, axes=1),
-                np.tensordot(rows_moved, fit.influence, axes=1),
-            )
-        )
+        rows_mid = 0.5 * places[:, :, :, 1].sum(axis=0) * row_scale
+        rows_moved = (places[1, :, :, 1] - places[0, :, :, 1]) * row_scale
+        moments = np.einsum("mn,mnij->mij", rows_mid, fits.influence)
+        moves = np.einsum("mn,mnij->mij", rows_moved, fits.influence)
+        for k in np.flatnonzero(fits.is_found):
+            pair = self._waiting[k]
+            mean_row_px = (pair.tracks.mean_corner_row_px - 0.5 * (height - 1)) * row_scale
+            frames = np.array([pair.previous, pair.index, mean_row_px])
+            self._fitted.append((frames, fits.angles_rad[k], fits.std_rad[k], moments[k], moves[k]))
+        self._waiting.clear()
 
     def _focal_px(self, width_px: int) -> float:
         if self.stream.focal_px is not None:
@@ -134,11 +162,13 @@ class RotationDetector:
 
     def finish(self) -> RotationIncrements | None:
         """Return the increments, or None where nothing could be tracked."""
-        if not self._rows:
+        if self._waiting:
+            self._fit()
+        if not self._fitted:
             return None
         times_s, epoch_ns, stamp_std_s = frame_times_s(self.stream)
         frames, angles, std, moments, moves = (
-            np.stack(part) for part in zip(*self._rows, strict=True)
+            np.stack(part) for part in zip(*self._fitted, strict=True)
         )
         previous, index = frames[:, :2].astype(np.intp).T
         start_s, stop_s = times_s[previous], times_s[index]

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["block_covariance", "cauchy_weights", "hac_covariance", "mad_std"]
+__all__ = [
+    "block_covariance",
+    "cauchy_weights",
+    "hac_covariance",
+    "mad_std",
+    "mad_std_of_rows",
+]
 
 Floats = NDArray[np.float64]
 
@@ -23,6 +29,14 @@ def mad_std(values: Floats) -> float:
     # The upper median by partition: np.median costs four times as much on small arrays.
     middle = values.size // 2
     return MAD_TO_STD * float(np.partition(np.abs(values).ravel(), middle)[middle])
+
+
+def mad_std_of_rows(values: Floats, is_value: NDArray[np.bool_]) -> Floats:
+    """Return `mad_std` of each row of an (m, n) array, of the values that are any, shape (m,)."""
+    ordered = np.sort(np.where(is_value, np.abs(values), np.inf), axis=1)
+    count = is_value.sum(axis=1)
+    middle = ordered[np.arange(len(ordered)), np.minimum(count // 2, ordered.shape[1] - 1)]
+    return np.where(count > 0, MAD_TO_STD * middle, 0.0)
 
 
 def cauchy_weights(scaled: Floats) -> Floats:

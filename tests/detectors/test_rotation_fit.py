@@ -1,15 +1,33 @@
 """Rotation from tracks with exactly known motion."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from seen_points import FOCAL_PX, tracks
 
-from syncaudit.detectors.rotation_fit import Heading, fit_rotation
+from syncaudit.detectors.rotation_fit import Heading, fit_rotations
 
 TURN = np.array([0.004, -0.011, 0.006])
 # The steps stop below 20 urad; the depth of points is treated as noise of a common size.
 EXACT_RAD = 3e-5
 FORWARD, SIDEWAYS, UPWARD = (0.0, 0.0, 0.7), (0.7, 0.0, 0.0), (0.0, 0.3, 0.0)
+
+
+@dataclass
+class Fit:
+    angles_rad: np.ndarray
+    std_rad: np.ndarray
+    influence: np.ndarray
+
+
+def fit_rotation(before, after, *, heading, focal_px):
+    """Fit one pair of frames; None where nothing is found."""
+    is_point = np.ones((1, len(before)), dtype=bool)
+    fits = fit_rotations(before[None], after[None], is_point, heading=heading, focal_px=focal_px)
+    if not fits.is_found[0]:
+        return None
+    return Fit(fits.angles_rad[0], fits.std_rad[0], fits.influence[0])
 
 
 def fitted(seed, turn=TURN, travel=(0.0, 0.0, 0.0), *, heading=None, **options):
@@ -35,7 +53,6 @@ def test_a_quarter_of_gross_outliers(travel):
     assert np.all(np.abs(found.angles_rad - TURN) < 4.5 * found.std_rad + EXACT_RAD)
     # less than one pixel over the focal length
     assert np.max(np.abs(found.angles_rad - TURN)) < 1.0 / FOCAL_PX
-    assert found.n_inliers >= 60
 
 
 @pytest.mark.parametrize("travel", [(0.0, 0.0, 0.0), FORWARD, SIDEWAYS])
@@ -102,10 +119,11 @@ def test_heading_is_remembered():
 def test_memory_is_of_bounded_strength():
     heading = Heading()
     direction = np.array([0.0, 0.0, 1.0])
+    nothing = np.zeros((1, 3, 3))
     for _ in range(50):
-        heading.remember(1e9 * np.eye(3), direction)
-    assert np.linalg.eigvalsh(heading.prior()).max() <= 1.0 / 0.05**2
-    assert np.array_equal(Heading().prior(), np.zeros((3, 3)))
+        heading.remember(1e9 * np.eye(3)[None], direction)
+    assert np.linalg.eigvalsh(heading.priors(nothing)).max() <= 1.0 / 0.05**2
+    assert np.array_equal(Heading().priors(nothing), nothing)
 
 
 def test_change_of_heading_is_followed():
