@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import BSpline, CubicSpline, PPoly
+from scipy.interpolate import CubicSpline, PPoly
 
 __all__ = ["RunningIntegral", "integrate_samples", "interpolate_angle"]
 
@@ -22,8 +22,10 @@ class RunningIntegral:
 
     Parameters
     ----------
-    integral, rate : tuple of PPoly or BSpline
-        One curve a channel; `rate` is the derivative of `integral`.
+    integral, rate : PPoly
+        Curves of all d channels; `rate` is the derivative of `integral`.
+    n_channels : int
+        d.
     start_s, stop_s : float
         Range in which the curves hold.
     gap_start_s, gap_stop_s : ndarray, shape (g,)
@@ -32,26 +34,22 @@ class RunningIntegral:
         Median sample period.
     """
 
-    integral: tuple[PPoly | BSpline, ...]
-    rate: tuple[PPoly | BSpline, ...]
+    integral: PPoly
+    rate: PPoly
+    n_channels: int
     start_s: float
     stop_s: float
     gap_start_s: Floats
     gap_stop_s: Floats
     period_s: float
 
-    @property
-    def n_channels(self) -> int:
-        """Number of channels."""
-        return len(self.integral)
-
     def at(self, times_s: Floats) -> Floats:
         """Return the integral at `times_s`, shape ``times_s.shape + (n_channels,)``."""
-        return np.stack([curve(times_s) for curve in self.integral], axis=-1)
+        return np.asarray(self.integral(times_s))
 
     def rate_at(self, times_s: Floats) -> Floats:
         """Return the signal at `times_s`, shape ``times_s.shape + (n_channels,)``."""
-        return np.stack([curve(times_s) for curve in self.rate], axis=-1)
+        return np.asarray(self.rate(times_s))
 
     def covers(self, start_s: Floats, stop_s: Floats) -> NDArray[np.bool_]:
         """Tell which intervals lie inside the range and touch no gap."""
@@ -89,17 +87,12 @@ def integrate_samples(times_s: Floats, values: Floats, *, is_smooth: bool) -> Ru
     """
     if times_s.size < 4:
         raise ValueError(f"an integral needs at least 4 samples, got {times_s.size}")
-    rates: list[PPoly] = []
-    for channel in values.T:
-        if is_smooth:
-            rates.append(CubicSpline(times_s, channel))
-        else:
-            slopes = np.diff(channel) / np.diff(times_s)
-            rates.append(PPoly(np.stack([slopes, channel[:-1]]), times_s))
+    rate = _curve(times_s, values, is_smooth=is_smooth)
     gap_start_s, gap_stop_s, period_s = _gaps(times_s, is_even=is_smooth)
     return RunningIntegral(
-        integral=tuple(rate.antiderivative() for rate in rates),
-        rate=tuple(rates),
+        integral=rate.antiderivative(),
+        rate=rate,
+        n_channels=values.shape[1],
         start_s=float(times_s[0]),
         stop_s=float(times_s[-1]),
         gap_start_s=gap_start_s,
@@ -119,8 +112,8 @@ def interpolate_angle(
 
     Parameters
     ----------
-    times_s : ndarray, shape (n,) or (n, d)
-        Strictly increasing; per channel where two-dimensional.
+    times_s : ndarray, shape (n,)
+        Strictly increasing.
     angles : ndarray, shape (n, d)
         Values of the integral.
     is_smooth : bool
@@ -140,26 +133,28 @@ def interpolate_angle(
     """
     if angles.shape[0] < 4:
         raise ValueError(f"an interpolation needs at least 4 samples, got {angles.shape[0]}")
-    per_channel = times_s if times_s.ndim == 2 else np.repeat(times_s[:, None], angles.shape[1], 1)
-    curves: list[PPoly] = []
-    for times, channel in zip(per_channel.T, angles.T, strict=True):
-        if is_smooth:
-            curves.append(CubicSpline(times, channel))
-        else:
-            slopes = np.diff(channel) / np.diff(times)
-            curves.append(PPoly(np.stack([slopes, channel[:-1]]), times))
-    gap_start_s, gap_stop_s, period_s = _gaps(per_channel.mean(axis=1), is_even=is_smooth)
+    integral = _curve(times_s, angles, is_smooth=is_smooth)
+    gap_start_s, gap_stop_s, period_s = _gaps(times_s, is_even=is_smooth)
     if gaps_s is not None:
         gap_start_s, gap_stop_s = gaps_s
     return RunningIntegral(
-        integral=tuple(curves),
-        rate=tuple(curve.derivative() for curve in curves),
-        start_s=float(per_channel[0].max()),
-        stop_s=float(per_channel[-1].min()),
+        integral=integral,
+        rate=integral.derivative(),
+        n_channels=angles.shape[1],
+        start_s=float(times_s[0]),
+        stop_s=float(times_s[-1]),
         gap_start_s=gap_start_s,
         gap_stop_s=gap_stop_s,
         period_s=period_s,
     )
+
+
+def _curve(times_s: Floats, values: Floats, *, is_smooth: bool) -> PPoly:
+    """Return the curve through the samples: cubic, or straight from one to the next."""
+    if is_smooth:
+        return CubicSpline(times_s, values)
+    slopes = np.diff(values, axis=0) / np.diff(times_s)[:, None]
+    return PPoly(np.stack([slopes, values[:-1]]), times_s)
 
 
 def _gaps(times_s: Floats, *, is_even: bool) -> tuple[Floats, Floats, float]:

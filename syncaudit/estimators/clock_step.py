@@ -211,10 +211,8 @@ def _locate(
         )
         cost = np.zeros(mid_s.size)
         for column in range(increments.values.shape[1]):
-            mixing, *_ = np.linalg.lstsq(
-                change[own, column], increments.values[own, column], rcond=None
-            )
-            rest = increments.values[:, column] - change[:, column] @ mixing
+            mixing, *_ = np.linalg.lstsq(change[own], increments.values[own, column], rcond=None)
+            rest = increments.values[:, column] - change @ mixing
             scale = 1.4826 * float(np.median(np.abs(rest[own]))) + 1e-15
             cost += np.log1p((rest / scale) ** 2)
         costs.append(cost)

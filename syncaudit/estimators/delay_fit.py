@@ -30,6 +30,7 @@ __all__ = ["DelayFit", "fit_delay"]
 Floats = NDArray[np.float64]
 
 MAX_ITERATIONS = 30
+# Steps below this, or below a thousandth of the standard error, change nothing.
 CONVERGED_S = 1e-7
 MAX_STEP_S = 0.02
 MAX_LINE_STEP_S = 3e-5
@@ -118,8 +119,7 @@ def fit_delay(
     """
     margin_s = 0.05
     covered = driver.covers(
-        increments.start_s.min(axis=1) + start_s - margin_s,
-        increments.stop_s.max(axis=1) + start_s + margin_s,
+        increments.start_s + start_s - margin_s, increments.stop_s + start_s + margin_s
     )
     if int(covered.sum()) < 20:
         return None
@@ -163,7 +163,7 @@ def fit_delay(
         if abs(offset_s - start_s) > 0.5:
             return None
         robust = cauchy_weights(linear.residuals / linear.scale)
-        if iteration > 2 and abs(step[0]) < CONVERGED_S:
+        if iteration > 2 and abs(step[0]) < max(CONVERGED_S, 1e-3 * normal[0, 0] ** -0.5):
             break
     row_shift_s = 0.0
     if is_delay_free and shutter is not None:
@@ -240,15 +240,14 @@ class _Linearised:
     def gain(self, rows: Increments) -> float:
         """Return the size of the fitted signal over that of the driver (see `DelayFit`)."""
         m = self.signal.shape[1]
-        k = self.change.shape[2]
+        k = self.change.shape[1]
         if m == k:
-            driven = float(np.sum(_fast(self.change[:, 0], rows) ** 2))
+            driven = float(np.sum(_fast(self.change, rows) ** 2))
             return float(np.sqrt(np.sum(_fast(self.signal, rows) ** 2) / (driven + 1e-30)))
         gains = []
         for j in range(m):
-            both = np.column_stack([self.signal[:, j] + self.residuals[:, j], self.change[:, j]])
-            width_s = (rows.stop_s[:, j] - rows.start_s[:, j])[:, None]
-            fast = _detrended(both, slow_basis(rows.mid_s, float(np.ptp(rows.mid_s))) * width_s)
+            both = np.column_stack([self.signal[:, j] + self.residuals[:, j], self.change])
+            fast = _fast(both, rows)
             noise = mad_std(self.residuals[:, j] * np.sqrt(rows.weights[:, j]))
             gains.append(_shrunken_norm(fast * np.sqrt(rows.weights[:, [j]]), noise))
         return max(gains)
@@ -262,16 +261,14 @@ class _Linearised:
         robust: Floats,
         known: Floats,
     ) -> _Linearised | None:
-        begin = rows.start_s + delays_s[:, None]
-        end = rows.stop_s + delays_s[:, None]
-        begin = np.clip(begin, driver.start_s, driver.stop_s)
-        end = np.clip(end, driver.start_s, driver.stop_s)
+        begin = np.clip(rows.start_s + delays_s, driver.start_s, driver.stop_s)
+        end = np.clip(rows.stop_s + delays_s, driver.start_s, driver.stop_s)
         change = driver.at(end) - driver.at(begin)
         rate_begin, rate_end = driver.rate_at(begin), driver.rate_at(end)
         bend = rate_end - rate_begin
         values = rows.values - known
         span_s = float(np.ptp(rows.mid_s))
-        slow = slow_basis(rows.mid_s, span_s)
+        slow = slow_basis(rows.mid_s, span_s) * rows.width_s[:, None]
         n, m = rows.values.shape
         k = driver.n_channels
         root = np.sqrt(rows.weights * robust)
@@ -281,9 +278,9 @@ class _Linearised:
         bases: list[Floats] = []
         mixing = np.empty((m, k))
         scale = np.empty(m)
+        both = np.concatenate([change, slow], axis=1)
         for j in range(m):
-            width_s = (rows.stop_s[:, j] - rows.start_s[:, j])[:, None]
-            design = np.concatenate([change[:, j], slow * width_s], axis=1) * root[:, j, None]
+            design = both * root[:, j, None]
             norm = np.sqrt(np.sum(design**2, axis=0)) + 1e-30
             left, singular, right = np.linalg.svd(design / norm, full_matrices=False)
             keep = singular > 1e-7 * singular[0]
@@ -292,8 +289,8 @@ class _Linearised:
             beta = (right[keep].T @ ((basis.T @ target) / singular[keep])) / norm
             mixing[j] = beta[:k]
             residuals[:, j] = values[:, j] - (design @ beta) / np.maximum(root[:, j], 1e-12)
-            signal[:, j] = change[:, j] @ beta[:k]
-            raw[:, j] = bend[:, j] @ beta[:k]
+            signal[:, j] = change @ beta[:k]
+            raw[:, j] = bend @ beta[:k]
             bases.append(basis)
             scale[j] = mad_std(residuals[:, j] * np.sqrt(rows.weights[:, j])) + 1e-15
         sensitivity = _project(raw, tuple(bases), root)
@@ -311,8 +308,8 @@ class _Linearised:
             scale=scaled_scale,
             signal=signal,
             change=change,
-            bend=bend[:, 0],
-            rate=0.5 * (rate_begin[:, 0] + rate_end[:, 0]),
+            bend=bend,
+            rate=0.5 * (rate_begin + rate_end),
             mixing=mixing,
             n_params=sum(basis.shape[1] for basis in bases) + 1,
         )
@@ -345,17 +342,12 @@ def _project(matrix: Floats, bases: tuple[Floats, ...], root: Floats) -> Floats:
     return out
 
 
-def _detrended(columns: Floats, slow: Floats) -> Floats:
-    basis, _ = np.linalg.qr(slow)
-    detrended: Floats = columns - basis @ (basis.T @ columns)
-    return detrended
-
-
 def _fast(columns: Floats, rows: Increments) -> Floats:
     """Take the slow terms out of every column, shape (n, m)."""
-    width_s = (rows.stop_s - rows.start_s).mean(axis=1)
-    slow = slow_basis(rows.mid_s, float(np.ptp(rows.mid_s)))
-    return _detrended(columns, slow * width_s[:, None])
+    slow = slow_basis(rows.mid_s, float(np.ptp(rows.mid_s))) * rows.width_s[:, None]
+    basis, _ = np.linalg.qr(slow)
+    fast: Floats = columns - basis @ (basis.T @ columns)
+    return fast
 
 
 def _covariance(

@@ -111,32 +111,28 @@ def search_delay(
         increments = increments.rows(np.linspace(0, n - 1, MAX_ROWS).astype(np.intp))
         n = MAX_ROWS
     delays_s = np.arange(lowest_s, highest_s + 0.5 * step_s, step_s)
-    start_s = increments.start_s.mean(axis=1)
-    stop_s = increments.stop_s.mean(axis=1)
-    values, weights, project = _without_nuisance(increments)
+    values, weights, basis = _without_nuisance(increments)
     grid_step_s = min(step_s, max(driver.period_s, 1e-3))
     grid_s = np.arange(driver.start_s, driver.stop_s, grid_step_s)
-    table = driver.at(grid_s)
+    table = driver.at(grid_s).T
     curve = np.full(delays_s.size, -np.inf)
     for chunk in np.array_split(np.arange(delays_s.size), max(1, delays_s.size * n // 60_000)):
-        begin = start_s[None, :] + delays_s[chunk, None]
-        end = stop_s[None, :] + delays_s[chunk, None]
+        begin = increments.start_s[None, :] + delays_s[chunk, None]
+        end = increments.stop_s[None, :] + delays_s[chunk, None]
         covered = driver.covers(begin, end)
         enough = covered.mean(axis=1) >= MIN_OVERLAP
         if not enough.any():
             continue
         begin, end, covered = begin[enough], end[enough], covered[enough]
         change = _lookup(table, grid_s, end) - _lookup(table, grid_s, begin)
-        change[~covered] = 0.0
-        curve[chunk[enough]] = _log_likelihood(values, weights, project, change, covered)
+        curve[chunk[enough]] = _log_likelihood(values, weights, basis, change, covered)
     return DelayCurve(delays_s=delays_s, log_likelihood=curve)
 
 
 def _without_nuisance(increments: Increments) -> tuple[Floats, Floats, Floats]:
     mid_s = increments.mid_s
     span_s = float(np.ptp(mid_s)) if mid_s.size else 0.0
-    width_s = (increments.stop_s - increments.start_s).mean(axis=1)
-    basis, _ = np.linalg.qr(slow_basis(mid_s, span_s) * width_s[:, None])
+    basis, _ = np.linalg.qr(slow_basis(mid_s, span_s) * increments.width_s[:, None])
     values = increments.values - basis @ (basis.T @ increments.values)
     # One bad increment must not decide: clip at six robust standard deviations.
     scale = 1.4826 * np.median(np.abs(values), axis=0) + 1e-15
@@ -145,32 +141,49 @@ def _without_nuisance(increments: Increments) -> tuple[Floats, Floats, Floats]:
 
 
 def _lookup(table: Floats, grid_s: Floats, times_s: Floats) -> Floats:
+    """Interpolate a table of shape (k, g) at times of shape (l, n), shape (k, l, n)."""
     position = np.clip((times_s - grid_s[0]) / (grid_s[1] - grid_s[0]), 0.0, grid_s.size - 1.001)
     index = position.astype(np.intp)
-    part = (position - index)[..., None]
-    result: Floats = table[index] * (1.0 - part) + table[index + 1] * part
+    part = position - index
+    result: Floats = table[:, index]
+    result += (table[:, index + 1] - result) * part
     return result
 
 
 def _log_likelihood(
     values: Floats, weights: Floats, basis: Floats, change: Floats, covered: NDArray[np.bool_]
 ) -> Floats:
-    change = change - np.einsum("nb,lbk->lnk", basis, np.einsum("nb,lnk->lbk", basis, change))
-    change[~covered] = 0.0
+    """Return the gain of log-likelihood at each of l lags, shape (l,).
+
+    Parameters
+    ----------
+    values, weights : ndarray, shape (n, m)
+        Increments of the source.
+    basis : ndarray, shape (n, b)
+        Slow terms, orthonormal.
+    change : ndarray, shape (k, l, n)
+        What the driver does over the same intervals, at each lag.
+    covered : ndarray of bool, shape (l, n)
+        Whether the driver holds there.
+    """
+    change = change * covered
+    change -= (change @ basis) @ basis.T
+    change *= covered
+    k, n_lags, n_rows = change.shape
+    n_columns = values.shape[1]
+    gram = np.empty((n_lags, n_columns, k, k))
+    for a in range(k):
+        for b in range(a + 1):
+            gram[:, :, a, b] = (change[a] * change[b]) @ weights
+            gram[:, :, b, a] = gram[:, :, a, b]
+    trace = np.einsum("lmkk->lm", gram)
+    gram += (1e-9 * trace + 1e-30)[:, :, None, None] * np.eye(k)
+    weighted = weights * values
+    cross = np.moveaxis(change @ weighted, 0, -1)
+    energy = covered @ (weighted * values)
+    solution = np.linalg.solve(gram, cross[..., None])[..., 0]
+    explained = np.sum(cross * solution, axis=-1)
+    share = np.clip(explained / np.maximum(energy, 1e-30), 0.0, 1.0 - 1e-12)
     # Every lag counts as if all rows overlapped: a recurring motion is not told from its
     # repetitions by the longer overlap of the nearer one.
-    n_rows = covered.shape[1]
-    total = np.zeros(change.shape[0])
-    for column in range(values.shape[1]):
-        weight = weights[:, column]
-        weighted = change * weight[None, :, None]
-        gram = np.einsum("lnk,lnh->lkh", weighted, change)
-        trace = np.einsum("lkk->l", gram)
-        gram += (1e-9 * trace + 1e-30)[:, None, None] * np.eye(change.shape[2])[None]
-        cross = np.einsum("lnk,n->lk", weighted, values[:, column])
-        energy = covered @ (weight * values[:, column] ** 2)
-        solution = np.linalg.solve(gram, cross[..., None])[..., 0]
-        explained = np.einsum("lk,lk->l", cross, solution)
-        share = np.clip(explained / np.maximum(energy, 1e-30), 0.0, 1.0 - 1e-12)
-        total += -0.5 * n_rows * np.log1p(-share)
-    return total
+    return np.asarray(-0.5 * n_rows * np.log1p(-share).sum(axis=1))

@@ -70,8 +70,8 @@ class Increments:
 
     Parameters
     ----------
-    start_s, stop_s : ndarray, shape (n, m)
-        Interval of each increment, per output column.
+    start_s, stop_s : ndarray, shape (n,)
+        Interval of each increment.
     values : ndarray, shape (n, m)
         Increments.
     weights : ndarray, shape (n, m)
@@ -89,8 +89,14 @@ class Increments:
     @property
     def mid_s(self) -> Floats:
         """Middle of each increment, shape (n,)."""
-        middle: Floats = 0.5 * (self.start_s + self.stop_s).mean(axis=1)
+        middle: Floats = 0.5 * (self.start_s + self.stop_s)
         return middle
+
+    @property
+    def width_s(self) -> Floats:
+        """Length of each increment, shape (n,)."""
+        width: Floats = self.stop_s - self.start_s
+        return width
 
     def rows(self, keep: NDArray[np.bool_] | NDArray[np.intp]) -> Increments:
         """Return the increments selected by `keep`."""
@@ -130,8 +136,8 @@ def from_integral(
     end: Floats = np.minimum(begin + width_s, signal.stop_s)
     values: Floats = signal.at(end) - signal.at(begin)
     increments = Increments(
-        start_s=np.repeat(begin[:, None], signal.n_channels, axis=1),
-        stop_s=np.repeat(end[:, None], signal.n_channels, axis=1),
+        start_s=begin,
+        stop_s=end,
         values=values,
         weights=np.ones_like(values),
     )
@@ -148,8 +154,8 @@ def from_rotation(rotation: RotationIncrements) -> Increments:
     typical = np.median(variance, axis=0, keepdims=True)
     weights = np.minimum(1.0 / np.maximum(variance, 1e-16), 4.0 / np.maximum(typical, 1e-16))
     return Increments(
-        start_s=np.repeat(rotation.start_s[:, None], 3, axis=1),
-        stop_s=np.repeat(rotation.stop_s[:, None], 3, axis=1),
+        start_s=rotation.start_s,
+        stop_s=rotation.stop_s,
         values=rotation.angles_rad,
         weights=weights * np.maximum(typical, 1e-16),
         shutter=RollingShutter(

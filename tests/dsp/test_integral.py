@@ -72,15 +72,6 @@ def test_angle_is_its_own_integral(is_smooth):
     assert np.max(np.abs(signal.rate_at(at)[:, 0] - 3.0)) < 1e-9
 
 
-def test_angles_may_have_times_of_their_own():
-    t = np.arange(40) * 0.1
-    both = np.stack([t, t + 0.02], axis=1)
-    signal = interpolate_angle(both, both**2)
-    at = np.linspace(0.1, 3.8, 30)
-    assert np.max(np.abs(signal.at(at) - (at**2)[:, None])) < ROUNDING
-    assert (signal.start_s, signal.stop_s) == (0.02, t[-1])
-
-
 def test_covers_what_lies_inside_and_touches_no_gap():
     t = np.concatenate([np.arange(0, 101), np.arange(150, 201), np.arange(260, 301)]) * 0.01
     signal = integrate_samples(t, t[:, None], is_smooth=True)

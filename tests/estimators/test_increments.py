@@ -23,7 +23,7 @@ def test_adjoining_increments_add_up_to_the_whole(width_s):
     cut = from_integral(signal, width_s=width_s)
     n = cut.values.shape[0]
     assert n == int((signal.stop_s - signal.start_s) / width_s + 1e-9)
-    whole = signal.at(cut.stop_s[-1:, 0]) - signal.at(cut.start_s[:1, 0])
+    whole = signal.at(cut.stop_s[-1:]) - signal.at(cut.start_s[:1])
     assert np.max(np.abs(cut.values.sum(axis=0) - whole)) < 1e-9
     assert np.max(np.abs(cut.start_s[1:] - cut.stop_s[:-1])) < 1e-12
 
@@ -32,7 +32,7 @@ def test_adjoining_increments_add_up_to_the_whole(width_s):
 def test_overlapping_increments_keep_their_width(width_s, overlap):
     cut = from_integral(line(), width_s=width_s, stride_s=width_s / overlap)
     assert np.max(np.abs(cut.stop_s - cut.start_s - width_s)) < 1e-9
-    assert np.max(np.abs(np.diff(cut.start_s[:, 0]) - width_s / overlap)) < 1e-9
+    assert np.max(np.abs(np.diff(cut.start_s) - width_s / overlap)) < 1e-9
     assert np.max(np.abs(cut.values[:, 0] - width_s)) < 1e-9
 
 
