@@ -148,7 +148,7 @@ class RotationDetector:
         rows_moved = (places[1, :, :, 1] - places[0, :, :, 1]) * row_scale
         moments = np.einsum("mn,mnij->mij", rows_mid, fits.influence)
         moves = np.einsum("mn,mnij->mij", rows_moved, fits.influence)
-        for k in np.flatnonzero(fits.is_found):
+        for k in np.flatnonzero(fits.is_found).tolist():
             pair = self._waiting[k]
             mean_row_px = (pair.tracks.mean_corner_row_px - 0.5 * (height - 1)) * row_scale
             frames = np.array([pair.previous, pair.index, mean_row_px])

@@ -196,7 +196,8 @@ def _start(rays: _Rays, floor: float) -> Floats | None:
     _, step = _converge(copies, angles, directions, None, floor)
     if not step.is_solved.any():
         return None
-    return step.direction[int(np.argmin(np.where(step.is_solved, step.noise, np.inf)))]
+    best = int(np.argmin(np.where(step.is_solved, step.noise, np.inf)))
+    return np.asarray(step.direction[best])
 
 
 def _converge(

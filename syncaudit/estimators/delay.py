@@ -83,14 +83,14 @@ class DelayTask:
 
 def refuse(task: DelayTask, at_s: float, why: str, **figures: float) -> PairMeasurement:
     """Return a refused measurement that says why."""
-    return PairMeasurement(
-        source=task.source,
-        target=task.target,
-        method=task.method,
-        at_ns=task.source_epoch_ns + nanoseconds(at_s),
-        why=why,
+    return PairMeasurement.refused(
+        task.source,
+        task.target,
+        task.method,
+        task.source_epoch_ns + nanoseconds(at_s),
+        why,
+        figures,
         is_baseline_only=task.is_baseline_only,
-        diagnostics=figures,
     )
 
 

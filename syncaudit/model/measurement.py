@@ -70,6 +70,29 @@ class PairMeasurement:
         if self.offset_std_s is not None and not self.offset_std_s > 0.0:
             raise ValueError(f"offset_std_s must be positive, got {self.offset_std_s}")
 
+    @classmethod
+    def refused(
+        cls,
+        source: str,
+        target: str,
+        method: str,
+        at_ns: int,
+        why: str,
+        figures: Mapping[str, float] | None = None,
+        *,
+        is_baseline_only: bool = False,
+    ) -> PairMeasurement:
+        """Return a refused measurement that says why."""
+        return cls(
+            source=source,
+            target=target,
+            method=method,
+            at_ns=at_ns,
+            why=why,
+            is_baseline_only=is_baseline_only,
+            diagnostics=figures or {},
+        )
+
     def to_json(self) -> dict[str, object]:
         """Return the fields of formats.md section 3, and what is known beyond."""
         row: dict[str, object] = {
