@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.rotation_step import Step, Views
-from syncaudit.dsp.robust import cauchy_weights, mad_std
+from syncaudit.dsp.robust import cauchy_weights, mad_std_of_rows
 
 __all__ = ["Heading", "RotationFits", "fit_rotations"]
 
@@ -42,6 +42,10 @@ MAX_ANGLE_RAD = 1.0
 FIRST_DIRECTIONS = np.array(
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.7, 0.0, 0.714], [-0.7, 0.0, 0.714]]
 )
+# Pairs that a first direction is sought with, and the growth of the mean log residual that says
+# that the memory leads astray.
+START_PAIRS = 16
+LOST_COST = 0.7
 # Share of the direction of travel that is remembered from frame to frame.
 MEMORY = 0.9
 # The direction of travel changes by about 0.05 rad from frame to frame (one sigma).
@@ -58,7 +62,15 @@ class Heading:
     """
 
     information: Floats = field(default_factory=lambda: np.zeros((3, 3)))
-    direction: Floats | None = None
+    cost: float = 0.0
+
+    @property
+    def direction(self) -> Floats | None:
+        """Return what the memory takes for the direction of travel; None while it is empty."""
+        if not self.information.any():
+            return None
+        _, vectors = np.linalg.eigh(self.information)
+        return np.asarray(vectors[:, 0])
 
     def priors(self, informations: Floats) -> Floats:
         """Return the information that the memory lends to each pair of a stack.
@@ -82,11 +94,11 @@ class Heading:
         bounded = values * MAX_HEADING_INFORMATION / (values + MAX_HEADING_INFORMATION)
         return np.asarray((vectors * bounded[:, None, :]) @ vectors.transpose(0, 2, 1))
 
-    def remember(self, informations: Floats, direction: Floats) -> None:
-        """Add what the pairs of a stack told, and the direction that the last one found."""
+    def remember(self, informations: Floats, cost: float) -> None:
+        """Add what the pairs of a stack told, shape (m, 3, 3), and how well they were fitted."""
         for information in informations:
             self.information = MEMORY * self.information + information
-        self.direction = direction
+        self.cost = cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -134,26 +146,24 @@ def fit_rotations(
     RotationFits
         Nothing is found with fewer than 12 points or a degenerate layout.
     """
-    rays = _Rays(_rays(before), _rays(after), is_point)
-    floor = MIN_NOISE_PX / focal_px
-    is_enough = is_point.sum(axis=1) >= MIN_POINTS
-    if heading.direction is None and is_enough.any():
-        heading.direction = _start(rays.pick(np.flatnonzero(is_enough)[:1]), floor)
-    if heading.direction is None:
+    used = np.flatnonzero(is_point.sum(axis=1) >= MIN_POINTS)
+    if used.size == 0:
         return _nothing(is_point.shape)
-    used = np.flatnonzero(is_enough)
-    start = np.broadcast_to(heading.direction, (used.size, 3))
-    angles, step = _converge(rays.pick(used), np.zeros((used.size, 3)), start, heading, floor)
-    is_good = step.is_solved & np.all(np.abs(angles) <= MAX_ANGLE_RAD, axis=1)
-    if is_good.any():
-        last = np.flatnonzero(is_good)[-1]
-        heading.remember(step.direction_information[is_good], step.direction[last])
+    rays = _Rays(_rays(before), _rays(after), is_point).pick(used)
+    floor = MIN_NOISE_PX / focal_px
+    found = None if heading.direction is None else _fit(rays, heading.direction, heading, floor)
+    if found is None or found.cost > heading.cost + LOST_COST:
+        lost = Heading()
+        again = _fit(rays, _first_direction(rays, floor), lost, floor)
+        if found is None or again.cost < found.cost:
+            found, heading.information = again, lost.information
+    heading.remember(found.step.direction_information[found.is_good], found.cost)
     fits = _nothing(is_point.shape)
-    fits.is_found[used] = is_good
-    fits.angles_rad[used] = angles
-    fits.std_rad[used] = np.sqrt(np.abs(step.variance))
-    fits.influence[used] = step.influence
-    fits.noise[used] = step.noise
+    fits.is_found[used] = found.is_good
+    fits.angles_rad[used] = found.angles
+    fits.std_rad[used] = np.sqrt(np.abs(found.step.variance))
+    fits.influence[used] = found.step.influence
+    fits.noise[used] = found.step.noise
     return fits
 
 
@@ -183,34 +193,63 @@ class _Rays:
         return Views.between(self.before, self.after, self.is_point, angles)
 
 
-def _start(rays: _Rays, floor: float) -> Floats | None:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fit:
+    """What one start led to."""
+
+    angles: Floats
+    step: Step
+
+    @property
+    def is_good(self) -> Bools:
+        """Which pairs were solved, and believably."""
+        return np.asarray(
+            self.step.is_solved & np.all(np.abs(self.angles) <= MAX_ANGLE_RAD, axis=1)
+        )
+
+    @property
+    def cost(self) -> float:
+        """Mean logarithm of what is left across the direction of travel."""
+        return float(np.mean(np.where(self.is_good, np.log(self.step.noise), 0.0)))
+
+
+def _first_direction(rays: _Rays, floor: float) -> Floats:
     """Find the direction of travel without a memory: the start that leaves least across it.
 
-    A side camera's travel looks like a turn: a start from rotation alone would stay there.
+    A side camera's travel looks like a turn: from rotation alone, or from a single pair, a start
+    would often stay there. So every start serves several pairs, with a memory of its own.
     """
-    first = _rotation_only(rays, floor)
-    directions = np.concatenate([FIRST_DIRECTIONS, rays.turned_by(first).first_directions(floor)])
-    n_starts = directions.shape[0]
-    angles = np.concatenate([np.zeros((n_starts - 1, 3)), first])
-    copies = rays.pick(np.zeros(n_starts, dtype=np.intp))
-    _, step = _converge(copies, angles, directions, None, floor)
-    if not step.is_solved.any():
-        return None
-    best = int(np.argmin(np.where(step.is_solved, step.noise, np.inf)))
-    return np.asarray(step.direction[best])
+    m = rays.is_point.shape[0]
+    some = rays.pick(np.unique(np.linspace(0, m - 1, min(m, START_PAIRS)).astype(np.intp)))
+    turned = _rotations_only(some, floor)
+    starts = [(np.zeros_like(turned), np.tile(way, (len(turned), 1))) for way in FIRST_DIRECTIONS]
+    starts.append((turned, some.turned_by(turned).first_directions(floor)))
+    best, least = FIRST_DIRECTIONS[0], np.inf
+    for angles, directions in starts:
+        heading = Heading()
+        fit = _converge(some, angles, directions, heading, floor)
+        heading.remember(fit.step.direction_information[fit.is_good], fit.cost)
+        if heading.direction is not None and fit.cost < least:
+            best, least = np.asarray(heading.direction), fit.cost
+    return np.asarray(best)
+
+
+def _fit(rays: _Rays, direction: Floats, heading: Heading, floor: float) -> _Fit:
+    """Fit all pairs from one direction of travel."""
+    m = rays.is_point.shape[0]
+    return _converge(rays, np.zeros((m, 3)), np.tile(direction, (m, 1)), heading, floor)
 
 
 def _converge(
-    rays: _Rays, angles: Floats, direction: Floats, heading: Heading | None, floor: float
-) -> tuple[Floats, Step]:
-    """Iterate from a start; return the rotations and the last step of all pairs.
+    rays: _Rays, angles: Floats, direction: Floats, heading: Heading, floor: float
+) -> _Fit:
+    """Iterate from a start.
 
     What a pair lends to those after it settles along with its own rotation.
     """
     told = np.zeros((angles.shape[0], 3, 3))
     for iteration in range(MAX_ITERATIONS):
-        priors = np.zeros_like(told) if heading is None else heading.priors(told)
-        step = rays.turned_by(angles).solve(direction, priors, floor)
+        step = rays.turned_by(angles).solve(direction, heading.priors(told), floor)
         angles = angles + np.where(step.is_solved[:, None], step.change_rad, 0.0)
         direction = np.where(step.is_solved[:, None], step.direction, direction)
         told = step.direction_information
@@ -218,7 +257,7 @@ def _converge(
             change = step.change_rad**2 / np.maximum(step.variance, 1e-300)
             if np.all((change.max(axis=1) < CONVERGED_STD**2) | ~step.is_solved):
                 break
-    return angles, step
+    return _Fit(angles, step)
 
 
 def _rays(points: Floats) -> Floats:
@@ -226,23 +265,24 @@ def _rays(points: Floats) -> Floats:
     return np.stack([points[..., 0], points[..., 1], np.ones(points.shape[:2])], axis=1)
 
 
-def _rotation_only(rays: _Rays, floor: float) -> Floats:
-    """Return the rotation that explains most of the flow of one pair, shape (1, 3)."""
-    is_point = rays.is_point[0]
-    p, q = rays.before[0, :2, is_point], rays.after[0, :2, is_point]
-    x, y = (0.5 * (p + q)).T
-    design = np.concatenate(
-        [
-            np.column_stack([x * y, -(1.0 + x * x), y]),
-            np.column_stack([1.0 + y * y, -x * y, -x]),
-        ]
-    )
-    target = (q - p).T.ravel()
-    weight = np.ones(target.size)
-    angles = np.zeros(3)
+def _rotations_only(rays: _Rays, floor: float) -> Floats:
+    """Return the rotations that explain most of the flow, shape (m, 3)."""
+    p, q = rays.before[:, :2], rays.after[:, :2]
+    x, y = 0.5 * (p + q).transpose(1, 0, 2)
+    one = np.ones_like(x)
+    u = np.stack([x * y, -(one + x * x), y], axis=-1)
+    v = np.stack([one + y * y, -x * y, -x], axis=-1)
+    design = np.concatenate([u, v], axis=1)
+    target = (q - p).reshape(p.shape[0], -1)
+    is_value = np.tile(rays.is_point, (1, 2))
+    weight = is_value.astype(np.float64)
+    angles = np.zeros((p.shape[0], 3))
     for _ in range(5):
-        root = np.sqrt(weight)
-        angles = np.linalg.lstsq(design * root[:, None], target * root, rcond=None)[0]
-        rest = target - design @ angles
-        weight = cauchy_weights(rest / max(mad_std(rest), floor))
-    return np.asarray(angles[None, :])
+        weighted = design.transpose(0, 2, 1) * weight[:, None, :]
+        normal = weighted @ design
+        normal += 1e-12 * np.trace(normal, axis1=1, axis2=2)[:, None, None] * np.eye(3)
+        angles = np.linalg.solve(normal, weighted @ target[..., None])[..., 0]
+        rest = target - (design @ angles[..., None])[..., 0]
+        scale = np.maximum(mad_std_of_rows(rest, is_value), floor)[:, None]
+        weight = np.where(is_value, cauchy_weights(rest / scale), 0.0)
+    return np.asarray(angles)
