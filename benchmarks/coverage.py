@@ -65,6 +65,7 @@ class Case:
     clock: Clock
     rng: np.random.Generator
     noise_rad: float
+    frame_rate_hz: float = FRAME_RATE_HZ
 
     def times(self, rate_hz: float) -> Floats:
         """Return true sample times with a random phase."""
@@ -95,7 +96,7 @@ class Case:
     def camera(self, name: str, *, is_source: bool) -> RotationIncrements:
         """Return the rotation increments of one of the six cameras."""
         mount = SIX_CAMERAS[name].body_from_camera()
-        times = self.times(FRAME_RATE_HZ)
+        times = self.times(self.frame_rate_hz)
         pose = self.motion.orientation(times) @ mount
         change = np.einsum("nji,njk->nik", pose[:-1], pose[1:])
         angles = Rotation.from_matrix(change).as_rotvec()
@@ -176,6 +177,7 @@ def main() -> int:
     parser.add_argument("--duration", type=float, default=20.0, help="seconds")
     parser.add_argument("--drift", type=float, default=100.0, help="greatest drift, ppm")
     parser.add_argument("--noise", default="0.02,0.15", help="deg a frame, lowest and highest")
+    parser.add_argument("--fps", type=float, default=FRAME_RATE_HZ, help="frames a second")
     parser.add_argument("--seed", type=int, default=5000)
     parser.add_argument("--only", default="", help=f"of {', '.join(PAIRS)}, with commas")
     parser.add_argument("--out", type=Path, default=OUT / "coverage.json")
@@ -235,6 +237,7 @@ def _draw(options: argparse.Namespace, k: int) -> tuple[Case, str]:
         ),
         rng=rng,
         noise_rad=float(np.radians(np.exp(rng.uniform(np.log(lowest), np.log(highest))))),
+        frame_rate_hz=options.fps,
     )
     return case, style
 

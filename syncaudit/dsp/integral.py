@@ -7,13 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline, PPoly
+from scipy.ndimage import uniform_filter1d
 
-__all__ = ["RunningIntegral", "integrate_samples", "interpolate_angle"]
+__all__ = ["RunningIntegral", "integrate_samples", "interpolate_angle", "smooth_angle"]
 
 Floats = NDArray[np.float64]
 
 # An interval this many median periods long is a gap: nothing is interpolated across it.
 GAP_PERIODS = 4.5
+# Steps of the grid on which averages are taken; odd, so that they shift nothing.
+SMOOTH_STEPS = 9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,11 +105,7 @@ def integrate_samples(times_s: Floats, values: Floats, *, is_smooth: bool) -> Ru
 
 
 def interpolate_angle(
-    times_s: Floats,
-    angles: Floats,
-    *,
-    is_smooth: bool = True,
-    gaps_s: tuple[Floats, Floats] | None = None,
+    times_s: Floats, angles: Floats, *, is_smooth: bool = True
 ) -> RunningIntegral:
     """Interpolate a signal that is an integral already (an angle, a speed).
 
@@ -118,8 +117,6 @@ def interpolate_angle(
         Values of the integral.
     is_smooth : bool
         As in `integrate_samples`.
-    gaps_s : tuple of ndarray, optional
-        Starts and stops of gaps, where the caller knows them.
 
     Returns
     -------
@@ -135,8 +132,6 @@ def interpolate_angle(
         raise ValueError(f"an interpolation needs at least 4 samples, got {angles.shape[0]}")
     integral = _curve(times_s, angles, is_smooth=is_smooth)
     gap_start_s, gap_stop_s, period_s = _gaps(times_s, is_even=is_smooth)
-    if gaps_s is not None:
-        gap_start_s, gap_stop_s = gaps_s
     return RunningIntegral(
         integral=integral,
         rate=integral.derivative(),
@@ -146,6 +141,61 @@ def interpolate_angle(
         gap_start_s=gap_start_s,
         gap_stop_s=gap_stop_s,
         period_s=period_s,
+    )
+
+
+def smooth_angle(
+    times_s: Floats, angles: Floats, *, width_s: float, gaps_s: tuple[Floats, Floats]
+) -> RunningIntegral:
+    """Draw a smooth curve near a noisy signal that is an integral already.
+
+    A curve through the samples would carry their full noise at each of them and half of it in
+    between, and whatever is matched to it would lean towards the half. So straight lines from
+    sample to sample are averaged three times over `width_s` (nearly a Gaussian; Wells, "Efficient
+    synthesis of Gaussian filters by cascaded uniform filters", IEEE Trans. PAMI 8, 1986,
+    doi:10.1109/TPAMI.1986.4767776): no phase is shifted, motion of frequency f is damped by
+    ``sinc(f width)^3``, and the noise is the same everywhere.
+
+    Parameters
+    ----------
+    times_s : ndarray, shape (n,)
+        Strictly increasing, n >= 4.
+    angles : ndarray, shape (n, d)
+        Values of the integral.
+    width_s : float
+        Width of one average, at least the spacing of the samples.
+    gaps_s : tuple of ndarray
+        Starts and stops of gaps.
+
+    Returns
+    -------
+    RunningIntegral
+        Near `angles`; ends and gaps are wider by one and a half widths.
+
+    Raises
+    ------
+    ValueError
+        If the samples span less than four widths.
+    """
+    span_s = float(times_s[-1] - times_s[0])
+    if span_s < 4.0 * width_s:
+        raise ValueError(f"{span_s:.3g} s are too short for averages of {width_s:.3g} s")
+    step_s = width_s / SMOOTH_STEPS
+    grid_s = times_s[0] + step_s * np.arange(int(span_s / step_s) + 1)
+    curve = np.stack([np.interp(grid_s, times_s, column) for column in angles.T], axis=1)
+    for _ in range(3):
+        curve = uniform_filter1d(curve, SMOOTH_STEPS, axis=0, mode="nearest")
+    integral = _curve(grid_s, curve, is_smooth=True)
+    reach_s = 1.5 * width_s
+    return RunningIntegral(
+        integral=integral,
+        rate=integral.derivative(),
+        n_channels=angles.shape[1],
+        start_s=float(grid_s[0]) + reach_s,
+        stop_s=float(grid_s[-1]) - reach_s,
+        gap_start_s=gaps_s[0] - reach_s,
+        gap_stop_s=gaps_s[1] + reach_s,
+        period_s=float(np.median(np.diff(times_s))),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.dsp.integral import RunningIntegral, integrate_samples, interpolate_angle
+from syncaudit.dsp.integral import RunningIntegral, integrate_samples, smooth_angle
 from syncaudit.estimators.delay import DelayTask, measure_delay, refuse
 from syncaudit.estimators.increments import from_integral, from_rotation
 from syncaudit.model import Activity, PairMeasurement, Quantity, RotationIncrements
@@ -27,6 +27,8 @@ SEARCH_STEP_S = 0.01
 MIN_INCREMENTS = 8
 # Rows by which the correction of the rolling shutter may be wrong, one sigma.
 ROWS_STD = 5.5
+# A camera's rotation is smoothed over this: what is faster than 5 Hz is mostly noise.
+SMOOTHING_S = 0.08
 # Interpolating between frames costs this part of a frame period (band limit), one sigma.
 FRAME_INTERPOLATION = 0.01
 
@@ -89,8 +91,8 @@ def measure_camera_camera(
 ) -> PairMeasurement:
     """Measure two cameras on one rigid body against each other by their rotation.
 
-    The target's rotation is summed up and interpolated between its frames; motion faster than
-    half its frame rate is lost to that.
+    The target's rotation is summed up and smoothed; motion faster than half its frame rate is lost
+    to that.
 
     Parameters
     ----------
@@ -117,7 +119,7 @@ def measure_camera_camera(
         expected_gain=(1.0,),
         gain_range=(0.3, 3.3),
         systematic_std_s=math.hypot(
-            math.hypot(source.stamp_std_s, target.stamp_std_s),
+            math.hypot(_camera_std_s(source), _camera_std_s(target)),
             FRAME_INTERPOLATION * period_s,
         ),
     )
@@ -155,7 +157,7 @@ def measure_yaw_camera(
         max_offset_s=max_offset_s,
         expected_gain=(1.0, 180.0 / math.pi),
         gain_range=GAIN_KNOWN_FOCAL if camera.has_focal else GAIN_UNKNOWN_FOCAL,
-        systematic_std_s=math.hypot(camera.stamp_std_s, FRAME_INTERPOLATION * period_s),
+        systematic_std_s=math.hypot(_camera_std_s(camera), FRAME_INTERPOLATION * period_s),
     )
     driver = _summed(camera)
     if driver is None or yaw.quantity is not Quantity.YAW_RATE:
@@ -196,9 +198,13 @@ def _summed(camera: RotationIncrements) -> RunningIntegral | None:
     later = np.concatenate([[True], times_s[1:] > np.maximum.accumulate(times_s)[:-1]])
     if int(later.sum()) < MIN_INCREMENTS:
         return None
-    return interpolate_angle(
+    width_s = max(period_s, SMOOTHING_S)
+    if times_s[later][-1] - times_s[0] < 4.0 * width_s:
+        return None
+    return smooth_angle(
         times_s[later],
         np.stack(angles)[later],
+        width_s=width_s,
         gaps_s=(np.array(gap_start_s), np.array(gap_stop_s)),
     )
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncaudit.dsp.integral import integrate_samples, interpolate_angle
+from syncaudit.dsp.integral import integrate_samples, interpolate_angle, smooth_angle
 
 # Twenty seconds of values around one: float64 keeps 12 digits through the sums.
 ROUNDING = 1e-10
@@ -122,12 +122,50 @@ def test_pauses_between_bunches_are_no_gaps(n_per_bunch):
     assert integrate_samples(t, t[:, None], is_smooth=False).gap_start_s.size == 0
 
 
-def test_known_gaps_are_kept():
-    t = np.arange(20) * 0.1
-    gaps = (np.array([0.5]), np.array([0.6]))
-    signal = interpolate_angle(t, t[:, None], gaps_s=gaps)
-    assert not signal.covers(np.array([0.5]), np.array([0.6]))[0]
-    assert signal.covers(np.array([0.6]), np.array([0.9]))[0]
+NO_GAPS = (np.zeros(0), np.zeros(0))
+
+
+def test_smoothing_keeps_straight_lines():
+    t = np.arange(60) * 0.03
+    signal = smooth_angle(t, np.stack([2.0 - 3.0 * t, t], 1), width_s=0.08, gaps_s=NO_GAPS)
+    at = np.linspace(signal.start_s, signal.stop_s, 200)
+    assert np.max(np.abs(signal.at(at) - np.stack([2.0 - 3.0 * at, at], 1))) < 1e-6
+    assert np.max(np.abs(signal.rate_at(at) - [-3.0, 1.0])) < 1e-4
+
+
+def test_smoothing_shifts_no_phase():
+    t = np.arange(200) * 0.03
+    signal = smooth_angle(t, np.sin(9.0 * t)[:, None], width_s=0.09, gaps_s=NO_GAPS)
+    at = np.linspace(signal.start_s, signal.stop_s, 500)
+    both = np.stack([np.sin(9.0 * at), np.cos(9.0 * at)], 1)
+    (in_phase, out_of_phase), *_ = np.linalg.lstsq(both, signal.at(at)[:, 0], rcond=None)
+    damping = np.sinc(9.0 * 0.09 / (2.0 * np.pi)) ** 3
+    assert abs(in_phase - damping) < 0.02
+    assert abs(out_of_phase / 9.0) < 2e-5  # seconds
+
+
+def test_smoothed_noise_is_the_same_at_every_phase():
+    """An interpolating curve carries twice the variance at its samples as between them."""
+    t = np.arange(20_000) * 0.03
+    noise = np.cumsum(np.random.default_rng(3).normal(size=t.size))
+    signal = smooth_angle(t, noise[:, None], width_s=0.08, gaps_s=NO_GAPS)
+    begin = t[10:-10]
+    spread = [np.std(signal.at(begin + p + 0.03) - signal.at(begin + p)) for p in (0.0, 0.015)]
+    assert abs(spread[0] / spread[1] - 1.0) < 0.01
+
+
+def test_smoothing_widens_gaps_and_ends():
+    t = np.arange(40) * 0.1
+    gaps = (np.array([2.0]), np.array([2.1]))
+    signal = smooth_angle(t, t[:, None], width_s=0.1, gaps_s=gaps)
+    assert not signal.covers(np.array([2.2]), np.array([2.4]))[0]
+    assert signal.covers(np.array([2.26]), np.array([2.4]))[0]
+    assert not signal.covers(np.array([0.1]), np.array([0.3]))[0]
+
+
+def test_too_short_to_smooth():
+    with pytest.raises(ValueError, match="too short for averages of 1 s"):
+        smooth_angle(np.arange(4.0), np.ones((4, 1)), width_s=1.0, gaps_s=NO_GAPS)
 
 
 def test_too_few_samples_for_an_integral():
