@@ -1,4 +1,4 @@
-"""A simulated rig with known truth: cameras, IMU, CAN and microphone with chosen clock faults."""
+"""A simulated rig with known truth: its devices, their clocks' faults, and flashes."""
 
 from .camera import SIX_CAMERAS, CameraConfig
 from .can_bus import CanConfig
@@ -8,28 +8,47 @@ from .driving import STYLES, DrivingStyle, simulate_motion
 from .frame_faults import FrameFault
 from .imu import ImuConfig
 from .light import FlashConfig
+from .light_faults import AmbientStep, Headlight, LightFault
 from .microphone import MicrophoneConfig
 from .motion import Motion
+from .pulse_shapes import Lamp, SquarePulse, XenonPulse
+from .pulse_trains import BurstTrain, ListedTrain, SpacedTrain
 from .rig import simulate_clip, simulate_manifest
+from .taps import TapConfig
+from .trigger import TriggerConfig
 from .truth import SourceTruth, Step, Truth, read_truth
+from .truth_light import LightTruth, ShutterTruth
 
 __all__ = [
     "EPOCH_NS",
     "SIX_CAMERAS",
     "STYLES",
+    "AmbientStep",
+    "BurstTrain",
     "CameraConfig",
     "CanConfig",
     "ClockFault",
     "DrivingStyle",
     "FlashConfig",
     "FrameFault",
+    "Headlight",
     "ImuConfig",
+    "Lamp",
+    "LightFault",
+    "LightTruth",
+    "ListedTrain",
     "MicrophoneConfig",
     "Motion",
     "RigConfig",
+    "ShutterTruth",
     "SourceTruth",
+    "SpacedTrain",
+    "SquarePulse",
     "Step",
+    "TapConfig",
+    "TriggerConfig",
     "Truth",
+    "XenonPulse",
     "read_truth",
     "simulate_clip",
     "simulate_manifest",

@@ -8,6 +8,7 @@ import numpy as np
 
 from .clocks import ClockFault
 from .frame_faults import FrameFault
+from .light_faults import LightFault
 from .motion import FloatArray
 
 STAMP_AT = ("mid_exposure_mid_row", "start_of_frame", "end_of_frame")
@@ -52,10 +53,13 @@ class CameraConfig:
     n_b_frames : int
     stamp_at : str
         What a stamp means, one of `STAMP_AT`.
+    is_line_delay_stated, is_exposure_stated : bool
+        Whether the manifest tells them.
     stamp_jitter_s : float
         Standard deviation of the stamps of a healthy driver.
     clock : ClockFault
     frames : FrameFault
+    light : LightFault
     """
 
     mount_yaw_rad: float = 0.0
@@ -76,9 +80,12 @@ class CameraConfig:
     gop: int = 24
     n_b_frames: int = 0
     stamp_at: str = "mid_exposure_mid_row"
+    is_line_delay_stated: bool = True
+    is_exposure_stated: bool = True
     stamp_jitter_s: float = 1e-4
     clock: ClockFault = field(default_factory=ClockFault)
     frames: FrameFault = field(default_factory=FrameFault)
+    light: LightFault = field(default_factory=LightFault)
 
     def __post_init__(self) -> None:
         width, height = self.size_px

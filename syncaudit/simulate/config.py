@@ -10,7 +10,10 @@ from .driving import STYLES
 from .imu import ImuConfig
 from .light import FlashConfig
 from .microphone import MicrophoneConfig
+from .taps import TapConfig
+from .trigger import TriggerConfig
 
+DEVICES = frozenset({"imu", "can", "mic", "trigger"})
 EPOCH_NS = 1_767_225_600_000_000_000
 
 
@@ -29,7 +32,10 @@ class RigConfig:
         Reference time at the clip's start.
     cameras : dict of str to CameraConfig
         By source name.
-    imu, can, microphone, flash : optional
+    is_still : bool
+        Render each camera's picture once and only move it as the camera turns: for vehicles at
+        rest, and many times faster.
+    imu, can, microphone, trigger, flash, taps : optional
         None leaves the part out.
     n_movers : int
         Cars on the road (0 for a static world).
@@ -46,7 +52,10 @@ class RigConfig:
     imu: ImuConfig | None = field(default_factory=ImuConfig)
     can: CanConfig | None = field(default_factory=CanConfig)
     microphone: MicrophoneConfig | None = None
+    trigger: TriggerConfig | None = None
     flash: FlashConfig | None = None
+    taps: TapConfig | None = None
+    is_still: bool = False
     n_movers: int = 2
     reference: str | None = None
 
@@ -55,15 +64,12 @@ class RigConfig:
             raise ValueError(f"unknown driving style {self.style!r}; known: {', '.join(STYLES)}")
         if not 0.5 <= self.duration_s <= 3600:
             raise ValueError(f"duration_s is {self.duration_s}, expected 0.5 to 3600")
-        taken = {"imu", "can", "mic"} & set(self.cameras)
+        if self.is_still and max(STYLES[self.style].speeds_mps) > 0:
+            raise ValueError(f"a clip of style {self.style!r} moves: is_still cannot be")
+        taken = DEVICES & set(self.cameras)
         if taken:
             raise ValueError(f"camera names {sorted(taken)} are taken by other sources")
-        if self.reference is not None and self.reference not in {
-            *self.cameras,
-            "imu",
-            "can",
-            "mic",
-        }:
+        if self.reference is not None and self.reference not in {*self.cameras, *DEVICES}:
             raise ValueError(f"reference {self.reference!r} is not a source of the clip")
 
     @property

@@ -40,7 +40,7 @@ class DrivingStyle:
     bump_every_s : float
         Mean time between discrete bumps; 0 makes none.
     shake_rad : float
-        Standard deviation of hand rotation on every axis (handheld only).
+        Standard deviation of hand rotation on every axis (handheld and held only).
     """
 
     speeds_mps: tuple[float, float]
@@ -75,6 +75,7 @@ STYLES: Mapping[str, DrivingStyle] = MappingProxyType(
             speeds_mps=(12.0, 12.0), wander_rad_s=0.0002, roughness=0.004
         ),
         "parked": DrivingStyle(speeds_mps=(0.0, 0.0)),
+        "held": DrivingStyle(speeds_mps=(0.0, 0.0), shake_rad=0.003),
         "handheld": DrivingStyle(
             speeds_mps=(1.0, 1.4),
             speed_change_every_s=4.0,

@@ -54,9 +54,20 @@ class ImuConfig:
 
 
 def measure_imu(
-    motion: Motion, times_s: FloatArray, config: ImuConfig, rng: np.random.Generator
+    motion: Motion,
+    times_s: FloatArray,
+    config: ImuConfig,
+    rng: np.random.Generator,
+    *,
+    shocks: FloatArray | None = None,
 ) -> FloatArray:
-    """Return what the IMU reads at true times, columns as in `COLUMNS`, shape (n, 6)."""
+    """Return what the IMU reads at true times, columns as in `COLUMNS`, shape (n, 6).
+
+    `shocks` are accelerations on top of the motion's, body axes, shape (n, 3).
+    """
+    force = motion.specific_force(times_s)
+    if shocks is not None:
+        force = force + shocks
     parts = []
     for truth, noise, bias, walk, step in (
         (
@@ -67,7 +78,7 @@ def measure_imu(
             config.gyro_step_rad_s,
         ),
         (
-            motion.specific_force(times_s),
+            force,
             config.accel_noise_mps2,
             config.accel_bias_mps2,
             config.accel_walk_mps2,

@@ -1,40 +1,73 @@
-"""Light flashes: irregular pulse trains, and the light that each exposed row gathers of them."""
+"""Light flashes: which pulses a lamp gives, and the light that each exposed row gathers of them."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from .motion import FloatArray
+from .pulse_shapes import PulseShape, gathered
+from .pulse_trains import PulseTrain, SpacedTrain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlashConfig:
-    """Describe an irregular train of light pulses that every camera and the CAN strobe see.
+    """Describe a train of light pulses that every camera and the CAN strobe see.
 
     Attributes
     ----------
     mean_interval_s : float
-        Mean spacing; each spacing is drawn between half and one and a half of it.
+        Mean spacing of an irregular train; each spacing is drawn between half and one and a half
+        of it.
     width_s : float
-        Length of a pulse.
+        Length of a square pulse.
     brightness : float
         Levels that a fully exposed pulse adds to a pixel of luma 128.
+    train : PulseTrain, optional
+        Instead of the irregular train of `mean_interval_s`.
+    shape : PulseShape, optional
+        Instead of the square pulse of `width_s`. With it, the truth tells about light and shutters.
+    falloff : float
+        Share of the light that is missing at the picture's darker side (each camera draws which),
+        as from a lamp that stands aside.
     """
 
     mean_interval_s: float = 0.35
     width_s: float = 0.002
     brightness: float = 60.0
+    train: PulseTrain | None = None
+    shape: PulseShape | None = None
+    falloff: float = 0.0
 
     def __post_init__(self) -> None:
         if self.mean_interval_s <= 2 * self.width_s or self.width_s <= 0:
             raise ValueError("width_s must be positive and well below mean_interval_s")
+        if not 0 <= self.falloff <= 1:
+            raise ValueError(f"falloff is {self.falloff}, expected 0 to 1")
+
+    def levels(
+        self, starts_s: FloatArray, row_times_s: FloatArray, exposure_s: float
+    ) -> FloatArray:
+        """Return the levels that pulses add to each row for a pixel of luma 128, shape (n_rows,).
+
+        Parameters are those of `gathered`.
+        """
+        if self.shape is None:
+            return self.brightness * lit_fraction(starts_s, self.width_s, row_times_s, exposure_s)
+        return self.brightness * gathered(self.shape, starts_s, row_times_s, exposure_s)
 
 
 def draw_pulses(config: FlashConfig, duration_s: float, rng: np.random.Generator) -> FloatArray:
     """Return the starts of all pulses in a clip, true seconds, shape (n,)."""
-    n_most = int(2 * duration_s / config.mean_interval_s) + 2
-    starts = np.cumsum(config.mean_interval_s * rng.uniform(0.5, 1.5, n_most))
-    return np.asarray(starts[starts < duration_s])
+    train = config.train or SpacedTrain(mean_interval_s=config.mean_interval_s)
+    return train.draw(duration_s, rng)
+
+
+def draw_falloff(falloff: float, width_px: int, rng: np.random.Generator) -> FloatArray | None:
+    """Return the share of the light that each column gets, shape (width,); None for all of it."""
+    if not falloff:
+        return None
+    across = (1 - np.cos(np.pi * np.linspace(0, 1, width_px))) / 2
+    return np.asarray(1 - falloff * (across if rng.random() < 0.5 else across[::-1]))
 
 
 def lit_fraction(

@@ -9,7 +9,9 @@ from scipy.signal import butter, lfilter
 from .clocks import ClockFault
 from .motion import FloatArray, Motion
 
+SOUND_MPS = 343.0  # dry air at 20 degrees Celsius
 _KNOCK_S = 0.06
+_CLICK_HZ, _CLICK_RING_S, _CLICK_S = 2500.0, 4e-4, 0.004
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +26,8 @@ class MicrophoneConfig:
     rate_hz : int
     noise_level, knock_level, click_level : float
         Full scale is 1; a level of 0 leaves the part out.
+    lamp_distance_m : float
+        From the lamp, which clicks, to the microphone: clicks come later by the way of the sound.
     clock : ClockFault
     """
 
@@ -31,6 +35,7 @@ class MicrophoneConfig:
     noise_level: float = 0.02
     knock_level: float = 0.35
     click_level: float = 0.0
+    lamp_distance_m: float = 0.0
     clock: ClockFault = field(default_factory=ClockFault)
 
     def __post_init__(self) -> None:
@@ -39,6 +44,13 @@ class MicrophoneConfig:
         plain = ClockFault(offset_s=self.clock.offset_s, drift_ppm=self.clock.drift_ppm)
         if self.clock != plain:
             raise ValueError("a microphone's clock can have an offset and a drift only")
+        if self.lamp_distance_m < 0:
+            raise ValueError(f"lamp_distance_m is {self.lamp_distance_m}, expected 0 or more")
+
+    @property
+    def sound_delay_s(self) -> float:
+        """Return how much later than its light a click is heard."""
+        return self.lamp_distance_m / SOUND_MPS
 
 
 def record(
@@ -47,11 +59,15 @@ def record(
     duration_s: float,
     pulses_s: FloatArray,
     rng: np.random.Generator,
+    *,
+    taps_s: FloatArray | None = None,
+    tap_level: float = 0.0,
 ) -> NDArray[np.int16]:
     """Return the samples of a clip, sample 0 at the clip's start, shape (n,).
 
     Noise grows with the road's roughness and with speed; a knock is a decaying 90 Hz and 210 Hz
-    thud that starts when an axle hits a bump; a click is a 1 ms burst at a light pulse.
+    thud that starts when an axle hits a bump. Clicks at light pulses and taps on the rig are
+    decaying tones that start between samples, exactly when their sound arrives.
     """
     # A drift of the correction stretches source time: 1 s of stamps is (1 + drift) s of truth.
     stretch = 1 + config.clock.drift_ppm * 1e-6
@@ -64,8 +80,9 @@ def record(
     for start_s in motion.bump_times_s:
         _add(sound, times, start_s, config.knock_level * _knock(config.rate_hz))
     for start_s in pulses_s if config.click_level else ():
-        burst = rng.standard_normal(round(0.001 * config.rate_hz))
-        _add(sound, times, start_s, config.click_level * burst)
+        _ring(sound, times, start_s + config.sound_delay_s, config.click_level)
+    for start_s in taps_s if taps_s is not None and tap_level else ():
+        _ring(sound, times, start_s, tap_level)
     return np.asarray(np.rint(32767 * np.clip(sound, -1, 1)), dtype=np.int16)
 
 
@@ -80,3 +97,10 @@ def _add(sound: FloatArray, times_s: FloatArray, start_s: float, event: FloatArr
     if 0 < first < sound.size:
         stop = min(first + event.size, sound.size)
         sound[first:stop] += event[: stop - first]
+
+
+def _ring(sound: FloatArray, times_s: FloatArray, start_s: float, level: float) -> None:
+    """Add a click whose first instant may lie between two samples."""
+    first, stop = np.searchsorted(times_s, [start_s, start_s + _CLICK_S])
+    age = times_s[first:stop] - start_s
+    sound[first:stop] += level * np.sin(2 * np.pi * _CLICK_HZ * age) * np.exp(-age / _CLICK_RING_S)

@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from .camera_recorder import write_camera
 from .clocks import to_ns
 from .config import RigConfig
+from .draft import Draft, part_rng
 from .driving import simulate_motion
 from .furnish import build_world
 from .light import draw_pulses
 from .manifests import gather_manifest, manifest_row, write_manifest
-from .recorders import Draft, part_rng, write_camera, write_can, write_imu, write_microphone
+from .recorders import write_can, write_imu, write_microphone, write_trigger
 from .truth import SourceTruth, Truth, write_truth
+from .truth_light import LightTruth
 from .videos import check_same_pictures, place_video
 
 
@@ -57,7 +60,12 @@ def simulate_clip(
     pulses = np.empty(0)
     if config.flash:
         pulses = draw_pulses(config.flash, config.duration_s, part_rng(seed, "flash"))
-    draft = Draft(config=config, folder=folder, seed=seed, motion=motion, pulses_s=pulses)
+    taps = np.empty(0)
+    if config.taps:
+        taps = config.taps.draw(config.duration_s, pulses, part_rng(seed, "taps"))
+    draft = Draft(
+        config=config, folder=folder, seed=seed, motion=motion, pulses_s=pulses, taps_s=taps
+    )
     rows: dict[str, dict[str, Any]] = {}
     sources: dict[str, SourceTruth] = {}
     world = None
@@ -77,6 +85,8 @@ def simulate_clip(
         rows["can"], sources["can"] = write_can(draft, config.can)
     if config.microphone:
         rows["mic"], sources["mic"] = write_microphone(draft, config.microphone)
+    if config.trigger:
+        rows["trigger"], sources["trigger"] = write_trigger(draft, config.trigger)
     truth = Truth(
         clip_id=config.clip_id,
         style=config.style,
@@ -86,16 +96,26 @@ def simulate_clip(
         at_ns=config.at_ns,
         sources=sources,
         flash_ns=tuple(to_ns(pulses, config.start_ns).tolist()),
-        flash_width_s=config.flash.width_s if config.flash else None,
+        flash_width_s=_width_s(config),
         bump_ns=tuple(
             t
             for t in to_ns(motion.bump_times_s, config.start_ns).tolist()
             if config.start_ns <= t < config.end_ns
         ),
+        light=LightTruth.of(config.flash),
+        tap_ns=tuple(to_ns(taps, config.start_ns).tolist()),
     )
     write_truth([truth], folder)
     write_manifest([manifest_row(config, rows)], folder)
     return truth
+
+
+def _width_s(config: RigConfig) -> float | None:
+    """Return the width of the pulses, where their shape has one."""
+    if config.flash is None:
+        return None
+    shape = config.flash.shape
+    return config.flash.width_s if shape is None else getattr(shape, "width_s", None)
 
 
 def simulate_manifest(

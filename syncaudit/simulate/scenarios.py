@@ -8,6 +8,7 @@ from .camera import SIX_CAMERAS, CameraConfig
 from .can_bus import CanConfig
 from .clocks import ClockFault
 from .config import RigConfig
+from .flash_scenarios import FLASH_SCENARIOS
 from .frame_faults import FrameFault
 from .imu import ImuConfig
 from .light import FlashConfig
@@ -93,8 +94,13 @@ def _scenarios() -> dict[str, RigConfig]:
             good, "cam_rear", ClockFault(duplicate_stamps=(50,), backwards_stamps=(120,))
         ),
     }
-    return {name: replace(config, clip_id=name) for name, config in clips.items()}
+    return {
+        **{name: replace(config, clip_id=name) for name, config in clips.items()},
+        **FLASH_SCENARIOS,
+    }
 
 
 SCENARIOS: Mapping[str, RigConfig] = MappingProxyType(_scenarios())
-"""Clips by name, 20 s each with six cameras; change them with `dataclasses.replace`."""
+"""Clips by name, six cameras each; change them with `dataclasses.replace`.
+
+Drives last 20 s, the recordings for a calibration by flashes (``flash_*``) 45 s."""

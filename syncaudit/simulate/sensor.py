@@ -20,10 +20,20 @@ class Sensor:
     camera : CameraConfig
     n_frames : int
     rng : numpy.random.Generator
+    falloff : ndarray, shape (width,), optional
+        Share of a flash's light that each column gets.
     """
 
-    def __init__(self, camera: CameraConfig, n_frames: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        camera: CameraConfig,
+        n_frames: int,
+        rng: np.random.Generator,
+        *,
+        falloff: FloatArray | None = None,
+    ) -> None:
         width, height = camera.size_px
+        self._falloff = None if falloff is None else falloff.astype(np.float32)
         x = (np.arange(width) - (width - 1) / 2) / camera.focal_px
         y = (np.arange(height) - (height - 1) / 2) / camera.focal_px
         radius2 = y[:, None] ** 2 + x**2
@@ -39,7 +49,13 @@ class Sensor:
         self._shifts = rng.integers(0, _POOL_MARGIN_PX, (n_frames, 2))
 
     def expose(
-        self, luma: NDArray[np.uint8], index: int, flash: FloatArray | None = None
+        self,
+        luma: NDArray[np.uint8],
+        index: int,
+        flash: FloatArray | None = None,
+        *,
+        ambient: FloatArray | None = None,
+        glare: FloatArray | None = None,
     ) -> NDArray[np.uint8]:
         """Return the frame that is read out.
 
@@ -52,15 +68,24 @@ class Sensor:
         flash : ndarray, shape (height,), optional
             Levels that a flash adds to each row, for a pixel of luma 128. A flash lights the scene,
             so bright surfaces gain more: ``added = flash * (0.3 + 0.7 * luma / 128)``.
+        ambient : ndarray, shape (height,), optional
+            Factor on the light of each row's scene; a flash lights the surfaces all the same.
+        glare : ndarray, shape (height, width), optional
+            Levels that light shining into the lens adds.
         """
         scene = cv2.multiply(luma, self._vignette, scale=float(self._gain[index]), dtype=cv2.CV_32F)
+        seen = scene if ambient is None else scene * ambient[:, None].astype(np.float32)
         if flash is not None and flash.any():
             rows = np.flatnonzero(flash)
             lit = scene[rows]
             factor = flash[rows, None].astype(np.float32)
-            scene[rows] = lit + factor * (0.3 + 0.7 / _REFERENCE_LUMA * lit)
+            if self._falloff is not None:
+                factor = factor * self._falloff
+            seen[rows] = seen[rows] + factor * (0.3 + 0.7 / _REFERENCE_LUMA * lit)
+        if glare is not None:
+            seen = seen + glare.astype(np.float32)
         row, column = self._shifts[index]
         height, width = luma.shape
         noise = np.asarray(cv2.LUT(luma, self._noise_std), dtype=np.float32)
         noise *= self._pool[row : row + height, column : column + width]
-        return np.asarray(cv2.add(scene, noise, dtype=cv2.CV_8U))
+        return np.asarray(cv2.add(seen, noise, dtype=cv2.CV_8U))

@@ -9,7 +9,9 @@ from typing import Any
 
 from .clocks import NS_PER_S, ClockFault
 from .frame_faults import FrameFault
+from .truth_light import LightTruth, ShutterTruth
 
+_UNSTATED = ("shutter", "sound_delay_s", "light", "tap_ns")  # left out of the file where empty
 VERSION = 1
 FILE_NAME = "truth.json"
 
@@ -55,6 +57,10 @@ class SourceTruth:
     drop_mode : str, optional
     defect : str, optional
         What was done to break the file, in words.
+    shutter : ShutterTruth, optional
+        Of a camera, where the flash names its pulse shape.
+    sound_delay_s : float, optional
+        By how much later than its light a lamp's click is heard.
     """
 
     kind: str
@@ -74,6 +80,8 @@ class SourceTruth:
     doubled: tuple[int, ...] = ()
     drop_mode: str | None = None
     defect: str | None = None
+    shutter: ShutterTruth | None = None
+    sound_delay_s: float | None = None
 
     @classmethod
     def from_faults(
@@ -131,6 +139,10 @@ class Truth:
     flash_width_s : float, optional
     bump_ns : tuple of int
         Instants at which an axle hit a bump, reference time.
+    light : LightTruth, optional
+        Shape of the pulses, where the flash names it.
+    tap_ns : tuple of int
+        Instants at which someone tapped the rig, reference time.
     """
 
     clip_id: str
@@ -143,11 +155,13 @@ class Truth:
     flash_ns: tuple[int, ...] = ()
     flash_width_s: float | None = None
     bump_ns: tuple[int, ...] = ()
+    light: LightTruth | None = None
+    tap_ns: tuple[int, ...] = ()
 
 
 def write_truth(truths: Iterable[Truth], folder: Path) -> None:
     """Write ``truth.json`` into a folder: the truth of each clip under its id."""
-    clips = {truth.clip_id: dataclasses.asdict(truth) for truth in truths}
+    clips = {truth.clip_id: _fields(truth) for truth in truths}
     text = json.dumps({"version": VERSION, "clips": clips}, indent=1)
     (folder / FILE_NAME).write_text(text + "\n", encoding="utf-8", newline="\n")
 
@@ -160,14 +174,29 @@ def read_truth(folder: Path) -> dict[str, Truth]:
     return {clip_id: _truth(fields) for clip_id, fields in document["clips"].items()}
 
 
+def _fields(truth: Truth) -> dict[str, Any]:
+    fields = _stated(dataclasses.asdict(truth))
+    fields["sources"] = {name: _stated(source) for name, source in fields["sources"].items()}
+    return fields
+
+
+def _stated(fields: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value or key not in _UNSTATED}
+
+
 def _truth(fields: dict[str, Any]) -> Truth:
     sources = {}
     for name, source in fields["sources"].items():
         plain = _with_tuples(source)
         plain["steps"] = tuple(Step(**step) for step in source["steps"])
         plain["gaps_ns"] = tuple((first, last) for first, last in source["gaps_ns"])
+        if "shutter" in source:
+            plain["shutter"] = ShutterTruth.from_json(source["shutter"])
         sources[name] = SourceTruth(**plain)
-    return Truth(**{**_with_tuples(fields), "sources": sources})
+    plain = {**_with_tuples(fields), "sources": sources}
+    if "light" in fields:
+        plain["light"] = LightTruth(**fields["light"])
+    return Truth(**plain)
 
 
 def _with_tuples(fields: dict[str, Any]) -> dict[str, Any]:

@@ -94,4 +94,11 @@ def test_unknown_style_and_duration_are_refused() -> None:
         simulate_motion("moon", 1.0, rng)
     with pytest.raises(ValueError, match="duration_s"):
         simulate_motion("city", 0.0, rng)
-    assert set(STYLES) == {"city", "highway", "straight_smooth", "parked", "handheld"}
+    assert set(STYLES) == {
+        "city",
+        "highway",
+        "straight_smooth",
+        "parked",
+        "handheld",
+        "held",
+    }

@@ -1,0 +1,122 @@
+"""What a camera records: rendered, lit and encoded frames, and their stamps."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .camera import CameraConfig
+from .clocks import NS_PER_S, to_ns
+from .draft import Draft, Written
+from .encode import encode_frames
+from .light import draw_falloff
+from .motion import FloatArray
+from .render import Renderer
+from .sensor import Sensor
+from .still import StillRenderer
+from .tables import write_table
+from .truth import SourceTruth, Step
+from .truth_light import LightTruth, ShutterTruth
+from .world import World
+
+
+def write_camera(draft: Draft, name: str, camera: CameraConfig, world: World | None) -> Written:
+    """Render and encode a camera's frames (unless `world` is None) and write its stamps."""
+    config = draft.config
+    phase_s = draft.rng(f"{name} phase").uniform(0.0, 1.0 / camera.fps)
+    if camera.phase_s is not None:
+        phase_s = camera.phase_s
+    captures_s = np.arange(phase_s, config.duration_s, 1 / camera.fps)
+    is_recorded = ~camera.clock.is_in_gap(captures_s)
+    encoded, stamped = camera.frames.apply(is_recorded)
+    extension = {"images": "", "h264": ".mp4", "hevc": ".mp4", "mjpeg": ".mp4"}[camera.codec]
+    if world is not None:
+        frames = _frames(draft, name, camera, world, captures_s, encoded)
+        encode_frames(frames, draft.folder / f"{name}{extension}", camera)
+    clock = camera.clock.with_scatter(camera.stamp_jitter_s)
+    stamps_ns = draft.stamps_ns(captures_s[stamped] + camera.stamp_shift_s, clock, camera.fps, name)
+    stamps_ns = _resize(stamps_ns, camera.clock.n_rows_extra, round(NS_PER_S / camera.fps))
+    write_table(draft.folder / f"{name}.csv", stamps_ns, {})
+    row: dict[str, Any] = {
+        "kind": "camera",
+        "uri": f"{name}{extension}",
+        "timestamps": f"{name}.csv",
+        "stamp_at": camera.stamp_at,
+    }
+    if camera.is_line_delay_stated:
+        row["line_delay_s"] = camera.line_delay_s
+    if camera.is_exposure_stated:
+        row["exposure_s"] = camera.exposure_s
+    row["focal_px"] = round(camera.focal_px, 4)
+    truth = SourceTruth.from_faults(
+        "camera",
+        clock,
+        start_ns=config.start_ns,
+        n_samples=len(encoded),
+        n_stamps=len(stamps_ns),
+        frames=camera.frames,
+        slips=_slips(draft, camera, captures_s, is_recorded),
+    )
+    if LightTruth.of(config.flash) is not None:
+        shutter = ShutterTruth.of(
+            camera,
+            captures_s[encoded],
+            start_ns=config.start_ns,
+            duration_s=config.duration_s,
+        )
+        truth = replace(truth, shutter=shutter)
+    return row, truth
+
+
+def _frames(
+    draft: Draft,
+    name: str,
+    camera: CameraConfig,
+    world: World,
+    captures_s: FloatArray,
+    encoded: NDArray[np.int64],
+) -> Iterator[NDArray[np.uint8]]:
+    """Yield the frames of a file in order; a doubled frame is rendered once."""
+    config, light = draft.config, camera.light
+    renderer = (StillRenderer if config.is_still else Renderer)(world, camera)
+    flash, falloff = config.flash, None
+    if flash is not None:
+        falloff = draw_falloff(flash.falloff, camera.size_px[0], draft.rng(f"{name} falloff"))
+    sensor = Sensor(camera, len(captures_s), draft.rng(f"{name} sensor"), falloff=falloff)
+    pulses_s = light.seen(draft.pulses_s)
+    index_before, frame = -1, np.zeros((0, 0), np.uint8)
+    for index in encoded.tolist():
+        if index != index_before:
+            time_s = float(captures_s[index])
+            rows_s = camera.row_times_s(time_s)
+            frame = sensor.expose(
+                renderer.render(time_s),
+                index,
+                flash.levels(pulses_s, rows_s, camera.exposure_s) if flash else None,
+                ambient=light.ambient(rows_s, camera.exposure_s),
+                glare=light.glare(rows_s, camera.size_px[::-1]),
+            )
+            index_before = index
+        yield frame
+
+
+def _slips(
+    draft: Draft, camera: CameraConfig, captures_s: FloatArray, is_recorded: NDArray[np.bool_]
+) -> tuple[Step, ...]:
+    """Return the steps that slipped frames amount to: one frame period at each loss."""
+    if camera.frames.drop_mode != "slip":
+        return ()
+    lost = [i for i in sorted(set(camera.frames.dropped)) if i < len(captures_s) and is_recorded[i]]
+    times_ns = to_ns(captures_s[lost], draft.config.start_ns).tolist()
+    return tuple(Step(at_ns=at_ns, by_s=1 / camera.fps) for at_ns in times_ns)
+
+
+def _resize(stamps_ns: NDArray[np.int64], n_rows_extra: int, period_ns: int) -> NDArray[np.int64]:
+    """Add rows at the end, a period apart, or cut some off."""
+    if n_rows_extra < 0:
+        return stamps_ns[:n_rows_extra]
+    last_ns = int(stamps_ns[-1]) if len(stamps_ns) else 0
+    more = last_ns + period_ns * np.arange(1, n_rows_extra + 1)
+    return np.concatenate([stamps_ns, more.astype(np.int64)])

@@ -1,0 +1,145 @@
+"""How the light of a pulse rises and falls, and how much of it an exposure gathers, exactly.
+
+A shape states `emitted`, the integral of its brightness (peak 1) since the onset. A row gathers the
+difference of two such integrals, over the light that counts as one full pulse.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .motion import FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SquarePulse:
+    """Light up at once and go out at once, as an LED does."""
+
+    width_s: float
+
+    def __post_init__(self) -> None:
+        _check_positive("width_s", self.width_s)
+
+    @property
+    def reach_s(self) -> float:
+        """Return the age after which no light comes."""
+        return self.width_s
+
+    @property
+    def half_light_s(self) -> float:
+        """Return the age at which half of the light has come."""
+        return self.width_s / 2
+
+    def emitted(self, ages_s: FloatArray) -> FloatArray:
+        """Return the light that has come by an age, in seconds of full brightness."""
+        return np.asarray(np.clip(ages_s, 0.0, self.width_s))
+
+    def full_s(self, exposure_s: float) -> float:  # noqa: ARG002  # one interface for all shapes
+        """Return the light of one full pulse, in seconds of full brightness."""
+        return self.width_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class XenonPulse:
+    """Rise linearly, then decay exponentially, as a discharge tube does.
+
+    Attributes
+    ----------
+    rise_s : float
+    decay_s : float
+        Time constant: after it the light is down to 1/e.
+    """
+
+    rise_s: float = 1e-4
+    decay_s: float = 1.2e-3
+
+    def __post_init__(self) -> None:
+        _check_positive("rise_s", self.rise_s)
+        _check_positive("decay_s", self.decay_s)
+
+    @property
+    def reach_s(self) -> float:
+        """Return the age after which no light comes that a camera could tell (e^-16)."""
+        return self.rise_s + 16 * self.decay_s
+
+    @property
+    def half_light_s(self) -> float:
+        """Return the age at which half of the light has come."""
+        half = (self.rise_s / 2 + self.decay_s) / 2
+        if half <= self.rise_s / 2:
+            return float(np.sqrt(2 * self.rise_s * half))
+        left = 1 - (half - self.rise_s / 2) / self.decay_s
+        return float(self.rise_s - self.decay_s * np.log(left))
+
+    def emitted(self, ages_s: FloatArray) -> FloatArray:
+        """Return the light that has come by an age, in seconds of peak brightness."""
+        rising = np.clip(ages_s, 0.0, self.rise_s)
+        falling = np.maximum(ages_s - self.rise_s, 0.0)
+        decayed = -np.expm1(-falling / self.decay_s)
+        return np.asarray(rising**2 / (2 * self.rise_s) + self.decay_s * decayed)
+
+    def full_s(self, exposure_s: float) -> float:  # noqa: ARG002  # one interface for all shapes
+        """Return the light of one full pulse, in seconds of peak brightness."""
+        return self.rise_s / 2 + self.decay_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lamp:
+    """Go on, stay on for longer than an exposure, and go off: a room's light or a phone's torch.
+
+    A row that the lamp lights throughout its exposure counts as fully lit.
+    """
+
+    width_s: float
+
+    def __post_init__(self) -> None:
+        _check_positive("width_s", self.width_s)
+
+    @property
+    def reach_s(self) -> float:
+        """Return the age after which no light comes."""
+        return self.width_s
+
+    @property
+    def half_light_s(self) -> None:
+        """Return nothing: such a light is dated by its going on and off, not by its middle."""
+        return None
+
+    def emitted(self, ages_s: FloatArray) -> FloatArray:
+        """Return how long the lamp has been on by an age, seconds."""
+        return np.asarray(np.clip(ages_s, 0.0, self.width_s))
+
+    def full_s(self, exposure_s: float) -> float:
+        """Return the light that one exposure can gather, in seconds of full brightness."""
+        return exposure_s
+
+
+PulseShape = SquarePulse | XenonPulse | Lamp
+
+
+def gathered(
+    shape: PulseShape, starts_s: FloatArray, row_times_s: FloatArray, exposure_s: float
+) -> FloatArray:
+    """Return the share of a full pulse that each row gathers of all pulses, shape (n_rows,).
+
+    Row r exposes ``[t_r - E/2, t_r + E/2]``.
+
+    Parameters
+    ----------
+    shape : PulseShape
+    starts_s : ndarray, shape (n,)
+        Onsets.
+    row_times_s : ndarray, shape (n_rows,)
+        Middle of each row's exposure, in order.
+    exposure_s : float
+    """
+    first_s, last_s = row_times_s[0] - exposure_s / 2, row_times_s[-1] + exposure_s / 2
+    near = starts_s[(starts_s > first_s - shape.reach_s) & (starts_s < last_s)]
+    ages = row_times_s[:, None] - near
+    light = shape.emitted(ages + exposure_s / 2) - shape.emitted(ages - exposure_s / 2)
+    return np.asarray(light.sum(axis=1) / shape.full_s(exposure_s))
+
+
+def _check_positive(name: str, value_s: float) -> None:
+    if not value_s > 0:
+        raise ValueError(f"{name} is {value_s}, expected a positive time")
