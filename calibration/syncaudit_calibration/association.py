@@ -1,0 +1,113 @@
+"""Say which events of all sources are one flash, given rough clock maps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.estimators.events import EventMatch, Instants
+
+__all__ = ["ATTACH_S", "ATTACH_SIGMAS", "SPLIT_S", "Map", "associate"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Distance from a flash at which an event is attached to it, besides its own error.
+ATTACH_S = 2e-4
+ATTACH_SIGMAS = 5.0
+# Bands of one pulse that is split between two frames lie together this closely.
+SPLIT_S = 5e-4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Map:
+    """Reference time of a source's own time: ``start + rate * t (+ step from step_at_s on)``.
+
+    Both in seconds since the epochs of the two evidences.
+    """
+
+    start_s: float = 0.0
+    rate: float = 1.0
+    line_s: float = 0.0
+    step_s: float = 0.0
+    step_at_s: float = math.inf
+
+    def of(self, times_s: Floats, row_px: Floats) -> Floats:
+        """Return reference times."""
+        times = times_s + row_px * self.line_s
+        mapped: Floats = self.start_s + self.rate * times + self.step_s * (times >= self.step_at_s)
+        return mapped
+
+
+def associate(
+    maps: Mapping[str, Map],
+    events: Mapping[str, Instants],
+    matches: Mapping[tuple[str, str], EventMatch],
+    bad: set[tuple[str, str]],
+) -> tuple[dict[str, Ints], Floats]:
+    """Return the flash of every event, and the rough time of every flash.
+
+    Matched events are joined (union-find over all pairs); events that no pair matched are attached
+    to the flash that lies within their error.
+    """
+    names = list(events)
+    base = dict(zip(names, np.cumsum([0] + [events[n].n for n in names[:-1]]), strict=True))
+    total = sum(events[name].n for name in names)
+    times = np.concatenate([maps[n].of(events[n].times_s, events[n].row_px) for n in names])
+    half = np.concatenate([events[n].half_s for n in names])
+    gate = half + ATTACH_S + ATTACH_SIGMAS * np.concatenate([events[n].std_s for n in names])
+    owner = np.repeat(np.arange(len(names)), [events[n].n for n in names])
+    parent = np.arange(total)
+
+    def root_of(k: int) -> int:
+        while parent[k] != k:
+            parent[k] = parent[parent[k]]
+            k = int(parent[k])
+        return k
+
+    for (one, other), match in matches.items():
+        if one in base and other in base and (one, other) not in bad:
+            for i, j in zip(match.i, match.j, strict=True):
+                parent[root_of(int(base[one] + i))] = root_of(int(base[other] + j))
+    roots = np.array([root_of(k) for k in range(total)])
+    flash, centre = _number(roots, times, half, owner)
+    flash = _attach(flash, centre, times, gate, owner)
+    return {n: flash[base[n] : base[n] + events[n].n] for n in names}, centre
+
+
+def _number(roots: Ints, times: Floats, half: Floats, owner: Ints) -> tuple[Ints, Floats]:
+    """Give numbers to the joined events of two sources or more, by time."""
+    groups: list[tuple[float, Ints]] = []
+    order = np.argsort(roots, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(roots[order])) + 1):
+        if np.unique(owner[members]).size < 2:
+            continue
+        sharp = members[half[members] <= half[members].min() + 1e-9]
+        groups.append((float(np.median(times[sharp])), members))
+    groups.sort(key=lambda group: group[0])
+    flash = np.full(roots.size, -1, dtype=np.int64)
+    for number, (_, members) in enumerate(groups):
+        flash[members] = number
+    return flash, np.array([group[0] for group in groups])
+
+
+def _attach(flash: Ints, centre: Floats, times: Floats, gate: Floats, owner: Ints) -> Ints:
+    if centre.size == 0:
+        return flash
+    flash = flash.copy()
+    taken = {(int(o), int(f)) for o, f in zip(owner, flash, strict=True) if f >= 0}
+    right = np.clip(np.searchsorted(centre, times), 1, max(1, centre.size - 1))
+    left = right - 1
+    right = np.minimum(right, centre.size - 1)
+    nearest = np.where(np.abs(times - centre[left]) < np.abs(times - centre[right]), left, right)
+    off = np.abs(times - centre[nearest])
+    for k in np.flatnonzero((flash < 0) & (off <= gate)):
+        key = (int(owner[k]), int(nearest[k]))
+        if key not in taken or off[k] <= SPLIT_S:
+            flash[k] = nearest[k]
+            taken.add(key)
+    return flash

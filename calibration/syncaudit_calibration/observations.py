@@ -1,0 +1,334 @@
+"""The equations of the bundle: what every edge, event and interval says of which unknowns.
+
+An observation k of flash f by source s, at ``u`` seconds after the source's anchor, says
+
+    (u + row * dT + part * dE) (1 + d) + x + step * [t >= t_step] + L * [onset] - tau_f = error
+
+with the unknowns tau (half-light instant of the flash), x and d (offset and drift), dT and dE (line
+delay and exposure beyond what was assumed) and L (half-light after onset). All but tau carry a
+prior; those that are stated a tight one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.estimators.events import EventEvidence
+from syncaudit.estimators.events.instants import (
+    USUAL_EXPOSURE_S,
+    USUAL_EXPOSURE_STD_S,
+    USUAL_HALF_LIGHT_S,
+    USUAL_READOUT_S,
+    USUAL_READOUT_STD_S,
+)
+from syncaudit.model import EventTrain, FlashEdges, FlashIntervals
+from syncaudit_calibration.association import Map
+from syncaudit_calibration.seed import Seed
+
+__all__ = ["Observations", "Unknown", "free_stated", "observe"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# The seed is good to milliseconds, or to tens of them where line delays are not stated.
+OFFSET_PRIOR_S = 0.1
+DRIFT_PRIOR = 1e-3
+STEP_PRIOR_S = 1.0
+# A stated line delay or exposure is believed to this part.
+STATED_SHARE = 1e-4
+STD_FLOOR_S = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """One unknown beside the flash instants.
+
+    Parameters
+    ----------
+    kind : str
+        ``offset``, ``drift``, ``step``, ``line_delay``, ``exposure`` or ``half_light``.
+    source : str
+        Empty for ``half_light``, which all share.
+    assumed : float
+        Value that the unknown is a correction of.
+    prior_std : float
+        What it may be off by.
+    is_stated : bool
+        Whether somebody stated the assumed value.
+    """
+
+    kind: str
+    source: str
+    assumed: float
+    prior_std: float
+    is_stated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Observations:
+    """All observations of the bundle and the unknowns they speak of.
+
+    Parameters
+    ----------
+    sources : tuple of str
+        Names, which `source` indexes.
+    anchor_ns : mapping of str to int
+        Own stamp of each source from which `u_s` counts.
+    unknowns : tuple of Unknown
+        Columns of the design.
+    source, flash : ndarray of int, shape (n,)
+        Who saw what.
+    u_s : ndarray, shape (n,)
+        Own time of half-light after the anchor, with line delay, exposure and latency as assumed;
+        of intervals the middle.
+    design : ndarray, shape (n, p)
+        Derivatives by the unknowns, drift terms by ``1 + d`` aside.
+    std_s, half_s : ndarray, shape (n,)
+        Random error of the time itself; half the width of an interval (0: a point).
+    row_std_px : ndarray, shape (n,)
+        Random error of the row, which the line delay turns into one of the time.
+    flash_s : ndarray, shape (f,)
+        Rough instants after the reference's anchor.
+    """
+
+    sources: tuple[str, ...]
+    anchor_ns: Mapping[str, int]
+    unknowns: tuple[Unknown, ...]
+    source: Ints
+    flash: Ints
+    u_s: Floats
+    design: Floats
+    std_s: Floats
+    half_s: Floats
+    row_std_px: Floats
+    flash_s: Floats
+
+    def column(self, kind: str, source: str = "") -> int | None:
+        """Return the column of an unknown, or None where it is none."""
+        for k, unknown in enumerate(self.unknowns):
+            if unknown.kind == kind and unknown.source == source:
+                return k
+        return None
+
+
+def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
+    """Write down the equations of all connected sources.
+
+    Parameters
+    ----------
+    evidence : sequence of FlashEdges, FlashIntervals or EventTrain
+        As given to `find_seed`.
+    seed : Seed
+        Flash numbers and rough maps.
+    """
+    items = {item.source: item for item in evidence if item.source in seed.maps}
+    sources = tuple(sorted(items))
+    reference_s = float(np.round(0.5 * (seed.flash_s[0] + seed.flash_s[-1]), 9))
+    parts = {}
+    anchor_ns = {}
+    for name in sources:
+        own_s = _own(seed.maps[name], reference_s)
+        anchor_ns[name] = items[name].epoch_ns + round(own_s * 1e9)
+        parts[name] = _part(items[name], seed, round(own_s * 1e9) * 1e-9)
+    unknowns = tuple(_unknowns(items, seed))
+    source = np.concatenate(
+        [np.full(parts[n].u_s.size, k, dtype=np.int64) for k, n in enumerate(sources)]
+    )
+    design = np.zeros((source.size, len(unknowns)))
+    everything = {
+        field: np.concatenate([getattr(parts[n], field) for n in sources])
+        for field in (
+            "flash",
+            "u_s",
+            "row_px",
+            "part",
+            "std_s",
+            "half_s",
+            "row_std_px",
+            "is_onset",
+            "is_late",
+        )
+    }
+    values = {
+        "offset": np.ones(source.size),
+        "drift": everything["u_s"],
+        "step": everything["is_late"],
+        "line_delay": everything["row_px"],
+        "exposure": everything["part"],
+        "half_light": everything["is_onset"],
+    }
+    for k, unknown in enumerate(unknowns):
+        own = 1.0 if not unknown.source else source == sources.index(unknown.source)
+        design[:, k] = values[unknown.kind] * own
+    # Onsets count as the half-light instants that the assumed latency makes of them.
+    half_light_s = everything["is_onset"] * unknowns[-1].assumed
+    return Observations(
+        sources=sources,
+        anchor_ns=anchor_ns,
+        unknowns=unknowns,
+        source=source,
+        flash=everything["flash"].astype(np.int64),
+        u_s=everything["u_s"] + half_light_s,
+        design=design,
+        std_s=everything["std_s"],
+        half_s=everything["half_s"],
+        row_std_px=everything["row_std_px"],
+        flash_s=seed.flash_s - reference_s,
+    )
+
+
+def free_stated(observations: Observations) -> Observations:
+    """Return the same observations without belief in stated line delays and exposures."""
+    freed = tuple(
+        replace(unknown, prior_std=max(unknown.prior_std, 0.3 * unknown.assumed))
+        if unknown.is_stated and unknown.kind in ("line_delay", "exposure")
+        else unknown
+        for unknown in observations.unknowns
+    )
+    return replace(observations, unknowns=freed)
+
+
+def _own(clock: Map, reference_s: float) -> float:
+    own_s = (reference_s - clock.start_s) / clock.rate
+    return own_s if own_s < clock.step_at_s else own_s - clock.step_s
+
+
+def _unknowns(items: Mapping[str, EventEvidence], seed: Seed) -> list[Unknown]:
+    found = []
+    for name, item in sorted(items.items()):
+        if name != seed.reference:
+            rate = seed.maps[name].rate - 1.0
+            found.append(Unknown(kind="offset", source=name, assumed=0.0, prior_std=OFFSET_PRIOR_S))
+            found.append(
+                Unknown(kind="drift", source=name, assumed=0.0, prior_std=DRIFT_PRIOR + abs(rate))
+            )
+        if np.isfinite(seed.maps[name].step_at_s):
+            found.append(Unknown(kind="step", source=name, assumed=0.0, prior_std=STEP_PRIOR_S))
+        if isinstance(item, FlashEdges):
+            found.extend(_of_camera(item))
+    found.append(_half_light(list(items.values())))
+    return found
+
+
+def _of_camera(item: FlashEdges) -> list[Unknown]:
+    usual_s = USUAL_READOUT_S / max(1, item.height_px)
+    return [
+        _stated("line_delay", item.source, item.line_delay_s, usual_s, _readout_std(item)),
+        _stated("exposure", item.source, item.exposure_s, USUAL_EXPOSURE_S, USUAL_EXPOSURE_STD_S),
+    ]
+
+
+def _readout_std(item: FlashEdges) -> float:
+    return USUAL_READOUT_STD_S / max(1, item.height_px)
+
+
+def _stated(
+    kind: str, source: str, stated: float | None, usual: float, usual_std: float
+) -> Unknown:
+    if stated is None:
+        return Unknown(kind=kind, source=source, assumed=usual, prior_std=usual_std)
+    return Unknown(
+        kind=kind,
+        source=source,
+        assumed=stated,
+        prior_std=max(STATED_SHARE * stated, 1e-12),
+        is_stated=True,
+    )
+
+
+def _half_light(items: Sequence[EventEvidence]) -> Unknown:
+    """Return the latency of half-light after onset: one for all, for it is the same light."""
+    known = [
+        (item.half_light_s, item.half_light_std_s or 1e-5)
+        for item in items
+        if isinstance(item, FlashEdges) and item.half_light_s is not None
+    ]
+    if not known:
+        return Unknown(
+            kind="half_light",
+            source="",
+            assumed=USUAL_HALF_LIGHT_S,
+            prior_std=USUAL_HALF_LIGHT_S,
+        )
+    values, std = np.array(known).T
+    weights = std**-2.0
+    mean = float(np.average(values, weights=weights))
+    scatter = float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
+    return Unknown(
+        kind="half_light",
+        source="",
+        assumed=mean,
+        prior_std=float(np.hypot(np.sum(weights) ** -0.5, scatter / np.sqrt(len(known)))),
+        is_stated=True,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Part:
+    """Observations of one source."""
+
+    flash: Ints
+    u_s: Floats
+    row_px: Floats
+    part: Floats
+    std_s: Floats
+    half_s: Floats
+    row_std_px: Floats
+    is_onset: Floats
+    is_late: Floats
+
+
+def _part(item: EventEvidence, seed: Seed, anchor_s: float) -> _Part:
+    name = item.source
+    events, flash, clock = seed.events[name], seed.flash_of[name], seed.maps[name]
+    if isinstance(item, FlashEdges):
+        return _edges(
+            item, dict(zip(events.item.tolist(), flash.tolist(), strict=True)), clock, anchor_s
+        )
+    used = flash >= 0
+    index = events.item[used]
+    if isinstance(item, FlashIntervals):
+        start, stop, std = item.start_s[index], item.stop_s[index], item.std_s[index]
+        times, half, is_onset = 0.5 * (start + stop), 0.5 * (stop - start), item.is_onset
+    else:
+        times, half, std = item.times_s[index], np.zeros(index.size), item.std_s[index]
+        is_onset = isinstance(item, EventTrain)
+    nothing = np.zeros(index.size)
+    return _Part(
+        flash=flash[used],
+        u_s=times - anchor_s,
+        row_px=nothing,
+        part=nothing,
+        std_s=np.hypot(std, STD_FLOOR_S),
+        half_s=half,
+        row_std_px=nothing,
+        is_onset=np.full(index.size, float(is_onset)),
+        is_late=(times >= clock.step_at_s).astype(np.float64),
+    )
+
+
+def _edges(item: FlashEdges, flash_of: dict[int, int], clock: Map, anchor_s: float) -> _Part:
+    flash = np.array([flash_of.get(int(band), -1) for band in item.band], dtype=np.int64)
+    used = flash >= 0
+    line_delay_s = item.line_delay_s
+    if line_delay_s is None:
+        line_delay_s = USUAL_READOUT_S / max(1, item.height_px)
+    exposure_s = USUAL_EXPOSURE_S if item.exposure_s is None else item.exposure_s
+    row, part = item.row_px[used], item.exposure_part[used]
+    times = item.frame_s[used] + row * line_delay_s + part * exposure_s
+    nothing = np.zeros(times.size)
+    return _Part(
+        flash=flash[used],
+        u_s=times - anchor_s,
+        row_px=row,
+        part=part,
+        std_s=nothing + STD_FLOOR_S,
+        half_s=nothing,
+        row_std_px=item.row_std_px[used],
+        is_onset=nothing,
+        is_late=(item.frame_s[used] >= clock.step_at_s).astype(np.float64),
+    )

@@ -1,0 +1,348 @@
+"""First guess for the bundle: which events are one flash, and roughly how the clocks are related.
+
+All pairs of sources are matched; the accepted ones form a graph whose maximum spanning tree (by
+events matched) carries the clocks to the reference. The other edges close loops and are tested.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.estimators.events import (
+    EventEvidence,
+    EventMatch,
+    Instants,
+    instants_of,
+    match_events,
+    period_of,
+)
+from syncaudit.model import FlashEdges, Quantity
+from syncaudit.model.wording import word_duration
+from syncaudit_calibration.association import ATTACH_S, ATTACH_SIGMAS, SPLIT_S, Map, associate
+
+__all__ = ["Closure", "Seed", "find_seed"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MIN_EVENTS = 5
+# A loop that closes worse than this many sigmas and this time is contradicted.
+MAX_CLOSURE_Z = 6.0
+CLOSURE_FLOOR_S = 1e-3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closure:
+    """How well a pair agrees with the way around through other sources."""
+
+    source: str
+    target: str
+    closure_s: float
+    closure_std_s: float
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Return whether the loop does not close."""
+        limit_s = max(MAX_CLOSURE_Z * self.closure_std_s, CLOSURE_FLOOR_S)
+        return abs(self.closure_s) > limit_s
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Links:
+    """Accepted matches between sources."""
+
+    matches: dict[tuple[str, str], EventMatch] = field(default_factory=dict)
+    reasons: dict[tuple[str, str], str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Seed:
+    """What the bundle starts from.
+
+    Parameters
+    ----------
+    reference : str
+        Whose clock is reference time.
+    maps : mapping of str to Map
+        Rough clock map of each connected source.
+    events : mapping of str to Instants
+        Of the connected sources.
+    flash_of : mapping of str to ndarray of int
+        Flash number of every event of each source; -1: of none.
+    flash_s : ndarray, shape (f,)
+        Rough reference time of each flash.
+    closures : tuple of Closure
+        Of all matched pairs beyond the tree.
+    refused : mapping of str to str
+        Sources that could not be used, and why.
+    """
+
+    reference: str
+    maps: Mapping[str, Map]
+    events: Mapping[str, Instants]
+    flash_of: Mapping[str, Ints]
+    flash_s: Floats
+    closures: tuple[Closure, ...]
+    refused: Mapping[str, str]
+
+
+def find_seed(
+    evidence: Sequence[EventEvidence], *, reference: str | None, max_offset_s: float
+) -> Seed | dict[str, str]:
+    """Match every pair of sources and carry the clocks to the reference.
+
+    Parameters
+    ----------
+    evidence : sequence of FlashEdges, FlashIntervals or EventTrain
+        One per source.
+    reference : str, optional
+        Whose clock is to be reference time; default: the first camera by name of the largest
+        connected group, else its first source.
+    max_offset_s : float
+        Search bound.
+
+    Returns
+    -------
+    Seed or dict
+        Reasons per source where no two sources could be connected.
+    """
+    refused: dict[str, str] = {}
+    events: dict[str, Instants] = {}
+    cameras = {item.source for item in evidence if _is_camera(item)}
+    for item in sorted(evidence, key=lambda item: item.source):
+        instants = instants_of(item)
+        why = _why_unusable(instants, max_offset_s)
+        if why is None:
+            events[item.source] = instants
+        else:
+            refused[item.source] = why
+    links = _match_all(events, max_offset_s)
+    groups = _groups(list(events), links)
+    if reference is not None and reference in refused:
+        return refused
+    if reference is not None:
+        group = next((group for group in groups if reference in group), [])
+    else:
+        group = max(groups, key=len, default=[])
+    if not group:
+        return refused
+    root = reference or min(group, key=lambda name: (name not in cameras, name))
+    steps = _steps(links, root)
+    maps = _carry(root, group, links, steps)
+    for name in sorted(set(events) - set(maps)):
+        _try_merged(name, root, maps, events, links, max_offset_s)
+    for name in sorted(set(events) - set(maps)):
+        refused[name] = _why_apart(name, root, links)
+    if len(maps) < 2:
+        refused.setdefault(root, "no other source shares enough events with it")
+        return refused
+    used = {name: events[name] for name in sorted(maps)}
+    closures = _closures(maps, used, links)
+    bad = {(c.source, c.target) for c in closures if c.is_contradicted}
+    flash_of, flash_s = associate(maps, used, links.matches, bad)
+    return Seed(
+        reference=root,
+        maps=maps,
+        events=used,
+        flash_of=flash_of,
+        flash_s=flash_s,
+        closures=closures,
+        refused=refused,
+    )
+
+
+def _is_camera(item: EventEvidence) -> bool:
+    return isinstance(item, FlashEdges) or getattr(item, "quantity", None) is Quantity.FLASH
+
+
+def _why_unusable(instants: Instants, max_offset_s: float) -> str | None:
+    if instants.n < MIN_EVENTS:
+        return (
+            f"{instants.source} saw {instants.n} flashes, needed {MIN_EVENTS}: record longer, or "
+            "use more pulses a frame period"
+        )
+    period_s = period_of(instants, max_offset_s=max_offset_s)
+    if period_s is None:
+        return None
+    return (
+        f"the events of {instants.source} come periodically: its offset is known only modulo "
+        f"{word_duration(period_s)}. Use an irregular train"
+    )
+
+
+def _match_all(events: Mapping[str, Instants], max_offset_s: float) -> _Links:
+    links = _Links()
+    for one, other in itertools.combinations(sorted(events), 2):
+        match = match_events(
+            events[one], events[other], max_offset_s=max_offset_s, check_periods=False
+        )
+        if match.why is None:
+            links.matches[one, other] = match
+        else:
+            links.reasons[one, other] = match.why
+    return links
+
+
+def _groups(names: Sequence[str], links: _Links) -> list[list[str]]:
+    group = {name: {name} for name in names}
+    for one, other in links.matches:
+        if group[one] is not group[other]:
+            group[one] |= group[other]
+            for name in group[other]:
+                group[name] = group[one]
+    unique = {id(members): sorted(members) for members in group.values()}
+    return sorted(unique.values())
+
+
+def _steps(links: _Links, root: str) -> dict[str, tuple[float, float]]:
+    """Return who stepped: size of the change of its correction and its own time of it.
+
+    A source that stepped shows it in all of its pairs; the one with most such pairs is blamed
+    first, between two the one that is not the reference.
+    """
+    left = {
+        pair: match
+        for pair, match in links.matches.items()
+        if match.fit is not None and math.isfinite(match.fit.step_at_s)
+    }
+    found: dict[str, tuple[float, float]] = {}
+    while left:
+        names = sorted({name for pair in left for name in pair})
+        owner = max(
+            names, key=lambda name: (sum(name in pair for pair in left), name != root, name)
+        )
+        own = {pair: match for pair, match in left.items() if owner in pair}
+        pair, match = max(own.items(), key=lambda item: item[1].n)
+        fit = match.fit
+        if fit is not None:
+            if owner == pair[0]:
+                found[owner] = (fit.step_s, fit.step_at_s)
+            else:
+                at_s = fit.offset_s + fit.step_at_s + fit.drift * (fit.step_at_s - fit.anchor_s)
+                found[owner] = (-fit.step_s, at_s)
+        left = {pair: match for pair, match in left.items() if owner not in pair}
+    return found
+
+
+def _carry(
+    root: str, group: Sequence[str], links: _Links, steps: Mapping[str, tuple[float, float]]
+) -> dict[str, Map]:
+    """Return the map of every source of the group along the best matched pairs."""
+    maps = {root: _stepped(Map(), steps.get(root))}
+    while len(maps) < len(group):
+        border = [
+            (match.n, pair)
+            for pair, match in links.matches.items()
+            if (pair[0] in maps) != (pair[1] in maps)
+        ]
+        if not border:
+            break
+        _, pair = max(border, key=lambda item: (item[0], item[1]))
+        child = pair[1] if pair[0] in maps else pair[0]
+        parent = pair[0] if child == pair[1] else pair[1]
+        maps[child] = _stepped(
+            _compose(maps[parent], links.matches[pair], is_source=child == pair[0]),
+            steps.get(child),
+        )
+    return maps
+
+
+def _stepped(plain: Map, step: tuple[float, float] | None) -> Map:
+    if step is None:
+        return plain
+    return Map(
+        start_s=plain.start_s,
+        rate=plain.rate,
+        line_s=plain.line_s,
+        step_s=step[0],
+        step_at_s=step[1],
+    )
+
+
+def _compose(parent: Map, match: EventMatch, *, is_source: bool) -> Map:
+    """Return the map of the other side of a match (before any step)."""
+    fit = match.fit
+    if fit is None:
+        return parent
+    rate = 1.0 + fit.drift
+    start = fit.offset_s - fit.drift * fit.anchor_s
+    if not is_source:
+        rate, start = 1.0 / rate, -start / rate
+    return Map(
+        start_s=parent.start_s + parent.rate * start,
+        rate=parent.rate * rate,
+        line_s=fit.source_line_s if is_source else fit.target_line_s,
+    )
+
+
+def _try_merged(
+    name: str,
+    root: str,
+    maps: dict[str, Map],
+    events: Mapping[str, Instants],
+    links: _Links,
+    max_offset_s: float,
+) -> None:
+    """Match a source that shares too little with each single one against all others together."""
+    points = [other for other in maps if not np.any(events[other].half_s > 0.0)]
+    if len(points) < 2:
+        return
+    times = np.concatenate([maps[o].of(events[o].times_s, events[o].row_px) for o in points])
+    order = np.argsort(times, kind="stable")
+    std = np.concatenate([events[o].std_s for o in points])[order]
+    times = times[order]
+    first = np.concatenate([[True], np.diff(times) > SPLIT_S])
+    merged = Instants(
+        source=root,
+        epoch_ns=events[root].epoch_ns,
+        times_s=times[first],
+        std_s=std[first] + ATTACH_S / ATTACH_SIGMAS,
+        half_s=np.zeros(int(first.sum())),
+        row_px=np.zeros(int(first.sum())),
+        item=np.arange(int(first.sum()), dtype=np.int64),
+    )
+    match = match_events(events[name], merged, max_offset_s=max_offset_s, check_periods=False)
+    if match.why is None:
+        maps[name] = _compose(Map(), match, is_source=True)
+    else:
+        links.reasons[min(name, root), max(name, root)] = match.why
+
+
+def _why_apart(name: str, root: str, links: _Links) -> str:
+    why = links.reasons.get((min(name, root), max(name, root)), "no events in common")
+    return (
+        f"{name} could not be connected with {root}: {why}. Record more flashes that both see "
+        "(irregular gaps, several pulses a frame period)"
+    )
+
+
+def _closures(
+    maps: Mapping[str, Map], events: Mapping[str, Instants], links: _Links
+) -> tuple[Closure, ...]:
+    """Compare every matched pair with the maps; pairs of the tree close by construction."""
+    closures = []
+    for (one, other), match in sorted(links.matches.items()):
+        if one not in maps or other not in maps or match.fit is None:
+            continue
+        a, b = events[one], events[other]
+        off = maps[one].of(a.times_s[match.i], a.row_px[match.i]) - maps[other].of(
+            b.times_s[match.j], b.row_px[match.j]
+        )
+        # Line delays that the pair cannot tell widen the closure: the bundle will tell them.
+        spread = float(np.ptp(off)) if a.line_delay_std_s + b.line_delay_std_s > 0.0 else 0.0
+        middle = 0.5 * (float(np.max(a.half_s)) + float(np.max(b.half_s))) / math.sqrt(match.n)
+        closures.append(
+            Closure(
+                source=one,
+                target=other,
+                closure_s=float(np.median(off)),
+                closure_std_s=match.fit.offset_std_s + spread + middle,
+            )
+        )
+    return tuple(closures)

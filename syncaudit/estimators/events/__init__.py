@@ -1,0 +1,18 @@
+"""Flashes, strobes, triggers and clicks: which event is which, and what follows for the clocks."""
+
+from syncaudit.estimators.events.flashes import METHOD, measure_flashes
+from syncaudit.estimators.events.instants import EventEvidence, Instants, instants_of
+from syncaudit.estimators.events.matching import EventMatch, match_events, period_of
+from syncaudit.estimators.events.pair_fit import PairFit
+
+__all__ = [
+    "METHOD",
+    "EventEvidence",
+    "EventMatch",
+    "Instants",
+    "PairFit",
+    "instants_of",
+    "match_events",
+    "measure_flashes",
+    "period_of",
+]

@@ -1,0 +1,176 @@
+"""Measure a pair of sources by the flashes, strobes, triggers or clicks that both noticed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from syncaudit.estimators.events.instants import (
+    USUAL_HALF_LIGHT_S,
+    EventEvidence,
+    Instants,
+    instants_of,
+)
+from syncaudit.estimators.events.matching import EventMatch, match_events
+from syncaudit.model import PairMeasurement, nanoseconds
+
+__all__ = ["METHOD", "measure_flashes"]
+
+METHOD = "flash"
+
+# Part of the standard error that no amount of flashes removes (rows, the shape of pulses).
+FLOOR_STD_S = 5e-6
+# A drift is reported when it is this significant, or known this well.
+DRIFT_Z = 3.5
+DRIFT_STD_PPM = 20.0
+# A line delay with a smaller error than this part of it counts as known.
+KNOWN_SHARE = 0.02
+
+
+def measure_flashes(
+    source_evidence: EventEvidence,
+    target_evidence: EventEvidence,
+    *,
+    max_offset_s: float = 30.0,
+) -> PairMeasurement:
+    """Measure the offset, and the drift where it shows, of a pair by common events.
+
+    The events are matched by voting and fitted robustly (`match_events`). Flash bands date the
+    half-light instant of a pulse, triggers and counters its onset: between the two kinds the
+    latency is taken off, as the camera measured it, or 0.5 ± 0.5 ms. Where a camera's line delay
+    is not stated, it is fitted beside the offset (``diagnostics["source_line_delay_s"]``); where
+    the flashes cannot tell it, because they stay on the same rows or because both cameras share
+    one frame rate and phase, what it may be off by is part of `offset_std_s` and
+    `systematic_std_s` (``diagnostics["source_line_delay_known"]`` is 0 there). The exposure is
+    needed only where no band shows both edges; a usual one then adds to the systematic error.
+
+    The same event in several receivers as a common time base is the idea of reference-broadcast
+    synchronization (Elson, Girod & Estrin, OSDI 2002, doi:10.1145/844128.844143); rows as clock
+    of a flash is that of Smid & Matas, "Rolling shutter camera synchronization with sub-millisecond
+    accuracy", VISAPP 2017, doi:10.5220/0006175402380245.
+
+    Parameters
+    ----------
+    source_evidence, target_evidence : FlashEdges, FlashIntervals or EventTrain
+        Events of the two sources on their own clocks.
+    max_offset_s : float
+        Largest offset searched for, either sign.
+
+    Returns
+    -------
+    PairMeasurement
+        Method ``flash``; refused, with the reason, where too few events match, or an offset that
+        differs by a period would fit as well.
+    """
+    source, target = instants_of(source_evidence), instants_of(target_evidence)
+    match = match_events(source, target, max_offset_s=max_offset_s)
+    if match.why is not None or match.fit is None:
+        return _refuse(match)
+    fit = match.fit
+    latency_s, latency_std_s = _latency(source, target)
+    epochs_s = (target.epoch_ns - source.epoch_ns) * 1e-9
+    systematic_s = math.sqrt(
+        FLOOR_STD_S**2
+        + source.systematic_std_s**2
+        + target.systematic_std_s**2
+        + latency_std_s**2
+        + _line_delay_part(match) ** 2
+    )
+    random_s = math.sqrt(max(fit.covariance[0, 0] - _line_delay_part(match) ** 2, 1e-18))
+    figures = _figures(match)
+    drift_std = math.hypot(fit.drift_std, _wander(match, systematic_s))
+    is_useful = drift_std <= 1e-6 * DRIFT_STD_PPM or abs(fit.drift) > DRIFT_Z * drift_std
+    has_step = math.isfinite(fit.step_at_s)
+    return PairMeasurement(
+        source=source.source,
+        target=target.source,
+        method=METHOD,
+        at_ns=source.epoch_ns + nanoseconds(fit.anchor_s),
+        offset_s=fit.offset_s
+        + epochs_s
+        + latency_s
+        + (fit.step_s if has_step and fit.anchor_s >= fit.step_at_s else 0.0),
+        offset_std_s=math.hypot(random_s, systematic_s),
+        systematic_std_s=systematic_s,
+        drift_ppm=1e6 * fit.drift if is_useful else None,
+        drift_std_ppm=1e6 * drift_std if is_useful else None,
+        step_s=fit.step_s if has_step else None,
+        step_std_s=float(np.sqrt(fit.covariance[2, 2])) if has_step else None,
+        step_at_ns=source.epoch_ns + nanoseconds(fit.step_at_s) if has_step else None,
+        accepted=True,
+        diagnostics=figures,
+    )
+
+
+def _refuse(match: EventMatch) -> PairMeasurement:
+    source = match.source
+    middle_s = float(np.median(source.times_s)) if source.n else 0.0
+    figures = {"source_events": float(source.n), "target_events": float(match.target.n)}
+    if match.period_s is not None:
+        figures["period_s"] = match.period_s
+    return PairMeasurement(
+        source=source.source,
+        target=match.target.source,
+        method=METHOD,
+        at_ns=source.epoch_ns + nanoseconds(middle_s),
+        why=match.why or "no events in common",
+        diagnostics=figures,
+    )
+
+
+def _latency(source: Instants, target: Instants) -> tuple[float, float]:
+    """Return what to add to the offset because the sides date different parts of a pulse."""
+    if source.is_onset == target.is_onset:
+        return 0.0, 0.0
+    camera, sign = (target, -1.0) if source.is_onset else (source, 1.0)
+    if camera.half_light_s is None:
+        return sign * USUAL_HALF_LIGHT_S, USUAL_HALF_LIGHT_S
+    return sign * camera.half_light_s, camera.half_light_std_s or 0.0
+
+
+def _line_delay_part(match: EventMatch) -> float:
+    """Return the part of the offset's error that unknown line delays cause."""
+    if match.fit is None:
+        return 0.0
+    covariance = match.fit.covariance
+    lines = covariance[3:, 3:] + 1e-30 * np.eye(2)
+    cross = covariance[0, 3:]
+    return math.sqrt(max(0.0, float(cross @ np.linalg.solve(lines, cross))))
+
+
+def _wander(match: EventMatch, systematic_s: float) -> float:
+    """Return the drift that systematic errors of the stamps mimic where they turn round.
+
+    A constant error is no drift; what may differ between the ends is the floor alone.
+    """
+    span_s = float(np.ptp(match.source.times_s[match.i])) if match.n else 0.0
+    return math.sqrt(12.0) * min(systematic_s, FLOOR_STD_S) / max(span_s, 1e-3)
+
+
+def _figures(match: EventMatch) -> dict[str, float]:
+    fit = match.fit
+    if fit is None:
+        return {}
+    figures = {
+        "matched": float(match.n),
+        "source_events": float(match.source.n),
+        "target_events": float(match.target.n),
+        "chance": match.chance,
+        "rival": float(match.n_rival),
+        "chi2_reduced": fit.chi2_reduced,
+        "drift_ppm": 1e6 * fit.drift,
+        "drift_std_ppm": 1e6 * fit.drift_std,
+    }
+    for k, (side, events, change_s) in enumerate(
+        (
+            ("source", match.source, fit.source_line_s),
+            ("target", match.target, fit.target_line_s),
+        )
+    ):
+        if events.line_delay_std_s > 0.0:
+            std_s = float(np.sqrt(fit.covariance[3 + k, 3 + k]))
+            figures[f"{side}_line_delay_s"] = events.line_delay_s + change_s
+            figures[f"{side}_line_delay_std_s"] = std_s
+            figures[f"{side}_line_delay_known"] = float(std_s < KNOWN_SHARE * events.line_delay_s)
+    return figures

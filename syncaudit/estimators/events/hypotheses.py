@@ -1,0 +1,237 @@
+"""Fit what the votes propose, and tell how likely chance proposes as much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.dsp.robust import mad_std
+from syncaudit.estimators.events.instants import Instants
+from syncaudit.estimators.events.pair_fit import (
+    GATE_SIGMAS,
+    PairFit,
+    fit_pair,
+    gates_s,
+    residuals_s,
+)
+from syncaudit.estimators.events.voting import Candidate, chance_of
+
+__all__ = [
+    "MAX_LINE_SHARE",
+    "MIN_LINE_SHARE",
+    "MIN_MATCHED",
+    "Hypothesis",
+    "chance_of_match",
+    "fit_candidates",
+    "join_step",
+    "n_conflicts_of",
+    "needed_events",
+    "widen",
+]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MIN_MATCHED = 5
+# An unknown line delay can be bent to make more events agree: so many more must.
+MORE_PER_LINE_DELAY = 3
+# Rivals need fewer events to cast doubt than a result needs to stand.
+MIN_RIVAL = 3
+# Other events within this distance tell the rate that bursts have (a false match inside a burst).
+BURST_S = 0.25
+# A second offset for other events is a step of a clock, if it parts them in time this cleanly.
+MAX_MISPLACED = 0.1
+MAX_STEP_DRIFT = 1e-4
+# Fitted over usual line delay (18 ms a frame): read-outs take 3 to 40 ms.
+MIN_LINE_SHARE = 0.17
+MAX_LINE_SHARE = 2.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Hypothesis:
+    """Pairs of events that one clock map explains."""
+
+    i: Ints
+    j: Ints
+    fit: PairFit
+
+
+def fit_candidates(
+    source: Instants,
+    target: Instants,
+    candidates: list[Candidate],
+    *,
+    anchor_s: float,
+    window_s: float,
+    max_drift: float,
+) -> list[Hypothesis]:
+    """Return the distinct fits of the candidates, those that explain most events first."""
+    hypotheses: list[Hypothesis] = []
+    for candidate in candidates:
+        predicted = (
+            source.times_s + candidate.offset_s + candidate.drift * (source.times_s - anchor_s)
+        )
+        i, j = _nearest(predicted, target.times_s)
+        off_s = np.abs(target.times_s[j] - predicted[i])
+        keep = off_s <= gates_s(source, target, i, j, loose_s=1.5 * window_s)
+        i, j = i[keep], j[keep]
+        found: Hypothesis | None = None
+        for loose in (0.6 * window_s, 0.15 * window_s, 0.0):
+            if i.size < MIN_RIVAL:
+                found = None
+                break
+            fit = fit_pair(source, target, i, j, n_iterations=2)
+            i, j = _matched(fit, source, target, loose)
+            found = Hypothesis(i=i, j=j, fit=fit)
+        if found is None or i.size < MIN_RIVAL:
+            continue
+        fit = fit_pair(source, target, i, j)
+        is_slow = abs(fit.drift) <= max_drift + 3.0 * fit.drift_std
+        if is_slow and _is_plausible(fit, source, target):
+            hypotheses.append(Hypothesis(i=i, j=j, fit=fit))
+    hypotheses.sort(key=lambda found: (-found.i.size, found.fit.chi2_reduced))
+    distinct: list[Hypothesis] = []
+    for found in hypotheses:
+        if all(_n_same(found, other) <= 0.5 * found.i.size for other in distinct):
+            distinct.append(found)
+    return distinct
+
+
+def widen(source: Instants, target: Instants, found: Hypothesis, window_s: float) -> Hypothesis:
+    """Return the hypothesis with gates as wide as the events really scatter.
+
+    Stamps that jitter by more than the detections' errors leave only the middle of their scatter
+    within the narrow gates, and too small an error with it.
+    """
+    if np.isfinite(found.fit.step_at_s):
+        return found
+    fit = found.fit
+    for _ in range(2):
+        i, j = _matched(fit, source, target, window_s)
+        off_s = residuals_s(fit, source, target, i, j)
+        reach_s = GATE_SIGMAS * mad_std(off_s)
+        keep = np.abs(off_s) <= np.maximum(gates_s(source, target, i, j), reach_s)
+        if int(keep.sum()) < found.i.size:
+            return found
+        i, j = i[keep], j[keep]
+        fit = fit_pair(source, target, i, j)
+    return Hypothesis(i=i, j=j, fit=fit) if _is_plausible(fit, source, target) else found
+
+
+def needed_events(source: Instants, target: Instants) -> int:
+    """Return how many events must match for an offset to count."""
+    n_free = (source.line_delay_std_s > 0.0) + (target.line_delay_std_s > 0.0)
+    return MIN_MATCHED + MORE_PER_LINE_DELAY * int(n_free)
+
+
+def _is_plausible(fit: PairFit, source: Instants, target: Instants) -> bool:
+    """Return whether the fitted line delays are those of rolling shutters.
+
+    Without a line delay only frame times are left, and those of two cameras with nearly equal rates
+    match wherever frames do: "T = 0" fits anything, without residuals.
+    """
+    return all(
+        events.line_delay_std_s == 0.0
+        or MIN_LINE_SHARE <= 1.0 + change_s / events.line_delay_s <= MAX_LINE_SHARE
+        for events, change_s in ((source, fit.source_line_s), (target, fit.target_line_s))
+    )
+
+
+def _matched(fit: PairFit, source: Instants, target: Instants, loose_s: float) -> tuple[Ints, Ints]:
+    predicted = fit.predict(source.times_s, source.row_px)
+    seen = target.times_s + target.row_px * fit.target_line_s
+    order = np.argsort(seen, kind="stable")
+    i, nearest = _nearest(predicted, seen[order])
+    j = order[nearest]
+    off_s = np.abs(seen[j] - predicted[i])
+    keep = off_s <= gates_s(source, target, i, j, loose_s=loose_s)
+    return i[keep], j[keep]
+
+
+def _nearest(predicted: Floats, seen: Floats) -> tuple[Ints, Ints]:
+    """Return the pairs that are each other's nearest."""
+    right = np.clip(np.searchsorted(seen, predicted), 1, seen.size - 1)
+    is_left = predicted - seen[right - 1] < seen[right] - predicted
+    j = np.where(is_left, right - 1, right)
+    off = np.abs(seen[j] - predicted)
+    order = np.argsort(off, kind="stable")
+    _, first = np.unique(j[order], return_index=True)
+    i = np.sort(order[first])
+    return i.astype(np.int64), j[i].astype(np.int64)
+
+
+def _n_same(one: Hypothesis, other: Hypothesis) -> int:
+    """Return how many pairs two hypotheses share."""
+    pairs = np.intersect1d(one.i * 1_000_003 + one.j, other.i * 1_000_003 + other.j)
+    return int(pairs.size)
+
+
+def n_conflicts_of(one: Hypothesis, other: Hypothesis) -> int:
+    """Return how many events both explain, in different ways."""
+    common = max(np.intersect1d(one.i, other.i).size, np.intersect1d(one.j, other.j).size)
+    return int(common) - _n_same(one, other)
+
+
+def chance_of_match(
+    source: Instants,
+    target: Instants,
+    found: Hypothesis,
+    range_s: float,
+    max_drift_ppm: float,
+) -> float:
+    """Return the probability that chance matches as many events as `found` somewhere."""
+    if found.i.size < MIN_MATCHED:
+        return 1.0
+    predicted = found.fit.predict(source.times_s, source.row_px)
+    seen = target.times_s
+    inside = (predicted >= seen[0] - BURST_S) & (predicted <= seen[-1] + BURST_S)
+    rate_hz = seen.size / max(float(seen[-1] - seen[0]), BURST_S)
+    near = np.searchsorted(seen, predicted + BURST_S) - np.searchsorted(seen, predicted - BURST_S)
+    is_matched = np.isin(np.arange(predicted.size), found.i)
+    local_hz = np.maximum(rate_hz, (near - is_matched) / (2.0 * BURST_S))
+    gate = 2.0 * float(np.mean(gates_s(source, target, found.i, found.j)))
+    expected = float(np.sum(np.minimum(local_hz[inside] * gate, 1.0)))
+    span_s = float(np.ptp(source.times_s))
+    n_trials = max(1.0, range_s / gate) * max(1.0, 2e-6 * max_drift_ppm * span_s / gate)
+    for events in (source, target):
+        row_s = 4.0 * events.line_delay_std_s * float(np.ptp(events.row_px))
+        n_trials *= max(1.0, row_s / gate)
+    return chance_of(found.i.size, expected, n_trials)
+
+
+def join_step(
+    source: Instants, target: Instants, best: Hypothesis, other: Hypothesis
+) -> Hypothesis:
+    """Return both parts as one match with a step, or the best alone where they interleave."""
+    is_new = ~np.isin(other.i, best.i) & ~np.isin(other.j, best.j)
+    new_i, new_j = other.i[is_new], other.j[is_new]
+    if new_i.size < MIN_MATCHED or abs(best.fit.drift - other.fit.drift) > MAX_STEP_DRIFT:
+        return best
+    times = np.concatenate([source.times_s[best.i], source.times_s[new_i]])
+    is_second = np.concatenate([np.zeros(best.i.size), np.ones(new_i.size)])
+    order = np.argsort(times, kind="stable")
+    later = np.cumsum(is_second[order])
+    position = np.arange(1, times.size + 1)
+    # Events on the wrong side if the second part comes after, and before, each border.
+    wrong_after = later + (best.i.size - (position - later))
+    wrong_before = times.size - wrong_after
+    wrong = np.minimum(wrong_after, wrong_before)[:-1]
+    border = int(np.argmin(wrong))
+    if wrong[border] > MAX_MISPLACED * new_i.size:
+        return best
+    step_at_s = 0.5 * float(times[order[border]] + times[order[border + 1]])
+    i = np.concatenate([best.i, new_i])
+    j = np.concatenate([best.j, new_j])
+    by_time = np.argsort(i, kind="stable")
+    i, j = i[by_time], j[by_time]
+    fit = fit_pair(source, target, i, j, step_at_s=step_at_s)
+    fits = np.abs(residuals_s(fit, source, target, i, j)) <= gates_s(source, target, i, j)
+    if int(fits.sum()) < best.i.size + MIN_MATCHED:
+        return best
+    return Hypothesis(
+        i=i[fits],
+        j=j[fits],
+        fit=fit_pair(source, target, i[fits], j[fits], step_at_s=step_at_s),
+    )

@@ -1,0 +1,278 @@
+"""Turn every kind of event evidence into one shape: instants on a source's own clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.model import EventTrain, FlashEdges, FlashIntervals
+
+__all__ = [
+    "USUAL_EXPOSURE_S",
+    "USUAL_EXPOSURE_STD_S",
+    "USUAL_HALF_LIGHT_S",
+    "USUAL_READOUT_S",
+    "USUAL_READOUT_STD_S",
+    "EventEvidence",
+    "Instants",
+    "band_height_px",
+    "instants_of",
+]
+
+EventEvidence = FlashEdges | FlashIntervals | EventTrain
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Read-outs of rolling shutters are 5 to 33 ms, exposures 1 to 15 ms: where nothing is stated.
+USUAL_READOUT_S = 0.018
+USUAL_READOUT_STD_S = 0.008
+USUAL_EXPOSURE_S = 0.008
+USUAL_EXPOSURE_STD_S = 0.005
+# Half of a flash's light has come this long after its onset (LED pulses, xenon tails), both ways.
+USUAL_HALF_LIGHT_S = 0.0005
+# A mean height of bands is believed from this many bands on.
+MIN_HEIGHTS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Instants:
+    """Events of one source in the order of time, each a point or an interval.
+
+    With another line delay T the instants are ``times_s + row_px * (T - line_delay_s)``.
+
+    Parameters
+    ----------
+    source : str
+        Where they were found.
+    epoch_ns : int
+        Zero of the times on the source's clock.
+    times_s : ndarray, shape (n,)
+        Instants; the middles of intervals.
+    std_s, half_s : ndarray, shape (n,)
+        One-sigma random error; half the width of the interval (0: a point).
+    row_px : ndarray, shape (n,)
+        Derivative of the instant by the line delay.
+    item : ndarray of int, shape (n,)
+        Band number of a flash, else the position in the evidence.
+    line_delay_s, line_delay_std_s : float
+        Assumed line delay and what it may be off by (0: stated, or no rolling shutter).
+    systematic_std_s : float
+        Common to all instants: stamps, and the exposure where neither stated nor visible.
+    is_onset : bool
+        Whether the onset of a pulse is meant, else its half-light instant.
+    half_light_s, half_light_std_s : float, optional
+        From onset to half-light, where known.
+    """
+
+    source: str
+    epoch_ns: int
+    times_s: Floats
+    std_s: Floats
+    half_s: Floats
+    row_px: Floats
+    item: Ints
+    line_delay_s: float = 0.0
+    line_delay_std_s: float = 0.0
+    systematic_std_s: float = 0.0
+    is_onset: bool = True
+    half_light_s: float | None = None
+    half_light_std_s: float | None = None
+
+    @property
+    def n(self) -> int:
+        """Return the number of events."""
+        return int(self.times_s.size)
+
+    @property
+    def tolerance_s(self) -> float:
+        """Return how far a typical instant may lie from the truth before anything is solved."""
+        if self.n == 0:
+            return 0.0
+        row_s = np.abs(self.row_px) * self.line_delay_std_s
+        return float(np.median(self.half_s + 2.0 * np.hypot(self.std_s, row_s)))
+
+    def with_line_delay(self, line_delay_s: float, line_delay_std_s: float) -> Instants:
+        """Return the instants as another line delay places them."""
+        times = self.times_s + self.row_px * (line_delay_s - self.line_delay_s)
+        moved = replace(
+            self, times_s=times, line_delay_s=line_delay_s, line_delay_std_s=line_delay_std_s
+        )
+        return _in_order(moved)
+
+
+def instants_of(evidence: EventEvidence) -> Instants:
+    """Return the events of one source as instants in the order of time.
+
+    A band with both edges gives their mean, which does not depend on the exposure. For a band with
+    one edge in the picture, half the median height of the bands with two stands in for half the
+    exposure; only where no band has two, the stated (or a usual) exposure is needed. A counter that
+    jumped by several gives as many instants, spread over the interval.
+
+    Parameters
+    ----------
+    evidence : FlashEdges or FlashIntervals or EventTrain
+        Of one source.
+    """
+    if isinstance(evidence, FlashEdges):
+        return _in_order(_of_edges(evidence))
+    if isinstance(evidence, FlashIntervals):
+        return _in_order(_of_intervals(evidence))
+    n = evidence.times_s.size
+    return _in_order(
+        Instants(
+            source=evidence.source,
+            epoch_ns=evidence.epoch_ns,
+            times_s=evidence.times_s,
+            std_s=evidence.std_s,
+            half_s=np.zeros(n),
+            row_px=np.zeros(n),
+            item=np.arange(n, dtype=np.int64),
+        )
+    )
+
+
+def _in_order(instants: Instants) -> Instants:
+    order = np.argsort(instants.times_s, kind="stable")
+    return replace(
+        instants,
+        times_s=instants.times_s[order],
+        std_s=instants.std_s[order],
+        half_s=instants.half_s[order],
+        row_px=instants.row_px[order],
+        item=instants.item[order],
+    )
+
+
+def _of_intervals(evidence: FlashIntervals) -> Instants:
+    count = np.maximum(evidence.count, 0)
+    item = np.repeat(np.arange(count.size, dtype=np.int64), count)
+    nth = np.arange(item.size) - np.repeat(np.cumsum(count) - count, count)
+    share = (nth + 0.5) / np.maximum(count[item], 1)
+    width = (evidence.stop_s - evidence.start_s)[item]
+    middle = evidence.start_s[item] + share * width
+    # Off its middle an interval reaches further to one side.
+    half = (0.5 + np.abs(share - 0.5)) * width
+    return Instants(
+        source=evidence.source,
+        epoch_ns=evidence.epoch_ns,
+        times_s=middle,
+        std_s=evidence.std_s[item],
+        half_s=half,
+        row_px=np.zeros(item.size),
+        item=item,
+        is_onset=evidence.is_onset,
+    )
+
+
+def band_height_px(edges: FlashEdges) -> tuple[float, float] | None:
+    """Return the median height of the bands with two edges (exposure over line delay).
+
+    Returns
+    -------
+    tuple of float or None
+        Height and its standard error; None with fewer than three such bands.
+    """
+    bands = _Bands.of(edges)
+    both = (bands.n_upper > 0) & (bands.n_lower > 0)
+    heights = (bands.lower_px - bands.upper_px)[both]
+    if heights.size < MIN_HEIGHTS:
+        return None
+    height = float(np.median(heights))
+    if height <= 0.0:
+        return None
+    scatter = 1.4826 * float(np.median(np.abs(heights - height)))
+    formal = float(np.median(bands.std_px[both])) * 2.0
+    return height, 1.2533 * max(scatter, formal) / np.sqrt(heights.size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Bands:
+    """Means over the edges of each band."""
+
+    number: Ints
+    frame_s: Floats
+    n_upper: Floats
+    n_lower: Floats
+    upper_px: Floats
+    lower_px: Floats
+    free_px: Floats
+    n_free: Floats
+    std_px: Floats
+
+    @classmethod
+    def of(cls, edges: FlashEdges) -> _Bands:
+        number, inverse = np.unique(edges.band, return_inverse=True)
+        m = number.size
+
+        def total(values: Floats | NDArray[np.bool_]) -> Floats:
+            sums = np.bincount(inverse, weights=values.astype(np.float64), minlength=m)
+            return sums.astype(np.float64)
+
+        rows, counts = [], []
+        for part in (0.5, -0.5, 0.0):
+            mask = edges.exposure_part == part
+            n = total(mask)
+            counts.append(n)
+            rows.append(total(mask * edges.row_px) / np.maximum(n, 1.0))
+        n_all = np.maximum(total(np.ones(inverse.size)), 1.0)
+        return cls(
+            number=number.astype(np.int64),
+            frame_s=total(edges.frame_s) / n_all,
+            n_upper=counts[0],
+            n_lower=counts[1],
+            upper_px=rows[0],
+            lower_px=rows[1],
+            free_px=rows[2],
+            n_free=counts[2],
+            std_px=np.sqrt(total(edges.row_std_px**2)) / n_all,
+        )
+
+
+def _of_edges(edges: FlashEdges) -> Instants:
+    bands = _Bands.of(edges)
+    height = band_height_px(edges)
+    line_delay_s, line_delay_std_s = _line_delay(edges, height)
+    has_both = (bands.n_upper > 0) & (bands.n_lower > 0)
+    part = np.select([bands.n_free > 0, has_both, bands.n_upper > 0], [0.0, 0.0, 0.5], -0.5)
+    row = np.select(
+        [bands.n_free > 0, has_both, bands.n_upper > 0],
+        [bands.free_px, 0.5 * (bands.upper_px + bands.lower_px), bands.upper_px],
+        bands.lower_px,
+    )
+    shift_s = np.zeros(row.size)
+    systematic_s = edges.stamp_std_s
+    if height is not None:
+        row = row + part * height[0]
+    elif np.any(part != 0.0):
+        exposure_s = USUAL_EXPOSURE_S if edges.exposure_s is None else edges.exposure_s
+        shift_s = part * exposure_s
+        if edges.exposure_s is None:
+            systematic_s = float(np.hypot(systematic_s, 0.5 * USUAL_EXPOSURE_STD_S))
+    return Instants(
+        source=edges.source,
+        epoch_ns=edges.epoch_ns,
+        times_s=bands.frame_s + shift_s + row * line_delay_s,
+        std_s=bands.std_px * line_delay_s,
+        half_s=np.zeros(row.size),
+        row_px=row,
+        item=bands.number,
+        line_delay_s=line_delay_s,
+        line_delay_std_s=line_delay_std_s,
+        systematic_std_s=systematic_s,
+        is_onset=False,
+        half_light_s=edges.half_light_s,
+        half_light_std_s=edges.half_light_std_s,
+    )
+
+
+def _line_delay(edges: FlashEdges, height: tuple[float, float] | None) -> tuple[float, float]:
+    """Return line delay and its error: stated, from the stated exposure, or usual."""
+    if edges.line_delay_s is not None:
+        return edges.line_delay_s, 0.0
+    if edges.exposure_s is not None and height is not None:
+        line_delay_s = edges.exposure_s / height[0]
+        return line_delay_s, line_delay_s * height[1] / height[0]
+    n_rows = max(1, edges.height_px)
+    return USUAL_READOUT_S / n_rows, USUAL_READOUT_STD_S / n_rows

@@ -1,0 +1,303 @@
+"""Match the events of two sources whose clocks are unknown, or say why it cannot be done."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.estimators.events.hypotheses import (
+    MIN_MATCHED,
+    Hypothesis,
+    chance_of_match,
+    fit_candidates,
+    join_step,
+    n_conflicts_of,
+    needed_events,
+    widen,
+)
+from syncaudit.estimators.events.instants import Instants
+from syncaudit.estimators.events.pair_fit import PairFit, gates_s
+from syncaudit.estimators.events.periodic import find_period, find_repeat
+from syncaudit.estimators.events.voting import vote
+from syncaudit.model.wording import word_duration
+
+__all__ = ["EventMatch", "match_events", "period_of"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MAX_DRIFT_PPM = 1000.0
+# Below the usual 1e-3: real trains repeat themselves more than a Poisson process does.
+MAX_CHANCE = 1e-4
+# Rivals that explain this share of the same events, or fail by fewer, are not excluded.
+MAX_RIVAL_SHARE = 0.6
+MIN_LEAD = 3
+N_CANDIDATES = 6
+MIN_WINDOW_S = 1e-3
+MAX_WINDOW_S = 0.03
+# Of two recordings that share no epoch, at least this part of the shorter one must be in common.
+MIN_COMMON = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EventMatch:
+    """Which events of two sources are the same, and the clock map that follows.
+
+    Parameters
+    ----------
+    source, target : Instants
+        The events matched.
+    i, j : ndarray of int, shape (n,)
+        Pairs of positions; empty where refused.
+    fit : PairFit, optional
+        The joint fit; given also with some refusals, for the figures.
+    why : str, optional
+        Reason of the refusal, in words.
+    period_s : float, optional
+        Where the offset is known only modulo this.
+    chance : float
+        Probability that chance matched as many.
+    n_rival : int
+        Events that the next best offset explains as well.
+    """
+
+    source: Instants
+    target: Instants
+    i: Ints
+    j: Ints
+    fit: PairFit | None = None
+    why: str | None = None
+    period_s: float | None = None
+    chance: float = 1.0
+    n_rival: int = 0
+
+    @property
+    def n(self) -> int:
+        """Return how many events matched."""
+        return int(self.i.size)
+
+
+def period_of(events: Instants, *, max_offset_s: float) -> float | None:
+    """Return the period of a source's own events where it is shorter than the search, or None.
+
+    What an unstated line delay may be off by is no part of the tolerance: a camera sees only what
+    falls into its read-outs, and these are periodic. Periods that hide behind it are left to the
+    test of the runner-up.
+    """
+    own_s = float(np.median(events.half_s + 2.0 * events.std_s)) if events.n else 0.0
+    tolerance_s = min(max(3e-4, own_s), 0.02)
+    return find_period(events.times_s, tolerance_s=tolerance_s, max_period_s=2.0 * max_offset_s)
+
+
+def match_events(
+    source: Instants,
+    target: Instants,
+    *,
+    max_offset_s: float = 30.0,
+    max_drift_ppm: float = MAX_DRIFT_PPM,
+    check_periods: bool = True,
+) -> EventMatch:
+    """Match events by voting, a significance test and a runner-up test.
+
+    1. A train that is periodic in a source's own events is refused: any multiple of the period
+       would fit.
+    2. All pairs vote on the offset, for every drift of a grid (`vote`); no event is taken to be
+       the same as another because of its position in the list.
+    3. The fullest ballots are fitted (`fit_pair`) with gates that close down to a few sigmas.
+    4. The best must not be chance: Poisson, with the local rate of bursts, over all distinct
+       windows of the search (Bonferroni), below 1e-4.
+    5. No other offset may explain nearly as many of the *same* events. That refuses trains that
+       are nearly periodic, whatever the reason. An offset that explains *other* events, before or
+       after, is a step of one of the clocks.
+
+    Parameters
+    ----------
+    source, target : Instants
+        Events of the two sources, n and m.
+    max_offset_s : float
+        Largest offset of the stamps, either sign. Stamps without a common epoch are searched over
+        every offset that leaves half of the shorter train in common.
+    max_drift_ppm : float
+        Largest relative drift, either sign.
+    check_periods : bool
+        False where the caller did step 1 already.
+
+    Returns
+    -------
+    EventMatch
+        With pairs and fit, or with the reason of the refusal.
+    """
+    for events in (source, target):
+        if events.n < MIN_MATCHED:
+            return _refused(
+                source, target, f"{events.source} has {events.n} events, needed {MIN_MATCHED}"
+            )
+    lowest_s, highest_s = _search_range(source, target, max_offset_s)
+    if check_periods:
+        for events in (source, target):
+            period_s = period_of(events, max_offset_s=0.5 * (highest_s - lowest_s))
+            if period_s is not None:
+                return _modulo(source, target, events.source, period_s)
+    window_s = float(np.clip(source.tolerance_s + target.tolerance_s, MIN_WINDOW_S, MAX_WINDOW_S))
+    anchor_s = 0.5 * float(source.times_s[0] + source.times_s[-1])
+    candidates = vote(
+        source.times_s,
+        target.times_s,
+        window_s=window_s,
+        lowest_s=lowest_s - window_s,
+        highest_s=highest_s + window_s,
+        max_drift=1e-6 * max_drift_ppm,
+        anchor_s=anchor_s,
+        n_best=N_CANDIDATES,
+    )
+    hypotheses = fit_candidates(
+        source,
+        target,
+        candidates,
+        anchor_s=anchor_s,
+        window_s=window_s,
+        max_drift=1e-6 * max_drift_ppm,
+    )
+    needed = needed_events(source, target)
+    if not hypotheses or hypotheses[0].i.size < needed:
+        return _refused(
+            source, target, f"no offset within the search explains {needed} common events"
+        )
+    best = hypotheses[0]
+    chance = chance_of_match(source, target, best, highest_s - lowest_s, max_drift_ppm)
+    figures = EventMatch(
+        source=source, target=target, i=best.i, j=best.j, fit=best.fit, chance=chance
+    )
+    if chance > MAX_CHANCE:
+        why = (
+            f"{best.i.size} events agree on an offset, which chance does with probability "
+            f"{chance:.2g}: too few events in common"
+        )
+        return _refused(source, target, why, figures)
+    edge_s = best.fit.offset_s
+    if not lowest_s <= edge_s <= highest_s:
+        why = (
+            f"the best offset lies at the edge of the search ({lowest_s:+.3g} to "
+            f"{highest_s:+.3g} s)"
+        )
+        return _refused(source, target, why, figures)
+    return _without_rival(source, target, hypotheses, figures, highest_s - lowest_s, max_drift_ppm)
+
+
+def _refused(
+    source: Instants, target: Instants, why: str, figures: EventMatch | None = None
+) -> EventMatch:
+    none = np.empty(0, dtype=np.int64)
+    return EventMatch(
+        source=source,
+        target=target,
+        i=none,
+        j=none,
+        fit=None if figures is None else figures.fit,
+        why=why,
+        chance=1.0 if figures is None else figures.chance,
+    )
+
+
+def _modulo(source: Instants, target: Instants, name: str, period_s: float) -> EventMatch:
+    why = (
+        f"offset known only modulo {word_duration(period_s)}: the events of {name} come "
+        "periodically; use an irregular train"
+    )
+    none = np.empty(0, dtype=np.int64)
+    return EventMatch(source=source, target=target, i=none, j=none, why=why, period_s=period_s)
+
+
+def _search_range(source: Instants, target: Instants, max_offset_s: float) -> tuple[float, float]:
+    """Return the offsets to search, target minus source in the times of the two evidences."""
+    epochs_s = (target.epoch_ns - source.epoch_ns) * 1e-9
+    first, last = float(source.times_s[0]), float(source.times_s[-1])
+    start, stop = float(target.times_s[0]), float(target.times_s[-1])
+    apart_s = max(start + epochs_s - last, first - stop - epochs_s, 0.0)
+    if apart_s <= max_offset_s:
+        return -epochs_s - max_offset_s, -epochs_s + max_offset_s
+    common_s = MIN_COMMON * min(last - first, stop - start)
+    return start - last + common_s, stop - first - common_s
+
+
+def _without_rival(
+    source: Instants,
+    target: Instants,
+    hypotheses: list[Hypothesis],
+    figures: EventMatch,
+    range_s: float,
+    max_drift_ppm: float,
+) -> EventMatch:
+    best = hypotheses[0]
+    n_rival, rival = 0, None
+    step: Hypothesis | None = None
+    for other in hypotheses[1:]:
+        n_conflicts = n_conflicts_of(best, other)
+        if n_conflicts > n_rival:
+            n_rival, rival = n_conflicts, other
+        if (
+            step is None
+            and n_conflicts <= 0.25 * other.i.size
+            and chance_of_match(source, target, other, range_s, max_drift_ppm) <= MAX_CHANCE
+        ):
+            step = other
+    repeat_s = _repeat(source, target, range_s)
+    if _is_doubtful(best.i.size, n_rival, repeats=repeat_s is not None):
+        apart_s = repeat_s or 0.0
+        if rival is not None:
+            apart_s = abs(rival.fit.offset_s - best.fit.offset_s)
+        why = (
+            f"offset known only modulo {word_duration(apart_s)}: {best.i.size} events agree on one "
+            f"offset and {n_rival} of them on another {word_duration(apart_s)} away; use an "
+            "irregular train, or record longer"
+        )
+        refused = _refused(source, target, why, figures)
+        return EventMatch(
+            source=source,
+            target=target,
+            i=refused.i,
+            j=refused.j,
+            fit=best.fit,
+            why=why,
+            period_s=apart_s,
+            chance=figures.chance,
+            n_rival=n_rival,
+        )
+    found = best if step is None else join_step(source, target, best, step)
+    found = widen(source, target, found, MIN_WINDOW_S)
+    return EventMatch(
+        source=source,
+        target=target,
+        i=found.i,
+        j=found.j,
+        fit=found.fit,
+        chance=figures.chance,
+        n_rival=n_rival,
+    )
+
+
+def _is_doubtful(n_best: int, n_rival: int, *, repeats: bool) -> bool:
+    """Return whether the runner-up is too close.
+
+    Chance gives a rival a few events only. A train that repeats itself gives rivals that are wrong
+    and as good but for luck (which pulses each source happened to see): there the lead must be
+    more than three sigmas of the difference of two counts.
+    """
+    lead = n_best - n_rival
+    if repeats:
+        return lead < 3.0 * math.sqrt(n_best + max(n_rival, 1))
+    return n_rival > MAX_RIVAL_SHARE * n_best or lead < MIN_LEAD
+
+
+def _repeat(source: Instants, target: Instants, range_s: float) -> float | None:
+    """Return after how long one of the trains repeats itself, or None."""
+    for events in (source, target):
+        everything = np.arange(events.n)
+        tolerance_s = float(np.median(gates_s(events, events, everything, everything)))
+        found = find_repeat(events.times_s, tolerance_s=tolerance_s, max_lag_s=range_s)
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,209 @@
+"""Fit offset, drift, a step and unknown line delays to matched pairs of events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.dsp.robust import cauchy_weights, mad_std
+from syncaudit.estimators.events.instants import Instants
+
+__all__ = ["DRIFT_PRIOR", "GATE_SIGMAS", "PairFit", "fit_pair", "gates_s", "residuals_s"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Drift is searched to 1000 ppm: two events alone must not make more of it.
+DRIFT_PRIOR = 5e-4
+N_ITERATIONS = 6
+# Sigmas that an event may be off by, and what no detector's model covers.
+GATE_SIGMAS = 4.5
+GATE_FLOOR_S = 1e-4
+# Variance of a uniform interval over the square of half its width.
+UNIFORM = 1.0 / 3.0
+STD_FLOOR_S = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PairFit:
+    """The clock map of a pair: ``target = source + offset + drift * (source - anchor)``.
+
+    Parameters
+    ----------
+    anchor_s : float
+        Source time at which the offset holds.
+    offset_s, drift : float
+        Estimates, in the times of the two evidences.
+    step_s, step_at_s : float
+        Change of the offset from that source time on (0: none).
+    source_line_s, target_line_s : float
+        Corrections of the assumed line delays.
+    covariance : ndarray, shape (5, 5)
+        Of offset, drift, step and the two line delays; inflated by the reduced chi-square.
+    chi2_reduced : float
+        Of the weighted residuals.
+    n : int
+        Pairs fitted.
+    """
+
+    anchor_s: float
+    offset_s: float
+    drift: float
+    step_s: float
+    step_at_s: float
+    source_line_s: float
+    target_line_s: float
+    covariance: Floats
+    chi2_reduced: float
+    n: int
+
+    @property
+    def offset_std_s(self) -> float:
+        """Return the random standard error of the offset."""
+        return float(np.sqrt(self.covariance[0, 0]))
+
+    @property
+    def drift_std(self) -> float:
+        """Return the standard error of the drift."""
+        return float(np.sqrt(self.covariance[1, 1]))
+
+    def predict(self, source_s: Floats, source_row_px: Floats | float = 0.0) -> Floats:
+        """Return the target times of source times."""
+        times = source_s + source_row_px * self.source_line_s
+        predicted: Floats = (
+            times
+            + self.offset_s
+            + self.drift * (times - self.anchor_s)
+            + self.step_s * (times >= self.step_at_s)
+        )
+        return predicted
+
+
+def gates_s(
+    source: Instants, target: Instants, i: Ints, j: Ints, *, loose_s: float = 0.0
+) -> Floats:
+    """Return how far each pair may be apart and still be one event, shape (n,)."""
+    gate: Floats = (
+        source.half_s[i]
+        + target.half_s[j]
+        + GATE_SIGMAS * np.hypot(source.std_s[i], target.std_s[j])
+        + GATE_FLOOR_S
+        + loose_s
+    )
+    return gate
+
+
+def residuals_s(fit: PairFit, source: Instants, target: Instants, i: Ints, j: Ints) -> Floats:
+    """Return target minus predicted times of the pairs, shape (n,)."""
+    seen = target.times_s[j] + target.row_px[j] * fit.target_line_s
+    difference: Floats = seen - fit.predict(source.times_s[i], source.row_px[i])
+    return difference
+
+
+def fit_pair(
+    source: Instants,
+    target: Instants,
+    i: Ints,
+    j: Ints,
+    *,
+    step_at_s: float | None = None,
+    n_iterations: int = N_ITERATIONS,
+) -> PairFit:
+    """Fit the clock map to pairs by robust least squares.
+
+    Cauchy weights; intervals count as their middles with a third of the square of half their width
+    as variance. A line delay that is not stated is an unknown with a wide prior around what is
+    usual: where the pairs cannot tell it, the error of the offset grows by what it may be.
+
+    Parameters
+    ----------
+    source, target : Instants
+        Of the pair.
+    i, j : ndarray of int, shape (n,)
+        Events that belong together.
+    step_at_s : float, optional
+        Source time from which on the offset may be another.
+    n_iterations : int
+        Of the robust weights.
+
+    Returns
+    -------
+    PairFit
+        Anchored where offset and drift are hardly correlated: at the mean of the events.
+    """
+    source_s = source.times_s[i]
+    anchor_s = float(source_s.mean())
+    variance = (
+        source.std_s[i] ** 2
+        + target.std_s[j] ** 2
+        + UNIFORM * (source.half_s[i] ** 2 + target.half_s[j] ** 2)
+        + STD_FLOOR_S**2
+    )
+    columns = [np.ones(i.size), source_s - anchor_s]
+    unknowns, prior_std = [0, 1], [1e6, DRIFT_PRIOR]
+    if step_at_s is not None:
+        columns.append((source_s >= step_at_s).astype(np.float64))
+        unknowns.append(2)
+        prior_std.append(1e3)
+    n_clock = len(unknowns)
+    for k, row_px, std_s in (
+        (3, source.row_px[i], source.line_delay_std_s),
+        (4, -target.row_px[j], target.line_delay_std_s),
+    ):
+        if std_s > 0.0:
+            columns.append(row_px)
+            unknowns.append(k)
+            prior_std.append(std_s)
+    prior = np.array(prior_std)
+    design = np.stack(columns, axis=1) * prior
+    values = target.times_s[j] - source_s
+    centre = float(values.mean())
+    values = values - centre
+    std = np.sqrt(variance)
+    weights = 1.0 / variance
+    ridge = np.eye(prior.size)
+    x = np.zeros(prior.size)
+    scaled = values / std
+    rows = [k for k, unknown in enumerate(unknowns) if unknown > 2]
+    measured = design.copy()
+    for iteration in range(n_iterations):
+        if rows and iteration:
+            # Derivatives at the fitted rows, or the errors of the rows would shrink line delays
+            # (structural errors-in-variables regression; Fuller, 1987).
+            for k in rows:
+                own, line_s, sign = (
+                    (source.std_s[i], source.line_delay_s, -1.0)
+                    if unknowns[k] == 3
+                    else (target.std_s[j], target.line_delay_s, 1.0)
+                )
+                line_s = max(line_s + float(x[k]) * prior[k], 0.1 * line_s)
+                error_px = sign * scaled * std * own**2 / variance / line_s
+                design[:, k] = measured[:, k] + sign * error_px * prior[k]
+        weighted = design * weights[:, None]
+        aim = values - (measured - design) @ x
+        x = np.linalg.solve(design.T @ weighted + ridge, weighted.T @ aim)
+        scaled = (values - measured @ x) / std
+        weights = cauchy_weights(scaled / max(1.0, mad_std(scaled))) / variance
+    chi2 = float(np.sum(weights * variance * scaled**2)) / max(1, i.size - n_clock)
+    # Scatter beyond the stated errors widens everything but the priors of the line delays.
+    weighted = design * (weights / max(1.0, chi2))[:, None]
+    covariance = np.zeros((5, 5))
+    covariance[np.ix_(unknowns, unknowns)] = np.linalg.inv(design.T @ weighted + ridge) * np.outer(
+        prior, prior
+    )
+    solved = np.zeros(5)
+    solved[unknowns] = x * prior
+    return PairFit(
+        anchor_s=anchor_s,
+        offset_s=float(solved[0]) + centre,
+        drift=float(solved[1]),
+        step_s=float(solved[2]),
+        step_at_s=np.inf if step_at_s is None else step_at_s,
+        source_line_s=float(solved[3]),
+        target_line_s=float(solved[4]),
+        covariance=covariance,
+        chi2_reduced=chi2,
+        n=int(i.size),
+    )

@@ -1,0 +1,150 @@
+"""Find out whether a source's own events lie on an even grid of time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, pdtrc
+
+__all__ = ["find_period", "find_repeat"]
+
+Floats = NDArray[np.float64]
+
+MIN_EVENTS = 4
+# Share of the events that must lie on the grid, the others being false or of another light.
+MIN_SHARE = 0.6
+MAX_CHANCE = 1e-3
+MAX_LAGS = 6
+# Periods that are an integer part of the commonest distance (every second pulse may be unseen).
+DIVISORS = (1, 2, 3)
+MAX_STEPS = 4000
+# Distances that occur this often, for this share of the events that they could occur for.
+MIN_REPEATED = 3
+MIN_REPEAT_SHARE = 0.15
+# A repetition that most of the train lies before or after is none.
+MIN_COULD = 0.4
+
+
+def find_period(times_s: Floats, *, tolerance_s: float, max_period_s: float) -> float | None:
+    """Return the period of a train, or None if it has none.
+
+    The commonest distances between the events propose periods. For each, a scan of the frequency
+    (Rayleigh's test of a common phase; Mardia & Jupp, "Directional statistics", 2000; in steps that
+    no period slips through) looks for a grid on which most events lie within the tolerance. Chance
+    must not explain it: k of n events fall into windows of a share q of the period with
+    probability about ``C(n, k) q^(k - 2)``, times the number of frequencies tried.
+
+    Parameters
+    ----------
+    times_s : ndarray, shape (n,)
+        Sorted instants.
+    tolerance_s : float
+        Distance from the grid that still counts as on it.
+    max_period_s : float
+        Longest period of interest.
+    """
+    n = times_s.size
+    if n < MIN_EVENTS:
+        return None
+    span_s = float(times_s[-1] - times_s[0])
+    first, second = np.triu_indices(n, k=1)
+    lags = times_s[second] - times_s[first]
+    width_s = max(2.0 * tolerance_s, 1e-4)
+    lags = lags[(lags > 2.0 * width_s) & (lags <= max_period_s)]
+    if lags.size < MIN_EVENTS - 1:
+        return None
+    bins, votes = np.unique(np.rint(lags / width_s).astype(np.int64), return_counts=True)
+    commonest = bins[np.argsort(-votes, kind="stable")[:MAX_LAGS]] * width_s
+    best: tuple[float, float] | None = None
+    for lag_s in commonest:
+        for divisor in DIVISORS:
+            period_s = float(lag_s) / divisor
+            if period_s <= 4.0 * tolerance_s:
+                continue
+            found = _on_grid(times_s, period_s, width_s / divisor, tolerance_s, span_s)
+            # The longest period that holds: a grid of half the period holds as well.
+            if found is not None and (best is None or found[1] > best[1] + 0.5):
+                best = found
+    return None if best is None else best[0]
+
+
+def find_repeat(times_s: Floats, *, tolerance_s: float, max_lag_s: float) -> float | None:
+    """Return after how long a train repeats itself, or None if it does not.
+
+    A pattern that is played again and again need not be periodic inside. The commonest distance
+    between two of its events tells: chance (Poisson, all distances tried) must not explain it,
+    and a good share of the events that could have a repetition must have one.
+
+    Parameters
+    ----------
+    times_s : ndarray, shape (n,)
+        Sorted instants.
+    tolerance_s : float
+        By how much repetitions may differ.
+    max_lag_s : float
+        Longest repetition of interest.
+    """
+    n = times_s.size
+    if n < MIN_EVENTS:
+        return None
+    first, second = np.triu_indices(n, k=1)
+    lags = np.sort(times_s[second] - times_s[first])
+    lags = lags[(lags > 4.0 * tolerance_s) & (lags <= max_lag_s)]
+    if lags.size < MIN_REPEATED:
+        return None
+    stop = np.searchsorted(lags, lags + 2.0 * tolerance_s, side="right")
+    counts = stop - np.arange(lags.size)
+    lag_s = lags + tolerance_s
+    n_could = np.searchsorted(times_s, times_s[-1] - lag_s, side="right")
+    span_s = float(times_s[-1] - times_s[0])
+    expected = 2.0 * tolerance_s * n * (span_s - lag_s).clip(0.0) * n / span_s**2
+    chance = pdtrc(counts - 1, np.maximum(expected, 1e-12)) * lags.size
+    repeats = (
+        (counts >= MIN_REPEATED)
+        & (chance < MAX_CHANCE)
+        & (counts >= MIN_REPEAT_SHARE * n_could)
+        & (n_could >= MIN_COULD * n)
+    )
+    if not repeats.any():
+        return None
+    return float(lag_s[np.argmax(np.where(repeats, counts, 0))])
+
+
+def _on_grid(
+    times_s: Floats, period_s: float, uncertain_s: float, tolerance_s: float, span_s: float
+) -> tuple[float, float] | None:
+    n = times_s.size
+    reach_hz = uncertain_s / period_s**2
+    n_steps = min(MAX_STEPS, 1 + 2 * math.ceil(4.0 * span_s * reach_hz))
+    rates_hz = 1.0 / period_s + np.linspace(-reach_hz, reach_hz, n_steps)
+    turns = np.exp(2j * np.pi * rates_hz[:, None] * (times_s - times_s[0])[None, :])
+    sums = turns.sum(axis=1)
+    best = int(np.argmax(np.abs(sums)))
+    rate_hz = float(rates_hz[best])
+    phase = float(np.angle(sums[best])) / (2.0 * np.pi)
+    for gate in (0.1, 0.02, 3.0 * tolerance_s * rate_hz, tolerance_s * rate_hz):
+        cycles = (times_s - times_s[0]) * rate_hz - phase
+        number = np.rint(cycles)
+        is_on = np.abs(cycles - number) <= max(gate, tolerance_s * rate_hz)
+        if int(is_on.sum()) < MIN_EVENTS or np.ptp(number[is_on]) < 2.0:
+            return None
+        middle, seen = float(number[is_on].mean()), times_s[is_on] - times_s[0]
+        lever = number[is_on] - middle
+        slope = float(lever @ seen) / float(lever @ lever)
+        if slope <= 0.0:
+            return None
+        rate_hz, phase = 1.0 / slope, float(seen.mean()) / slope - middle
+    cycles = (times_s - times_s[0]) * rate_hz - phase
+    off_s = np.abs(cycles - np.rint(cycles)) / rate_hz
+    k = int(np.count_nonzero(off_s <= tolerance_s))
+    if k < max(MIN_EVENTS, MIN_SHARE * n):
+        return None
+    share = min(1.0, 2.0 * tolerance_s * rate_hz)
+    log_ways = float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+    log_trials = math.log(n_steps * MAX_LAGS * len(DIVISORS) * 10.0)
+    log_chance = log_ways + (k - 2) * math.log(share) + log_trials
+    if log_chance > math.log(MAX_CHANCE):
+        return None
+    return 1.0 / rate_hz, -log_chance

@@ -1,0 +1,167 @@
+"""Vote on the differences between two trains: which offsets and drifts explain many events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import pdtrc
+
+__all__ = ["Candidate", "chance_of", "vote"]
+
+Floats = NDArray[np.float64]
+
+# Drifts apart by this share of a window at the ends of the train share a ballot.
+DRIFT_SHARE = 1.0
+# Ballots that hold fewer votes, or less than this share of the fullest, are not looked at.
+MIN_VOTES = 3
+MIN_SHARE = 0.35
+MAX_DRIFTS = 201
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """An offset and a drift, and how many pairs of events voted for them.
+
+    Parameters
+    ----------
+    offset_s : float
+        Target minus source time at the anchor.
+    drift : float
+        Change of the offset per second of source time.
+    votes : int
+        Pairs within the window.
+    """
+
+    offset_s: float
+    drift: float
+    votes: int
+
+
+def vote(
+    source_s: Floats,
+    target_s: Floats,
+    *,
+    window_s: float,
+    lowest_s: float,
+    highest_s: float,
+    max_drift: float,
+    anchor_s: float,
+    n_best: int,
+) -> list[Candidate]:
+    """Return the offsets and drifts that most pairs of events agree on.
+
+    The cross-correlogram of two point processes (Perkel, Gerstein & Moore, "Neuronal spike trains
+    and stochastic point processes II", Biophys. J. 7, 1967, doi:10.1016/S0006-3495(67)86597-4),
+    once for every drift of a grid. Every event of one train votes with every event of the other,
+    so that missing and false events cost votes and nothing else.
+
+    Parameters
+    ----------
+    source_s, target_s : ndarray, shape (n,) and (m,)
+        Sorted instants.
+    window_s : float
+        Width of half a ballot: pairs within one to two of it count together.
+    lowest_s, highest_s : float
+        Offsets searched.
+    max_drift : float
+        Largest relative rate, either sign.
+    anchor_s : float
+        Source time at which the offsets hold.
+    n_best : int
+        How many candidates to return at most, the fullest first.
+    """
+    lever_s = source_s - anchor_s
+    reach_s = float(np.max(np.abs(lever_s), initial=0.0))
+    slack_s = max_drift * reach_s + window_s
+    rows, columns = np.nonzero(_within(source_s, target_s, lowest_s - slack_s, highest_s + slack_s))
+    if rows.size < MIN_VOTES:
+        return []
+    differences = (target_s[columns] - source_s[rows] - lowest_s) / window_s + 1.0
+    lever = lever_s[rows] / window_s
+    n_bins = int(np.ceil((highest_s - lowest_s) / window_s)) + 2
+    offsets: list[Floats] = []
+    found_drifts: list[Floats] = []
+    counts: list[NDArray[np.int64]] = []
+    fullest = MIN_VOTES
+    for drift in _drifts(max_drift, reach_s, window_s):
+        # One spare bin at either end takes what lies outside.
+        bins = np.minimum(np.maximum(differences - drift * lever, 0.0), n_bins).astype(np.intp)
+        single = np.bincount(bins, minlength=n_bins + 1)
+        double = single[1:-1] + single[2:]
+        fullest = max(fullest, int(double.max()))
+        chosen = np.flatnonzero(double >= max(MIN_VOTES, MIN_SHARE * fullest))
+        offsets.append(np.asarray(lowest_s + (chosen + 1.0) * window_s, dtype=np.float64))
+        found_drifts.append(np.full(chosen.size, drift))
+        counts.append(double[chosen])
+    return _distinct(
+        np.concatenate(offsets),
+        np.concatenate(found_drifts),
+        np.concatenate(counts),
+        window_s=window_s,
+        reach_s=reach_s,
+        n_best=n_best,
+    )
+
+
+def _within(
+    source_s: Floats, target_s: Floats, lowest_s: float, highest_s: float
+) -> NDArray[np.bool_]:
+    differences = target_s[None, :] - source_s[:, None]
+    inside: NDArray[np.bool_] = (differences >= lowest_s) & (differences <= highest_s)
+    return inside
+
+
+def _drifts(max_drift: float, reach_s: float, window_s: float) -> Floats:
+    step = 2.0 * DRIFT_SHARE * window_s / max(reach_s, 1e-9)
+    n = min((MAX_DRIFTS - 1) // 2, int(np.ceil(max_drift / step - 0.5)))
+    if n <= 0:
+        return np.zeros(1)
+    return np.linspace(-max_drift, max_drift, 2 * n + 1)
+
+
+def _distinct(
+    offsets: Floats,
+    drifts: Floats,
+    counts: NDArray[np.int64],
+    *,
+    window_s: float,
+    reach_s: float,
+    n_best: int,
+) -> list[Candidate]:
+    """Return the fullest ballots, each once: neighbours on one ridge are the same events."""
+    order = np.argsort(-counts, kind="stable")[:4000]
+    offsets, drifts, counts = offsets[order], drifts[order], counts[order]
+    is_left = np.ones(offsets.size, dtype=np.bool_)
+    chosen: list[Candidate] = []
+    while len(chosen) < n_best and is_left.any():
+        best = int(np.argmax(is_left))
+        chosen.append(
+            Candidate(
+                offset_s=float(offsets[best]), drift=float(drifts[best]), votes=int(counts[best])
+            )
+        )
+        ridge_s = 2.5 * window_s + np.abs(drifts - drifts[best]) * reach_s
+        is_left &= np.abs(offsets - offsets[best]) > np.minimum(ridge_s, 8.0 * window_s)
+    return chosen
+
+
+def chance_of(n_matched: int, expected: float, n_trials: float) -> float:
+    """Return the probability that chance alone matches so many events somewhere in the search.
+
+    Pairs fall into a window as a Poisson process where the trains have nothing in common; every
+    distinct window of the search is one trial (Bonferroni).
+
+    Parameters
+    ----------
+    n_matched : int
+        Events matched.
+    expected : float
+        Mean number that chance would match.
+    n_trials : float
+        Distinct windows.
+    """
+    if n_matched <= 0:
+        return 1.0
+    return float(min(1.0, n_trials * pdtrc(n_matched - 1, max(expected, 1e-12))))

@@ -1,0 +1,307 @@
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from event_rig import Clock, camera, counter, irregular_onsets, train, trigger
+from syncaudit_calibration import CalibrationError, calibrate_events, error_budget
+
+from syncaudit.errors import UsageError
+
+LINE_DELAYS_S = (3e-5, 4e-5, 5.5e-5, 2.6e-5)
+EXPOSURES_S = (0.002, 0.015, 0.008, 0.004)
+RATES_HZ = (12.0, 30.0, 25.0, 12.01)
+
+# Targets of issue 3.
+OFFSET_S = 50e-6
+DRIFT_PPM = 1.0
+
+
+def _clocks(rng: np.random.Generator) -> dict[str, Clock]:
+    names = ("cam_0", "cam_1", "cam_2", "cam_3", "can", "trigger")
+    clocks = {
+        name: Clock(offset_s=rng.uniform(-3.0, 3.0), drift=rng.normal(0.0, 3e-5)) for name in names
+    }
+    return clocks | {"cam_0": Clock()}
+
+
+def _rig(rng: np.random.Generator, *, is_stated: bool = True):
+    onsets = irregular_onsets(rng)
+    clocks = _clocks(rng)
+    evidence = [
+        camera(
+            rng,
+            onsets,
+            name=f"cam_{k}",
+            clock=clocks[f"cam_{k}"],
+            rate_hz=RATES_HZ[k],
+            line_delay_s=LINE_DELAYS_S[k],
+            exposure_s=EXPOSURES_S[k],
+            is_stated=is_stated,
+        )
+        for k in range(4)
+    ]
+    evidence.append(counter(rng, onsets, clock=clocks["can"]))
+    evidence.append(trigger(rng, onsets, clock=clocks["trigger"]))
+    return evidence, clocks, onsets
+
+
+@pytest.fixture(scope="module")
+def rig():
+    return _rig(np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def calibration(rig):
+    return calibrate_events(rig[0])
+
+
+def _errors(calibration, clocks):
+    at_s = calibration.at_ns * 1e-9
+    return {
+        name: (
+            source.offset_s - clocks[name].correction_s(at_s),
+            source.drift_ppm - 1e6 * clocks[name].drift,
+        )
+        for name, source in calibration.sources.items()
+    }
+
+
+def test_offsets_and_drifts_are_within_the_targets(calibration, rig):
+    for name, (offset_s, drift_ppm) in _errors(calibration, rig[1]).items():
+        if name == "can":  # a counter says 20 ms intervals
+            assert abs(offset_s) < 1.5e-3
+        else:
+            assert abs(offset_s) < OFFSET_S, name
+            assert abs(drift_ppm) < DRIFT_PPM, name
+    assert calibration.refused == {}
+    assert calibration.warnings == ()
+
+
+def test_flashes_are_dated_at_their_onset(calibration, rig):
+    found_s = np.array([flash.t_ns for flash in calibration.flashes]) * 1e-9
+    onsets = rig[2]
+    nearest = onsets[np.argmin(np.abs(found_s[:, None] - onsets), axis=1)]
+    assert np.sqrt(np.mean((found_s - nearest) ** 2)) < 60e-6
+    assert len(calibration.flashes) >= 78
+    assert all(len(flash.seen_by) >= 2 for flash in calibration.flashes)
+
+
+def test_no_flash_need_be_seen_by_all(calibration):
+    cameras = {f"cam_{k}" for k in range(4)}
+    seen_by_all = [flash for flash in calibration.flashes if cameras <= set(flash.seen_by)]
+    assert len(seen_by_all) < 0.3 * len(calibration.flashes)
+
+
+def test_line_delays_and_exposures_are_found_where_not_stated():
+    rng = np.random.default_rng(1)
+    evidence, clocks, _ = _rig(rng, is_stated=False)
+    found = calibrate_events(evidence)
+    for k in range(4):
+        source = found.sources[f"cam_{k}"]
+        assert source.line_delay_s == pytest.approx(LINE_DELAYS_S[k], rel=3e-3)
+        assert abs(source.exposure_s - EXPOSURES_S[k]) < 50e-6
+        assert abs(_errors(found, clocks)[f"cam_{k}"][0]) < OFFSET_S
+
+
+def test_standard_errors_are_honest():
+    z = {kind: [] for kind in ("offset", "drift", "line delay", "exposure", "can")}
+    for seed in range(14):
+        rng = np.random.default_rng(100 + seed)
+        evidence, clocks, _ = _rig(rng, is_stated=seed % 2 == 0)
+        found = calibrate_events(evidence)
+        for name, (offset_s, drift_ppm) in _errors(found, clocks).items():
+            source = found.sources[name]
+            if name == "cam_0":
+                continue
+            kind = "can" if name == "can" else "offset"
+            z[kind].append(offset_s / source.offset_std_s)
+            z["drift"].append(drift_ppm / source.drift_std_ppm)
+            if seed % 2 and name.startswith("cam"):
+                k = int(name[-1])
+                error_s = source.line_delay_s - LINE_DELAYS_S[k]
+                z["line delay"].append(error_s / source.line_delay_std_s)
+                z["exposure"].append((source.exposure_s - EXPOSURES_S[k]) / source.exposure_std_s)
+    for kind, values in z.items():
+        # 90 to 98 % at 95; a few dozen values scatter by some per cent more.
+        inside = np.mean(np.abs(values) < 1.96)
+        assert inside >= 0.85, (kind, inside)
+        assert np.max(np.abs(values)) < 4.5, kind
+
+
+def test_changing_the_reference_changes_nothing_else(calibration, rig):
+    other = calibrate_events(rig[0], reference="trigger")
+    assert other.sources["trigger"].offset_s == 0.0
+    for name, source in calibration.sources.items():
+        # Correct the same own stamp to both references, and the results by the known relation.
+        stamp_s = calibration.at_ns * 1e-9
+        to_camera = stamp_s + source.offset_s
+        mine = other.sources[name]
+        to_trigger = stamp_s + mine.offset_s
+        to_trigger += 1e-6 * mine.drift_ppm * (calibration.at_ns - other.at_ns) * 1e-9
+        bridge = calibration.sources["trigger"]
+        back = to_trigger + bridge.offset_s
+        back += 1e-6 * bridge.drift_ppm * (to_trigger - stamp_s)
+        assert back == pytest.approx(to_camera, abs=1e-6), name
+
+
+def test_renaming_changes_nothing(calibration, rig):
+    renamed = [dataclasses.replace(item, source=f"z_{item.source}") for item in reversed(rig[0])]
+    other = calibrate_events(renamed, reference="z_cam_0")
+    for name, source in calibration.sources.items():
+        assert other.sources[f"z_{name}"].offset_s == pytest.approx(source.offset_s, abs=1e-6)
+        assert other.sources[f"z_{name}"].drift_ppm == pytest.approx(source.drift_ppm, abs=0.01)
+
+
+def test_shifting_a_source_shifts_its_offset_alone(calibration, rig):
+    moved = [
+        dataclasses.replace(item, epoch_ns=1_234_567_890) if item.source == "cam_2" else item
+        for item in rig[0]
+    ]
+    other = calibrate_events(moved)
+    drift = 1e-6 * calibration.sources["cam_2"].drift_ppm
+    expected = calibration.sources["cam_2"].offset_s - 1.23456789 * (1.0 + drift)
+    expected += drift * (other.at_ns - calibration.at_ns) * 1e-9
+    assert other.sources["cam_2"].offset_s == pytest.approx(expected, abs=1e-6)
+    assert other.sources["cam_1"].offset_s == pytest.approx(
+        calibration.sources["cam_1"].offset_s, abs=1e-6
+    )
+
+
+def test_boot_time_clocks_keep_their_digits(rig):
+    epoch_ns = 1_767_225_600_000_000_000
+    moved = [dataclasses.replace(item, epoch_ns=epoch_ns) for item in rig[0][:4]]
+    found = calibrate_events([*moved, rig[0][5]], max_offset_s=20.0)
+    trigger_source = found.sources["trigger"]
+    own_s = trigger_source.at_ns * 1e-9
+    assert own_s < 100.0  # its own stamps are seconds since boot
+    expected = epoch_ns * 1e-9 + rig[1]["trigger"].correction_s(own_s)
+    assert trigger_source.offset_s == pytest.approx(expected, abs=50e-6)
+
+
+def test_a_dropped_frame_is_a_step_of_one_period(rig):
+    evidence, clocks, _ = rig
+    camera_2 = evidence[2]
+    late = camera_2.frame_s > 22.0
+    lost = dataclasses.replace(camera_2, frame_s=camera_2.frame_s - 0.04 * late)
+    found = calibrate_events([*evidence[:2], lost, *evidence[3:]])
+    source = found.sources["cam_2"]
+    assert source.step_frames == 1
+    assert source.step_s == pytest.approx(0.04, abs=OFFSET_S)
+    assert any("steps by 40" in words for words in found.warnings)
+    for name in ("cam_1", "cam_3", "trigger"):
+        assert abs(_errors(found, clocks)[name][0]) < OFFSET_S
+        assert found.sources[name].step_s is None
+
+
+def test_false_events_have_no_say(rig):
+    evidence, clocks, _ = rig
+    rng = np.random.default_rng(3)
+    times = np.concatenate([evidence[5].times_s, rng.uniform(-2.0, 47.0, 25)])
+    found = calibrate_events([*evidence[:5], train(times, name="trigger")])
+    assert abs(_errors(found, clocks)["trigger"][0]) < OFFSET_S
+
+
+def test_jitter_of_the_stamps_widens_the_errors():
+    z = []
+    for seed in range(15):
+        rng = np.random.default_rng(200 + seed)
+        onsets = irregular_onsets(rng)
+        clock = Clock(offset_s=1.0, drift=2e-5)
+        steady = camera(rng, onsets, name="a", rate_hz=30.0)
+        shaky = camera(rng, onsets, name="b", rate_hz=25.0, clock=clock)
+        jitter_s = rng.normal(0.0, 3e-4, int(shaky.frame_index.max()) + 1)
+        shaky = dataclasses.replace(shaky, frame_s=shaky.frame_s + jitter_s[shaky.frame_index])
+        found = calibrate_events([steady, shaky])
+        source = found.sources["b"]
+        assert 2e-5 < source.offset_std_s < 3e-4
+        z.append(_errors(found, {"a": Clock(), "b": clock})["b"][0] / source.offset_std_s)
+    assert np.std(z) < 1.6
+
+
+def test_equal_rates_leave_the_line_delay_unobservable():
+    rng = np.random.default_rng(4)
+    onsets = irregular_onsets(rng)
+    cameras = [
+        camera(rng, onsets, name=f"cam_{k}", is_stated=False, phase_s=0.01 * k) for k in range(3)
+    ]
+    with pytest.raises(CalibrationError, match="line delay of cam_0 is not observable") as caught:
+        calibrate_events(cameras)
+    assert "another frame rate" in caught.value.refused["cam_1"]
+    # One stated line delay breaks the tie.
+    cameras[0] = dataclasses.replace(cameras[0], line_delay_s=4e-5)
+    found = calibrate_events(cameras)
+    assert found.sources["cam_1"].line_delay_s == pytest.approx(4e-5, rel=5e-3)
+
+
+def test_a_wrong_stated_line_delay_is_told(rig):
+    wrong = dataclasses.replace(rig[0][1], line_delay_s=1.05 * LINE_DELAYS_S[1])
+    found = calibrate_events([rig[0][0], wrong, *rig[0][2:]])
+    assert any("the stated line delay of cam_1 is 42" in words for words in found.warnings)
+
+
+def test_a_source_of_another_recording_is_refused_alone(rig):
+    rng = np.random.default_rng(5)
+    other = train(rng.uniform(0.0, 45.0, 50), name="mic")
+    found = calibrate_events([*rig[0], other])
+    assert "mic could not be connected with cam_0" in found.refused["mic"]
+    assert "mic" not in found.sources
+
+
+def test_a_periodic_train_is_refused_with_its_period():
+    rng = np.random.default_rng(6)
+    pulses = np.arange(0.3, 44.0, 0.617)
+    evidence = [camera(rng, pulses, name="a", rate_hz=30.0), trigger(rng, pulses)]
+    with pytest.raises(CalibrationError, match="modulo 617 ms") as caught:
+        calibrate_events(evidence)
+    assert "flash-plan" in caught.value.hint
+
+
+def test_too_few_flashes_are_refused_in_words():
+    rng = np.random.default_rng(7)
+    pulses = irregular_onsets(rng, 6)[:3]
+    with pytest.raises(CalibrationError, match="trigger saw 3 flashes, needed 5"):
+        calibrate_events([trigger(rng, pulses), trigger(rng, pulses, name="other")])
+
+
+def test_the_reference_must_be_one_of_the_sources(rig):
+    with pytest.raises(UsageError, match="'cam_9' is none of the sources"):
+        calibrate_events(rig[0], reference="cam_9")
+
+
+def test_one_evidence_a_source(rig):
+    with pytest.raises(UsageError, match="several evidences are of one source"):
+        calibrate_events([rig[0][0], rig[0][0]])
+
+
+def test_json_holds_the_contract(calibration):
+    document = json.loads(json.dumps(calibration.to_json()))
+    assert document["version"] == 1
+    assert document["reference"] == "cam_0"
+    row = document["sources"]["cam_1"]
+    assert {
+        "offset_s",
+        "offset_std_s",
+        "drift_ppm",
+        "drift_std_ppm",
+        "line_delay_s",
+        "line_delay_std_s",
+        "flashes_seen",
+        "residual_rms_s",
+    } <= set(row)
+    assert document["flashes"][0]["seen_by"]
+
+
+def test_error_budget_is_smallest_among_the_flashes(calibration):
+    seconds = np.array([-600.0, 0.0, 22.0, 45.0, 600.0])
+    sigma = error_budget(calibration, "cam_1", np.rint(seconds * 1e9).astype(np.int64))
+    assert sigma[2] == min(sigma)
+    assert sigma[0] > 10.0 * sigma[2]
+    source = calibration.sources["cam_1"]
+    at = error_budget(calibration, "cam_1", np.array([source.at_ns]))
+    assert at[0] == pytest.approx(source.offset_std_s)
+
+
+def test_error_budget_names_what_it_knows(calibration):
+    with pytest.raises(UsageError, match="no source 'cam_x'"):
+        error_budget(calibration, "cam_x", np.array([0]))

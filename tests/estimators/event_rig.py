@@ -1,0 +1,138 @@
+"""Ideal sources that notice the same pulses: truth for the tests of matching and bundle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.model import EventTrain, FlashEdges, FlashIntervals, Quantity
+
+Floats = NDArray[np.float64]
+
+SPAN_S = 45.0
+MIDDLE_S = 22.5
+WIDTH_S = 1e-3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """Correction of a source: ``t_ref = t + offset_s + drift * (t - MIDDLE_S)``."""
+
+    offset_s: float = 0.0
+    drift: float = 0.0
+
+    def own(self, reference_s: Floats) -> Floats:
+        return MIDDLE_S + (reference_s - self.offset_s - MIDDLE_S) / (1.0 + self.drift)
+
+    def correction_s(self, own_s: float) -> float:
+        return self.offset_s + self.drift * (own_s - MIDDLE_S)
+
+
+def irregular_onsets(rng: np.random.Generator, n: int = 80) -> Floats:
+    onsets = np.cumsum(rng.uniform(0.15, 1.2, n))
+    return onsets * (SPAN_S - 1.0) / onsets[-1]
+
+
+def camera(
+    rng: np.random.Generator,
+    onsets_s: Floats,
+    *,
+    name: str = "cam",
+    clock: Clock | None = None,
+    rate_hz: float = 12.0,
+    line_delay_s: float = 4e-5,
+    exposure_s: float = 0.008,
+    is_stated: bool = True,
+    noise_s: float = 12e-6,
+    height_px: int = 480,
+    phase_s: float | None = None,
+    epoch_ns: int = 0,
+) -> FlashEdges:
+    """Return the band edges that a rolling shutter would show, with noise on every row."""
+    clock = clock or Clock()
+    phase = rng.uniform(0.0, 1.0 / rate_hz) if phase_s is None else phase_s
+    frames = clock.own(phase + np.arange(int(SPAN_S * rate_hz)) / rate_hz)
+    half_light = clock.own(onsets_s + 0.5 * WIDTH_S)
+    rows = []
+    band = 0
+    for instant in half_light:
+        for k in np.flatnonzero(
+            np.abs(frames - instant) < 0.5 * (height_px * line_delay_s + exposure_s)
+        ):
+            seen = [
+                (k, frames[k], row, part, band)
+                for part in (0.5, -0.5)
+                if abs(row := (instant - part * exposure_s - frames[k]) / line_delay_s)
+                < 0.5 * height_px - 5
+            ]
+            rows += seen
+            band += bool(seen)
+    table = np.array(rows).reshape(-1, 5)
+    noise_px = noise_s / line_delay_s
+    return FlashEdges(
+        source=name,
+        epoch_ns=epoch_ns,
+        frame_index=table[:, 0].astype(np.int64),
+        frame_s=table[:, 1],
+        row_px=table[:, 2] + rng.normal(0.0, noise_px, table.shape[0]),
+        row_std_px=np.full(table.shape[0], noise_px),
+        exposure_part=table[:, 3],
+        band=table[:, 4].astype(np.int64),
+        height_px=height_px,
+        readable_s=np.array([[frames[0], frames[-1]]]),
+        line_delay_s=line_delay_s if is_stated else None,
+        exposure_s=exposure_s if is_stated else None,
+        half_light_s=0.5 * WIDTH_S,
+        half_light_std_s=2e-5,
+    )
+
+
+def train(times_s: Floats, *, name: str = "trigger", std_s: float = 1e-5) -> EventTrain:
+    times_s = np.sort(np.asarray(times_s, dtype=np.float64))
+    return EventTrain(
+        source=name,
+        quantity=Quantity.TRIGGER,
+        epoch_ns=0,
+        times_s=times_s,
+        std_s=np.full(times_s.size, std_s),
+        strengths=np.ones(times_s.size),
+    )
+
+
+def trigger(
+    rng: np.random.Generator,
+    onsets_s: Floats,
+    *,
+    name: str = "trigger",
+    clock: Clock | None = None,
+    std_s: float = 1e-5,
+) -> EventTrain:
+    own = (clock or Clock()).own(onsets_s)
+    return train(own + rng.normal(0.0, std_s, own.size), name=name, std_s=std_s)
+
+
+def counter(
+    rng: np.random.Generator,
+    onsets_s: Floats,
+    *,
+    name: str = "can",
+    clock: Clock | None = None,
+    period_s: float = 0.02,
+) -> FlashIntervals:
+    """Return the messages between which a strobe counter rose."""
+    messages = np.arange(-30.0, SPAN_S + 30.0, period_s) + rng.uniform(0.0, period_s)
+    after, count = np.unique(
+        np.searchsorted(messages, (clock or Clock()).own(onsets_s)), return_counts=True
+    )
+    return FlashIntervals(
+        source=name,
+        quantity=Quantity.STROBE,
+        epoch_ns=0,
+        start_s=messages[after - 1],
+        stop_s=messages[after],
+        std_s=np.full(after.size, 1e-4),
+        count=count,
+        is_onset=True,
+    )

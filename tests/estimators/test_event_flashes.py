@@ -1,0 +1,157 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from event_rig import WIDTH_S, Clock, camera, counter, irregular_onsets, trigger
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from syncaudit.estimators.events import instants_of, measure_flashes
+from syncaudit.estimators.events.instants import band_height_px
+from syncaudit.model import FlashEdges
+
+MOVED = Clock(offset_s=1.7, drift=5e-5)
+
+
+def _true_offset_s(measurement, source: Clock, target: Clock, epoch_ns: int = 0) -> float:
+    at_s = (measurement.at_ns - epoch_ns) * 1e-9
+    reference_s = at_s + source.correction_s(at_s)
+    return float(target.own(np.array(reference_s))) - at_s
+
+
+@pytest.fixture
+def onsets():
+    return irregular_onsets(np.random.default_rng(0))
+
+
+def test_unequal_exposures_and_rates_do_not_enter_the_offset(onsets):
+    rng = np.random.default_rng(1)
+    a = camera(rng, onsets, name="a", exposure_s=0.015)
+    b = camera(rng, onsets, name="b", exposure_s=0.002, rate_hz=30.0, clock=MOVED)
+    found = measure_flashes(a, b)
+    assert found.accepted
+    assert found.method == "flash"
+    assert abs(found.offset_s - _true_offset_s(found, Clock(), MOVED)) < 20e-6
+    assert found.offset_std_s < 20e-6
+    # The map from reference to a clock that is corrected by +50 ppm runs at -50 ppm.
+    assert found.drift_ppm == pytest.approx(-50.0, abs=1.0)
+
+
+def test_swapping_source_and_target_negates(onsets):
+    rng = np.random.default_rng(2)
+    a, b = camera(rng, onsets, name="a"), camera(rng, onsets, name="b", rate_hz=25.0, clock=MOVED)
+    one, other = measure_flashes(a, b), measure_flashes(b, a)
+    # The two hold at one instant but on different clocks, 1.7 s apart at 50 ppm.
+    moved_s = 1e-6 * other.drift_ppm * ((one.at_ns - other.at_ns) * 1e-9 + one.offset_s)
+    assert one.offset_s == pytest.approx(-(other.offset_s + moved_s), abs=2e-6)
+    assert one.offset_std_s == pytest.approx(other.offset_std_s, rel=0.05)
+
+
+@settings(max_examples=10, deadline=None)
+@given(shift_ms=st.integers(-9000, 9000), epoch_ns=st.integers(0, 2_000_000_000_000_000_000))
+def test_shifting_a_source_shifts_the_answer(shift_ms, epoch_ns):
+    rng = np.random.default_rng(3)
+    pulses = irregular_onsets(rng, 40)
+    a, b = trigger(rng, pulses, name="a"), trigger(rng, pulses, name="b")
+    before = measure_flashes(a, b)
+    after = measure_flashes(
+        dataclasses.replace(a, epoch_ns=epoch_ns),
+        dataclasses.replace(b, epoch_ns=epoch_ns + shift_ms * 1_000_000),
+    )
+    assert after.offset_s - before.offset_s == pytest.approx(1e-3 * shift_ms, abs=1e-6)
+    assert after.offset_std_s == pytest.approx(before.offset_std_s)
+
+
+def test_a_trigger_dates_the_onset_and_a_camera_half_light(onsets):
+    rng = np.random.default_rng(4)
+    found = measure_flashes(camera(rng, onsets), trigger(rng, onsets, clock=MOVED))
+    assert abs(found.offset_s - _true_offset_s(found, Clock(), MOVED)) < 60e-6
+    unknown = dataclasses.replace(camera(rng, onsets), half_light_s=None, half_light_std_s=None)
+    vague = measure_flashes(unknown, trigger(rng, onsets, clock=MOVED))
+    assert vague.systematic_std_s > 0.4 * WIDTH_S
+
+
+def test_a_strobe_counter_says_its_interval(onsets):
+    rng = np.random.default_rng(5)
+    found = measure_flashes(counter(rng, onsets), trigger(rng, onsets, clock=MOVED))
+    error_s = found.offset_s - _true_offset_s(found, Clock(), MOVED)
+    assert abs(error_s) < 3.0 * found.offset_std_s
+    assert 0.2e-3 < found.offset_std_s < 1.5e-3
+
+
+def test_an_unstated_line_delay_is_found_where_it_shows(onsets):
+    rng = np.random.default_rng(6)
+    a = camera(rng, onsets, name="a", is_stated=False, line_delay_s=5e-5)
+    found = measure_flashes(a, trigger(rng, onsets, clock=MOVED))
+    assert found.diagnostics["source_line_delay_s"] == pytest.approx(5e-5, rel=2e-3)
+    assert found.diagnostics["source_line_delay_known"] == 1.0
+    assert abs(found.offset_s - _true_offset_s(found, Clock(), MOVED)) < 60e-6
+
+
+def test_an_unobservable_line_delay_widens_the_error(onsets):
+    rng = np.random.default_rng(7)
+    a, b = (
+        camera(rng, onsets, name=name, is_stated=False, phase_s=phase, clock=clock)
+        for name, phase, clock in (("a", 0.01, Clock()), ("b", 0.02, MOVED))
+    )
+    found = measure_flashes(a, b)
+    assert found.diagnostics["source_line_delay_known"] == 0.0
+    assert found.offset_std_s > 1e-3
+    assert abs(found.offset_s - _true_offset_s(found, Clock(), MOVED)) < 3.0 * found.offset_std_s
+
+
+def test_dropped_frames_read_as_a_step(onsets):
+    rng = np.random.default_rng(8)
+    a, b = camera(rng, onsets, name="a", rate_hz=25.0), trigger(rng, onsets)
+    lost = dataclasses.replace(a, frame_s=a.frame_s - 0.04 * (a.frame_s > 20.0))
+    found = measure_flashes(lost, b)
+    assert found.step_s == pytest.approx(0.04, abs=50e-6)
+    assert abs(found.step_at_ns * 1e-9 - 20.0) < 2.0
+
+
+def test_a_refusal_names_period_and_cure():
+    rng = np.random.default_rng(9)
+    pulses = np.arange(0.5, 44.0, 0.731)
+    found = measure_flashes(camera(rng, pulses, rate_hz=30.0), trigger(rng, pulses))
+    assert not found.accepted
+    assert "modulo 731 ms" in found.why
+    assert "irregular" in found.why
+    assert found.offset_s is None
+
+
+def test_standard_errors_are_honest():
+    rng = np.random.default_rng(10)
+    z = []
+    for _ in range(60):
+        pulses = irregular_onsets(rng, 60)
+        clock = Clock(offset_s=rng.uniform(-5.0, 5.0), drift=rng.normal(0.0, 5e-5))
+        a, b = trigger(rng, pulses, name="a", std_s=5e-5), trigger(rng, pulses, clock=clock)
+        found = measure_flashes(a, b)
+        z.append((found.offset_s - _true_offset_s(found, Clock(), clock)) / found.offset_std_s)
+    # Standard deviation of 60 unit normals: 1 +- 0.09; the floor makes it a little less.
+    assert 0.65 < np.std(z) < 1.25
+
+
+def test_band_height_is_exposure_over_line_delay(onsets):
+    edges = camera(np.random.default_rng(11), onsets, exposure_s=0.004, line_delay_s=4e-5)
+    height, std = band_height_px(edges)
+    assert abs(height - 100.0) < 4.0 * std
+    assert std < 0.5
+
+
+def test_instants_do_not_depend_on_the_order_of_bands(onsets):
+    edges = camera(np.random.default_rng(12), onsets)
+    order = np.random.default_rng(0).permutation(edges.frame_s.size)
+    columns = ("frame_index", "frame_s", "row_px", "row_std_px", "exposure_part", "band")
+    mixed = dataclasses.replace(edges, **{name: getattr(edges, name)[order] for name in columns})
+    assert isinstance(mixed, FlashEdges)
+    one, other = instants_of(edges), instants_of(mixed)
+    assert np.allclose(one.times_s, other.times_s, rtol=0.0, atol=1e-12)
+    assert np.array_equal(one.item, other.item)
+
+
+def test_a_counter_that_jumped_by_two_gives_two_instants():
+    pulses = np.array([1.0, 1.004, 5.0])
+    instants = instants_of(counter(np.random.default_rng(2), pulses, period_s=0.1))
+    assert instants.n == 3
+    assert np.all(np.abs(instants.times_s - pulses) <= instants.half_s)
