@@ -1,15 +1,22 @@
-"""What happened and when: stamps by themselves, rotation of pictures, motion, sound."""
+"""What happened and when: stamps, rotation of pictures, flashes, motion, sound."""
 
+from syncaudit.detectors.flash import FlashDetector
 from syncaudit.detectors.motion import detect_motion
 from syncaudit.detectors.rotation import RotationDetector
 from syncaudit.detectors.sound import find_clicks, find_loudness
 from syncaudit.detectors.stamps import audit_stamps, audit_stream
+from syncaudit.detectors.strobe import find_strobe, find_triggers
+from syncaudit.detectors.taps import find_taps
 
 __all__ = [
+    "FlashDetector",
     "RotationDetector",
     "audit_stamps",
     "audit_stream",
     "detect_motion",
     "find_clicks",
     "find_loudness",
+    "find_strobe",
+    "find_taps",
+    "find_triggers",
 ]

@@ -1,0 +1,109 @@
+"""Turn strobe counters and trigger logs into evidence of light pulses."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.model import EventStream, EventTrain, Quantity, SignalStream, seconds_since
+from syncaudit.model.evidence import FlashIntervals
+from syncaudit.model.time import MAX_SPAN_S
+
+__all__ = ["find_strobe", "find_triggers"]
+
+ROLE = "strobe"
+# Counters wrap after one or two bytes.
+WRAPS = (256, 65536)
+# Resolutions that stamps are written with, coarsest first.
+RESOLUTIONS_NS = (10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1)
+
+
+def find_strobe(stream: SignalStream) -> FlashIntervals | None:
+    """Return when a strobe counter of a bus changed.
+
+    A pulse began between the last message with the old count and the first with the new one, both
+    by their stamps; the receive delay of a bus is its clock's offset. A counter that jumps by more
+    than one counts several pulses in the interval; one that falls has wrapped after 256 or 65536,
+    whichever is the first that all its counts fit in.
+
+    Parameters
+    ----------
+    stream : SignalStream
+        With a channel of the role ``strobe``.
+
+    Returns
+    -------
+    FlashIntervals or None
+        `Quantity.STROBE`, onsets; None where there is no such channel or it never changes.
+    """
+    channel = stream.channel(ROLE)
+    if channel is None or channel.values.shape[1] < 1:
+        return None
+    epoch_ns, usable = _usable(channel.time_ns)
+    usable &= np.isfinite(channel.values[:, 0])
+    times_s = seconds_since(channel.time_ns[usable], epoch_ns)
+    counts = np.round(channel.values[usable, 0]).astype(np.int64)
+    jumps = np.diff(counts)
+    changed = np.flatnonzero((jumps != 0) & (np.diff(times_s) >= 0.0))
+    if not changed.size:
+        return None
+    wrap = next((n for n in WRAPS if int(counts.max()) < n), None)
+    jumps = jumps[changed] if wrap is None else jumps[changed] % wrap
+    # Without a known wrap, a counter that falls was set back: how many pulses, nobody knows.
+    forward = jumps > 0
+    changed = changed[forward]
+    return FlashIntervals(
+        source=stream.name,
+        quantity=Quantity.STROBE,
+        epoch_ns=epoch_ns,
+        start_s=times_s[changed],
+        stop_s=times_s[changed + 1],
+        std_s=np.full(changed.size, _resolution_std_s(channel.time_ns)),
+        count=jumps[forward],
+        is_onset=True,
+    )
+
+
+def find_triggers(stream: EventStream) -> EventTrain | None:
+    """Return the instants of a trigger log, None where it is empty.
+
+    Parameters
+    ----------
+    stream : EventStream
+        Stamps in any order; doubles are one event.
+
+    Returns
+    -------
+    EventTrain or None
+        `Quantity.TRIGGER`; the error is the rounding of the stamps (resolution / sqrt(12)).
+    """
+    if not stream.time_ns.size:
+        return None
+    epoch_ns, usable = _usable(stream.time_ns)
+    time_ns = np.unique(stream.time_ns[usable])
+    return EventTrain(
+        source=stream.name,
+        quantity=Quantity.TRIGGER,
+        epoch_ns=epoch_ns,
+        times_s=seconds_since(time_ns, epoch_ns),
+        std_s=np.full(time_ns.size, _resolution_std_s(time_ns)),
+        strengths=np.ones(time_ns.size),
+    )
+
+
+def _usable(time_ns: NDArray[np.int64]) -> tuple[int, NDArray[np.bool_]]:
+    """Return a safe epoch and which stamps lie within reach of it."""
+    epoch_ns = int(np.sort(time_ns)[time_ns.size // 2]) if time_ns.size else 0
+    distance_s = np.abs(time_ns.astype(np.float64) - float(epoch_ns)) * 1e-9
+    return epoch_ns, distance_s < MAX_SPAN_S
+
+
+def _resolution_std_s(time_ns: NDArray[np.int64]) -> float:
+    """Return the rounding error of stamps from the coarsest unit that divides them all."""
+    apart = time_ns - time_ns[0]
+    unit_ns = next(unit for unit in RESOLUTIONS_NS if not (apart % unit).any())
+    # Stamps of one value divide by anything; and nobody stamps better than a microsecond.
+    unit_ns = 1_000 if not apart.any() else max(unit_ns, 1_000)
+    return float(unit_ns * 1e-9 / math.sqrt(12.0))

@@ -1,0 +1,245 @@
+"""Flashes of known instants in footage with exact bands."""
+
+from fractions import Fraction
+
+import av
+import numpy as np
+import pytest
+from flash_footage import camera, detected, errors_s, footage, half_light_s, onsets
+
+from syncaudit.decode import iter_luma
+from syncaudit.detectors.flash import FlashDetector
+from syncaudit.model import FrameFiles, Quantity
+from syncaudit.model.evidence import FlashEdges, FlashIntervals
+
+# Frames that are not encoded: noise of 1.5 levels alone.
+RAW_RMS_S = 8e-6
+RAW_WORST_S = 25e-6
+# H.264 at crf 26: what the dead zone leaves with 320 columns (60 us worst with 856).
+CODED_RMS_S = 25e-6
+CODED_WORST_S = 80e-6
+
+
+def seen(seed=1, **case):
+    onsets_s = onsets(seed)
+    found = detected(
+        camera(
+            line_delay_s=case.get("line_delay_s", 5e-5), exposure_s=case.get("exposure_s", 0.008)
+        ),
+        footage(onsets_s, seed=seed, **case),
+    )
+    true_s = onsets_s + half_light_s(case.get("width_s", 0.002), case.get("tail_s", 0.0))
+    return found, true_s
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {},
+        {"exposure_s": 0.003},
+        {"exposure_s": 0.015, "line_delay_s": 4e-5},
+        {"width_s": 0.0003, "tail_s": 0.001},
+    ],
+    ids=["led", "short exposure", "long exposure", "xenon"],
+)
+def test_edges_date_half_light(case):
+    found, true_s = seen(**case)
+    assert isinstance(found, FlashEdges)
+    late_s = errors_s(
+        found,
+        true_s,
+        line_delay_s=case.get("line_delay_s", 5e-5),
+        exposure_s=case.get("exposure_s", 0.008),
+    )
+    assert late_s.size >= 12
+    assert np.sqrt(np.mean(late_s**2)) < RAW_RMS_S
+    assert np.max(np.abs(late_s)) < RAW_WORST_S
+    assert abs(found.half_light_s - (true_s - onsets(1))[0]) < max(
+        5e-5, 4.0 * found.half_light_std_s
+    )
+
+
+def test_errors_are_honest():
+    scaled = []
+    for seed in (1, 2):
+        found, true_s = seen(seed)
+        late_s = errors_s(found, true_s, line_delay_s=5e-5, exposure_s=0.008)
+        scaled.append(late_s / (found.row_std_px * 5e-5))
+    scaled = np.concatenate(scaled)
+    assert scaled.size > 25
+    assert np.mean(np.abs(scaled) < 1.96) > 0.9
+    assert np.std(scaled) > 0.4
+
+
+def test_edges_of_one_band_share_a_number():
+    found, _ = seen()
+    numbers, counts = np.unique(found.band, return_counts=True)
+    assert counts.max() == 2
+    for number in numbers[counts == 2]:
+        pair = found.band == number
+        assert sorted(found.exposure_part[pair]) == [-0.5, 0.5]
+        assert abs(np.ptp(found.row_px[pair]) - 160.0) < 2.0  # 8 ms at 50 us
+
+
+def test_pulse_longer_than_the_exposure_is_dated_by_the_middle_of_its_band():
+    found, true_s = seen(exposure_s=0.0015, width_s=0.004)
+    assert np.all(found.exposure_part == 0.0)
+    late_s = errors_s(found, true_s, line_delay_s=5e-5, exposure_s=0.0015)
+    assert np.sqrt(np.mean(late_s**2)) < 2 * RAW_RMS_S
+    assert abs(found.half_light_s - 0.002) < 5e-5
+
+
+def test_several_bands_in_every_frame_are_told_apart():
+    onsets_s = onsets(4, mean_s=0.03)
+    found = detected(camera(), footage(onsets_s, seed=4))
+    late_s = errors_s(found, onsets_s + 0.001, line_delay_s=5e-5, exposure_s=0.008)
+    assert late_s.size > 70
+    assert np.mean(np.abs(late_s) < RAW_WORST_S) > 0.95
+
+
+def test_stated_exposure_does_not_move_edges():
+    onsets_s = onsets(1)
+    stated = detected(camera(), footage(onsets_s))
+    unstated = detected(camera(exposure_s=None), footage(onsets_s))
+    assert np.array_equal(stated.row_px, unstated.row_px)
+    assert unstated.exposure_s is None
+
+
+def test_line_delay_need_not_be_known():
+    found = detected(camera(line_delay_s=None), footage(onsets(1)))
+    assert isinstance(found, FlashEdges)
+    assert found.line_delay_s is None
+    assert found.half_light_s is None
+
+
+def test_encoded_footage_is_timed(tmp_path):
+    path = tmp_path / "flashes.mp4"
+    onsets_s = onsets(1)
+    with av.open(str(path), "w") as file:
+        options = {"crf": "26", "preset": "veryfast", "bf": "0", "threads": "1"}
+        video = file.add_stream("libx264", rate=Fraction(12), options=options)
+        video.width, video.height, video.pix_fmt = 320, 480, "yuv420p"
+        for k, luma in enumerate(footage(onsets_s)):
+            planes = np.vstack((luma, np.full((240, 320), 128, np.uint8)))
+            picture = av.VideoFrame.from_ndarray(planes, format="yuv420p")
+            picture.pts = k
+            file.mux(video.encode(picture))
+        file.mux(video.encode(None))
+    detector = FlashDetector(stream=camera())
+    for frame in iter_luma(FrameFiles(paths=(str(path),))):
+        detector.update(frame.index, frame.luma)
+    late_s = errors_s(detector.finish(), onsets_s + 0.001, line_delay_s=5e-5, exposure_s=0.008)
+    assert late_s.size >= 12
+    assert np.sqrt(np.mean(late_s**2)) < CODED_RMS_S
+    assert np.max(np.abs(late_s)) < CODED_WORST_S
+
+
+def passing_car(picture, k, middle_s):
+    picture[200:300, (23 * k) % 250 : (23 * k) % 250 + 60] = 240.0
+    return picture
+
+
+def tunnel(picture, k, middle_s):
+    return picture * (0.5 if 20 <= k < 40 else 1.0)
+
+
+def bumps(picture, k, middle_s):
+    return np.roll(picture, round(12 * np.sin(2.1 * k)), axis=0)
+
+
+def turning(picture, k, middle_s):
+    return np.roll(picture, 37 * k, axis=1)
+
+
+def gaining(picture, k, middle_s):
+    return picture * (1.0 + 0.03 * np.sin(0.9 * k))
+
+
+@pytest.mark.parametrize("paint", [passing_car, tunnel, bumps, turning, gaining])
+def test_no_flash_is_seen_where_none_is(paint):
+    assert detected(camera(), footage([], paint=paint)) is None
+
+
+def test_moving_car_does_not_disturb():
+    onsets_s = onsets(1)
+    found = detected(camera(), footage(onsets_s, paint=passing_car))
+    late_s = errors_s(found, onsets_s + 0.001, line_delay_s=5e-5, exposure_s=0.008)
+    assert late_s.size >= 12
+    assert np.sqrt(np.mean(late_s**2)) < 2 * RAW_RMS_S
+
+
+def test_single_flash_is_enough():
+    found = detected(camera(20), footage([0.7505], n=20))
+    late_s = errors_s(found, np.array([0.7515]), line_delay_s=5e-5, exposure_s=0.008)
+    assert found.frame_s.size in (1, 2)
+    assert np.max(np.abs(late_s)) < RAW_WORST_S
+    assert found.half_light_std_s > 1e-4
+
+
+def test_later_frames_are_fitted_with_the_shape_learnt():
+    onsets_s = onsets(6, mean_s=0.09, duration_s=12.0)
+    found = detected(camera(140), footage(onsets_s, n=140))
+    assert found.frame_index.max() > 110
+    late_s = errors_s(found, onsets_s + 0.001, line_delay_s=5e-5, exposure_s=0.008)
+    assert np.sqrt(np.mean(late_s**2)) < RAW_RMS_S
+
+
+def test_readable_stretches_end_at_gaps():
+    frames = list(footage(onsets(1)))
+    detector = FlashDetector(stream=camera())
+    for index in [*range(20), *range(30, 60)]:
+        detector.update(index, frames[index])
+    found = detector.finish()
+    expected = np.array([[1, 19], [30, 58]]) / 12.0
+    assert np.max(np.abs(found.readable_s - expected)) < 1e-6
+
+
+def test_global_shutter_gives_intervals():
+    onsets_s = np.array([0.497, 1.331, 2.1655, 3.003])
+    frames = footage(onsets_s, line_delay_s=0.0)
+    found = detected(camera(line_delay_s=0.0), frames)
+    assert isinstance(found, FlashIntervals)
+    assert found.quantity is Quantity.FLASH
+    assert not found.is_onset
+    half_s = onsets_s + 0.001
+    assert found.start_s.size == 4
+    assert np.all((found.start_s <= half_s) & (half_s <= found.stop_s))
+    assert np.all(found.stop_s - found.start_s < 0.012)
+
+
+def test_pulse_shared_by_two_frames_lies_between_them():
+    fps, exposure_s = 100.0, 0.0099
+    onsets_s = np.array([0.1042, 0.304, 0.5076])  # the first ends in the next frame's exposure
+    frames = footage(onsets_s, n=70, fps=fps, line_delay_s=0.0, exposure_s=exposure_s)
+    found = detected(camera(70, fps=fps, line_delay_s=0.0, exposure_s=exposure_s), frames)
+    half_s = onsets_s + 0.001
+    assert np.all((found.start_s <= half_s) & (half_s <= found.stop_s))
+    assert (found.stop_s - found.start_s)[0] < 0.003
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 12])
+@pytest.mark.parametrize("size", [(16, 16), (1, 1), (7, 30), (480, 17)])
+@pytest.mark.parametrize("line_delay_s", [None, 0.0, 5e-5])
+def test_any_size_and_length_is_taken(n, size, line_delay_s):
+    rng = np.random.default_rng(3)
+    frames = [rng.integers(0, 256, size, dtype=np.uint8) for _ in range(n)]
+    detected(camera(12, line_delay_s=line_delay_s), frames)
+
+
+def test_frames_without_stamps_and_of_other_sizes_are_left_out():
+    frames = list(footage(onsets(1)))
+    frames[10] = frames[10][:100]
+    found = detected(camera(40), frames)
+    assert found.frame_index.max() < 40
+
+
+def test_clipped_blocks_are_left_out():
+    def sky(picture, k, middle_s):
+        picture[:, :120] = 254.0
+        return picture
+
+    onsets_s = onsets(1)
+    found = detected(camera(), footage(onsets_s, paint=sky))
+    late_s = errors_s(found, onsets_s + 0.001, line_delay_s=5e-5, exposure_s=0.008)
+    assert late_s.size >= 12
+    assert np.sqrt(np.mean(late_s**2)) < 2 * RAW_RMS_S
