@@ -45,6 +45,7 @@ FIRST_DIRECTIONS = np.array(
 # Pairs that a first direction is sought with, and the growth of the mean log residual that says
 # that the memory leads astray.
 START_PAIRS = 16
+START_ITERATIONS = 12
 LOST_COST = 0.7
 # Share of the direction of travel that is remembered from frame to frame.
 MEMORY = 0.9
@@ -77,22 +78,22 @@ class Heading:
 
         Parameters
         ----------
-        informations : ndarray, shape (m, 3, 3)
-            What each pair tells of the direction by itself, in order of time.
+        informations : ndarray, shape (s, m, 3, 3)
+            What each pair tells of the direction by itself, in order of time, of s stacks.
 
         Returns
         -------
-        ndarray, shape (m, 3, 3)
-            What all pairs before it tell, bounded.
+        ndarray, shape (s, m, 3, 3)
+            What all pairs before it in its stack, and the memory, tell; bounded.
         """
         priors = np.empty_like(informations)
-        memory = self.information
-        for k, information in enumerate(informations):
-            priors[k] = memory
-            memory = MEMORY * memory + information
+        memory = np.broadcast_to(self.information, priors[:, 0].shape)
+        for k in range(informations.shape[1]):
+            priors[:, k] = memory
+            memory = MEMORY * memory + informations[:, k]
         values, vectors = np.linalg.eigh(priors)
         bounded = values * MAX_HEADING_INFORMATION / (values + MAX_HEADING_INFORMATION)
-        return np.asarray((vectors * bounded[:, None, :]) @ vectors.transpose(0, 2, 1))
+        return np.asarray((vectors * bounded[..., None, :]) @ np.swapaxes(vectors, -1, -2))
 
     def remember(self, informations: Floats, cost: float) -> None:
         """Add what the pairs of a stack told, shape (m, 3, 3), and how well they were fitted."""
@@ -217,21 +218,28 @@ def _first_direction(rays: _Rays, floor: float) -> Floats:
     """Find the direction of travel without a memory: the start that leaves least across it.
 
     A side camera's travel looks like a turn: from rotation alone, or from a single pair, a start
-    would often stay there. So every start serves several pairs, with a memory of its own.
+    would often stay there. So every start serves several pairs, which remember one another.
     """
     m = rays.is_point.shape[0]
-    some = rays.pick(np.unique(np.linspace(0, m - 1, min(m, START_PAIRS)).astype(np.intp)))
+    chosen = np.unique(np.linspace(0, m - 1, min(m, START_PAIRS)).astype(np.intp))
+    some = rays.pick(chosen)
     turned = _rotations_only(some, floor)
-    starts = [(np.zeros_like(turned), np.tile(way, (len(turned), 1))) for way in FIRST_DIRECTIONS]
-    starts.append((turned, some.turned_by(turned).first_directions(floor)))
-    best, least = FIRST_DIRECTIONS[0], np.inf
-    for angles, directions in starts:
-        heading = Heading()
-        fit = _converge(some, angles, directions, heading, floor)
-        heading.remember(fit.step.direction_information[fit.is_good], fit.cost)
-        if heading.direction is not None and fit.cost < least:
-            best, least = np.asarray(heading.direction), fit.cost
-    return np.asarray(best)
+    fixed = np.repeat(FIRST_DIRECTIONS, chosen.size, axis=0)
+    n_starts = len(FIRST_DIRECTIONS) + 1
+    fit = _converge(
+        rays.pick(np.tile(chosen, n_starts)),
+        np.concatenate([np.zeros((len(fixed), 3)), turned]),
+        np.concatenate([fixed, some.turned_by(turned).first_directions(floor)]),
+        Heading(),
+        floor,
+        n_stacks=n_starts,
+        max_iterations=START_ITERATIONS,
+    )
+    cost = np.where(fit.is_good, np.log(fit.step.noise), 0.0).reshape(n_starts, -1).sum(axis=1)
+    best = int(np.argmin(cost)) * chosen.size + np.arange(chosen.size)
+    heading = Heading()
+    heading.remember(fit.step.direction_information[best][fit.is_good[best]], 0.0)
+    return FIRST_DIRECTIONS[0] if heading.direction is None else heading.direction
 
 
 def _fit(rays: _Rays, direction: Floats, heading: Heading, floor: float) -> _Fit:
@@ -241,18 +249,26 @@ def _fit(rays: _Rays, direction: Floats, heading: Heading, floor: float) -> _Fit
 
 
 def _converge(
-    rays: _Rays, angles: Floats, direction: Floats, heading: Heading, floor: float
+    rays: _Rays,
+    angles: Floats,
+    direction: Floats,
+    heading: Heading,
+    floor: float,
+    *,
+    n_stacks: int = 1,
+    max_iterations: int = MAX_ITERATIONS,
 ) -> _Fit:
-    """Iterate from a start.
+    """Iterate from a start, for one or several stacks of pairs in order of time.
 
     What a pair lends to those after it settles along with its own rotation.
     """
-    told = np.zeros((angles.shape[0], 3, 3))
-    for iteration in range(MAX_ITERATIONS):
-        step = rays.turned_by(angles).solve(direction, heading.priors(told), floor)
+    told = np.zeros((n_stacks, angles.shape[0] // n_stacks, 3, 3))
+    for iteration in range(max_iterations):
+        priors = heading.priors(told).reshape(-1, 3, 3)
+        step = rays.turned_by(angles).solve(direction, priors, floor)
         angles = angles + np.where(step.is_solved[:, None], step.change_rad, 0.0)
         direction = np.where(step.is_solved[:, None], step.direction, direction)
-        told = step.direction_information
+        told = step.direction_information.reshape(told.shape)
         if iteration > 1:
             change = step.change_rad**2 / np.maximum(step.variance, 1e-300)
             if np.all((change.max(axis=1) < CONVERGED_STD**2) | ~step.is_solved):

@@ -118,7 +118,7 @@ def test_heading_is_remembered():
 
 def test_memory_is_of_bounded_strength():
     heading = Heading()
-    nothing = np.zeros((1, 3, 3))
+    nothing = np.zeros((1, 1, 3, 3))
     for _ in range(50):
         heading.remember(1e9 * np.eye(3)[None], 0.0)
     assert np.linalg.eigvalsh(heading.priors(nothing)).max() <= 1.0 / 0.05**2
