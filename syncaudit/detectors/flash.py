@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.detectors.flash_background import RADIUS, LitFrame, find_lit
+from syncaudit.detectors.flash_background import LitFrame, find_lit
 from syncaudit.detectors.flash_bands import date_rows
+from syncaudit.detectors.flash_coarse import first_shape
 from syncaudit.detectors.flash_dead_zone import dead_zone_shifts
-from syncaudit.detectors.flash_edges import BandEdge, fit_edges, row_profile, step_scale
-from syncaudit.detectors.flash_frames import frame_cells, lit_intervals
+from syncaudit.detectors.flash_edges import BandEdge, fit_edges
+from syncaudit.detectors.flash_frames import frame_cells, lit_intervals, readable_stretches
+from syncaudit.detectors.flash_pool import half_light_std_px, pool_shape
 from syncaudit.detectors.flash_rows import FrameRows, frame_rows
-from syncaudit.detectors.flash_shape import PulseShape, half_light_std_px, pool_shape
+from syncaudit.detectors.flash_screen import RADIUS, lit_candidates
+from syncaudit.detectors.flash_shape import PulseShape
 from syncaudit.detectors.rotation import frame_times_s
 from syncaudit.model import CameraStream, Quantity
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
@@ -23,21 +25,25 @@ __all__ = ["FlashDetector"]
 
 # Lit frames from which the shape of the pulse is learnt; later ones are fitted as they come.
 N_LEARNT = 32
-N_ROUNDS = 4
+N_ROUNDS = 6
 N_PER_ROUND = 16
+# The shape is found when ramp and tail change by less than this share of its half-light row.
+SETTLED_SHARE = 0.02
+# Least share of the edges that must be convincing: the few that pass where nearly all fail (pulses
+# that never leave a row dark, clipped light) are wrong.
+MIN_KEPT = 0.3
+# Frames that are looked at in one go.
+N_AT_ONCE = 8
 # Half-light time is not known better than this share of itself with too few edges to pool.
 UNPOOLED_SHARE = 0.25
-# A gap between frames longer than this many periods ends a readable stretch.
-LONG_GAP = 1.6
 
 
 @dataclass(slots=True)
 class FlashDetector:
     """Accumulate the flashes in the frames of one camera.
 
-    Call `update` with each luma picture in order and `finish` at the end. Nine frames, reduced to
-    sixteen brightness values a row, are kept, and until the shape of the pulse is known up to
-    `N_LEARNT` lit ones.
+    Call `update` with each luma picture in order and `finish` at the end. Sixteen frames are kept,
+    and up to `N_LEARNT` lit ones, reduced to sixteen brightness values a row.
 
     Rolling shutters draw each pulse as a bright band. Its edges are fitted by the pulse shape that
     all bands of the camera share, after Šmíd and Matas ("Rolling shutter camera synchronization
@@ -55,11 +61,13 @@ class FlashDetector:
     """
 
     stream: CameraStream
-    _ring: deque[FrameRows] = field(default_factory=lambda: deque(maxlen=2 * RADIUS + 1))
+    _frames: list[FrameRows] = field(default_factory=list)
+    _n_done: int = 0
     _pending: list[LitFrame] = field(default_factory=list)
     _shape: PulseShape | None = None
     _half_std_px: float | None = None
     _length: int = 0
+    _n_tried: int = 0
     _edges: list[BandEdge] = field(default_factory=list)
     _cells: list[NDArray[np.float32]] = field(default_factory=list)
     _indices: list[int] = field(default_factory=list)
@@ -70,53 +78,62 @@ class FlashDetector:
         self._size = self._size or luma.shape
         if index >= self.stream.time_ns.size or luma.shape != self._size or not luma.size:
             return
-        rows = frame_rows(index, luma)
         self._indices.append(index)
-        self._cells.append(frame_cells(rows))
-        if self.stream.line_delay_s == 0.0:
-            return
-        self._ring.append(rows)
-        if len(self._ring) > RADIUS + 1:
-            self._look(len(self._ring) - 1 - RADIUS)
+        self._frames.append(frame_rows(index, luma))
+        if len(self._frames) - self._n_done >= N_AT_ONCE + RADIUS:
+            self._look(len(self._frames) - RADIUS)
 
     def finish(self) -> FlashEdges | FlashIntervals | None:
         """Return band edges, or intervals of lit frames, or None where nothing flashed."""
-        for at in range(max(1, len(self._ring) - RADIUS), len(self._ring) - 1):
-            self._look(at)
-        self._learn()
+        self._look(len(self._frames))
+        self._fit()
         if not self._indices:
             return None
-        if self._edges and self._shape is not None:
+        is_believed = len(self._edges) > MIN_KEPT * self._n_tried
+        if is_believed and self._shape is not None:
             return self._dated(self._edges, self._shape)
         return self._intervals()
 
-    def _look(self, at: int) -> None:
-        lit = find_lit(self._ring, at)
-        if lit is None:
-            return
-        if self._shape is not None:
-            self._edges += fit_edges(lit, self._shape, self._length)
-            return
-        self._pending.append(lit)
-        if len(self._pending) >= N_LEARNT:
-            self._learn()
+    def _look(self, stop: int) -> None:
+        """Look for lit frames among those from `_n_done` to `stop`, and forget the oldest."""
+        frames, start = self._frames, self._n_done
+        if stop > start:
+            strips = np.stack([frame.strips for frame in frames])
+            self._cells.append(frame_cells(strips[start:stop]))
+            if self.stream.line_delay_s != 0.0:
+                candidates = np.flatnonzero(lit_candidates(strips, start, stop)) + start
+                found = [find_lit(frames, at) for at in candidates.tolist()]
+                self._pending += [lit for lit in found if lit is not None]
+                if len(self._pending) >= (N_LEARNT if self._shape is None else N_AT_ONCE):
+                    self._fit()
+        n_kept = min(stop, RADIUS)
+        del frames[: stop - n_kept]
+        self._n_done = n_kept
 
-    def _learn(self) -> None:
-        """Pool the shape of the pulse over the pending frames, and fit them with it."""
+    def _fit(self) -> None:
+        """Fit the edges of the pending frames; the first time, learn the shape of the pulse."""
         pending, self._pending = self._pending, []
-        if not pending:
-            return
-        length = int(np.median([step_scale(row_profile(lit)) for lit in pending]))
-        shape = PulseShape(float(length))
+        if pending and self._shape is None:
+            self._learn(pending)
+        if pending and self._shape is not None:
+            edges, n_tried = fit_edges(pending, self._shape, self._length)
+            self._edges += edges
+            self._n_tried += n_tried
+
+    def _learn(self, lits: list[LitFrame]) -> None:
+        some = lits[:: max(1, len(lits) // N_PER_ROUND)]
+        shape, self._length = first_shape(some[::2])
         for _ in range(N_ROUNDS):
-            some = pending[:: max(1, len(pending) // N_PER_ROUND)]
-            edges = [edge for lit in some for edge in fit_edges(lit, shape, length)]
+            edges, _ = fit_edges(some, shape, self._length, is_rough=True)
             if not edges:
                 return
-            shape = pool_shape([edge.fit.profile for edge in edges], shape)
-        self._shape, self._length = shape, length
-        self._half_std_px = half_light_std_px([edge.fit.profile for edge in edges], shape)
-        self._edges = [edge for lit in pending for edge in fit_edges(lit, shape, length)]
+            profiles = list({id(edge.fit.profile): edge.fit.profile for edge in edges}.values())
+            before, shape = shape, pool_shape(profiles, shape)
+            change = abs(shape.ramp_px - before.ramp_px) + abs(shape.tail_px - before.tail_px)
+            if change < SETTLED_SHARE * shape.half_px:
+                break
+        self._shape = shape
+        self._half_std_px = half_light_std_px(profiles, shape)
 
     def _dated(self, edges: list[BandEdge], shape: PulseShape) -> FlashEdges:
         stream = self.stream
@@ -143,7 +160,7 @@ class FlashDetector:
             exposure_part=dated.part,
             band=dated.band,
             height_px=self._size[0],
-            readable_s=self._readable_s(frame_s),
+            readable_s=readable_stretches(self._indices[1:-1], frame_s),
             line_delay_s=delay_s,
             exposure_s=stream.exposure_s,
             half_light_s=None if delay_s is None else dated.half_px * delay_s,
@@ -157,7 +174,7 @@ class FlashDetector:
         delay_s = stream.line_delay_s
         starts, stops, stds = lit_intervals(
             frame_s[self._indices],
-            np.stack(self._cells).astype(np.float64),
+            np.concatenate(self._cells).astype(np.float64),
             exposure_s=stream.exposure_s,
             readout_s=None if delay_s is None else delay_s * self._size[0],
         )
@@ -173,20 +190,3 @@ class FlashDetector:
             count=np.ones(starts.size, dtype=np.int64),
             is_onset=False,
         )
-
-    def _readable_s(self, frame_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return start and stop of the stretches in which a flash would have been seen.
-
-        The first and the last frame have no background on both sides.
-        """
-        index = np.array(self._indices[1:-1], dtype=np.int64)
-        if not index.size:
-            return np.empty((0, 2))
-        times_s = frame_s[index]
-        steps_s = np.diff(times_s)
-        forward_s = steps_s[steps_s > 0.0]
-        period_s = float(np.median(forward_s)) if forward_s.size else 0.0
-        is_break = (np.diff(index) > 1) | (steps_s <= 0.0) | (steps_s > LONG_GAP * period_s)
-        first = np.concatenate(([0], np.flatnonzero(is_break) + 1))
-        last = np.concatenate((np.flatnonzero(is_break), [index.size - 1]))
-        return np.stack((times_s[first], times_s[last]), axis=1)

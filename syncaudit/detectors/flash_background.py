@@ -11,30 +11,29 @@ from numpy.typing import NDArray
 from scipy.ndimage import minimum_filter1d, uniform_filter1d
 
 from syncaudit.detectors.flash_rows import FrameRows
+from syncaudit.detectors.flash_screen import (
+    GUARD,
+    MAX_GAIN_CHANGE,
+    MIN_LIT_LEVELS,
+    MIN_LIT_ROWS,
+    MIN_LIT_SHARE,
+    RADIUS,
+)
 
-__all__ = ["RADIUS", "LitFrame", "find_lit"]
+__all__ = ["LitFrame", "find_lit"]
 
 Floats = NDArray[np.float64]
 
-# Frames looked at on either side. The two nearest carry nearly all the weight; the others serve
-# trains so dense that the nearest are lit in the same rows.
-RADIUS = 4
-# Whole-frame gain (auto-exposure, mains flicker) is followed up to this; what is more is light.
-MAX_GAIN_CHANGE = 0.04
-# Rows count as lit from this share of the background and this many levels.
-MIN_LIT_SHARE = 0.02
-MIN_LIT_LEVELS = 0.8
 # A neighbour is unlit in a row where it has less than this share of the frame's own excess.
 UNLIT_SHARE = 0.15
-# Rows around a neighbour's lit rows that are left out with them, as a share of the height: the
-# faint ends of its ramps.
-GUARD = 1.0 / 30.0
+# Neighbours that must be alike unlit in a row: in an endless strobe the darkest is lit as well.
+MIN_DARK = 2
+# At least as many rows are looked at to see how many blocks a frame is lit in.
+N_LOOK_ROWS = 120
 # Share of the column blocks in which a lit row must be lit.
 MIN_LIT_BLOCKS = 0.6
 # Median change between the frames before and after up to which a picture counts as still.
 STILL_LEVELS = 1.0
-# Fewest lit rows, as a share of the height.
-MIN_LIT_ROWS = 1.0 / 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,13 +47,16 @@ class LitFrame:
     excess, background : ndarray of float32, shape (h, b)
         Light above the background, and the background, in luma levels.
     is_clean : ndarray of bool, shape (h, b)
-        Cells that are not clipped and have an unlit neighbour.
+        Cells that are not clipped and lie in a known row.
+    is_known : ndarray of bool, shape (h,)
+        Rows that are unlit in some neighbours.
     """
 
     index: int
     excess: NDArray[np.float32]
     background: NDArray[np.float32]
     is_clean: NDArray[np.bool_]
+    is_known: NDArray[np.bool_]
 
 
 def find_lit(frames: Sequence[FrameRows], at: int) -> LitFrame | None:
@@ -62,8 +64,9 @@ def find_lit(frames: Sequence[FrameRows], at: int) -> LitFrame | None:
 
     A row is lit where it is brighter than the darkest frame before and the darkest frame after:
     a lasting change of light is brighter than one side only. Its background is the mean of the
-    neighbours that are not lit in that row, weighted by the inverse square of their distance in
-    frames, after whole-frame gains are removed.
+    neighbours that are about as dark in that row (not lit, and not from before or after a lasting
+    change), weighted by the inverse square of their distance in frames, after whole-frame gains
+    are removed.
 
     Parameters
     ----------
@@ -90,7 +93,9 @@ def find_lit(frames: Sequence[FrameRows], at: int) -> LitFrame | None:
         return None
     if not _is_lit_across(frames, at, others, gains):
         return None
-    is_dark = levels < floor + UNLIT_SHARE * np.maximum(excess, 0.0) + 0.5 * limit
+    share = UNLIT_SHARE * np.maximum(excess, 0.0)
+    is_dark = (levels < floor + share + 0.5 * limit) & (levels > floor - share - 2.0 * limit)
+    # The faint ends of a neighbour's ramps are left out with its lit rows.
     guard = 2 * round(GUARD * height) + 1
     is_dark = np.asarray(minimum_filter1d(is_dark.astype(np.uint8), guard, axis=1)) > 0
     distance = np.array([abs(j - at) for j in others], dtype=np.float64)
@@ -99,12 +104,14 @@ def find_lit(frames: Sequence[FrameRows], at: int) -> LitFrame | None:
     weights = np.where(total > 0.0, weights / np.maximum(total, 1e-9), 0.0) * gains[:, None]
     stack = np.stack([frames[j].levels for j in others])
     background = np.einsum("jr,jrb->rb", weights.astype(np.float32), stack)
-    is_clean = frame.is_clean & (total > 0.0)[:, None]
+    n_dark = np.count_nonzero(is_dark, axis=0)
+    is_known = n_dark >= min(MIN_DARK, len(others) - 1)
     return LitFrame(
         index=frame.index,
         excess=frame.levels - background,
         background=background,
-        is_clean=is_clean,
+        is_clean=frame.is_clean & is_known[:, None],
+        is_known=is_known,
     )
 
 
@@ -117,24 +124,28 @@ def _is_lit_across(
     that bumps and a bright object that passes are no flash. In still pictures it means the cell
     itself, so that faint flashes count.
     """
-    frame = frames[at]
-    scaled = gains.astype(np.float32)[:, None, None] * np.stack([frames[j].levels for j in others])
+    every = max(1, frames[at].levels.shape[0] // N_LOOK_ROWS)
+    levels, is_clean = frames[at].levels[::every], frames[at].is_clean[::every]
+    neighbours = np.stack([frames[j].levels[::every] for j in others])
+    scaled = gains.astype(np.float32)[:, None, None] * neighbours
     is_before = np.array([j < at for j in others])
     floor = np.maximum(scaled[is_before].min(axis=0), scaled[~is_before].min(axis=0))
     height = floor.shape[0]
     change = np.abs(scaled[is_before][-1] - scaled[~is_before][0])
-    if float(np.median(change[::4])) > STILL_LEVELS:
+    if float(np.median(change[::2])) > STILL_LEVELS:
         kernel = np.ones((2 * round(GUARD * height) + 1, 3), dtype=np.uint8)
         near = np.asarray(cv2.dilate(floor, kernel)).reshape(floor.shape)
     else:
         near = floor
-    is_lit = (frame.levels > (1.0 + MIN_LIT_SHARE) * near + MIN_LIT_LEVELS) | ~frame.is_clean
+    is_lit = (levels > (1.0 + MIN_LIT_SHARE) * near + MIN_LIT_LEVELS) | ~is_clean
     lit_blocks = np.count_nonzero(is_lit, axis=1)
     n_rows = np.count_nonzero(lit_blocks >= MIN_LIT_BLOCKS * floor.shape[1])
-    return bool(n_rows >= max(3.0, MIN_LIT_ROWS * height))
+    return bool(n_rows >= max(3.0 / every, MIN_LIT_ROWS * height))
 
 
 def _gains(rows: Floats, others: Floats) -> Floats:
     """Return what each neighbour is multiplied with, 1 where the difference is more than gain."""
-    ratio = np.median((rows + 1.0) / (others + 1.0), axis=1)
+    ratios = (rows[::4] + 1.0) / (others[:, ::4] + 1.0)
+    middle = ratios.shape[1] // 2
+    ratio = np.partition(ratios, middle, axis=1)[:, middle]
     return np.where(np.abs(ratio - 1.0) < MAX_GAIN_CHANGE, ratio, 1.0)

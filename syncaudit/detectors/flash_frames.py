@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import cv2
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.detectors.flash_rows import FrameRows
 from syncaudit.dsp.robust import mad_std
 
-__all__ = ["frame_cells", "lit_intervals"]
+__all__ = ["frame_cells", "lit_intervals", "readable_stretches"]
 
 Floats = NDArray[np.float64]
 
-# Rows of cells per frame; with the column blocks a frame becomes 8 x 16 cells.
+# Rows of cells per frame; with four strips of columns a frame becomes 8 x 4 cells.
 N_CELL_ROWS = 8
 # Frames on either side among which an unlit one is looked for.
 RADIUS = 3
@@ -27,14 +27,18 @@ SHARED_TOLERANCE = 0.2
 # Pulses are taken as no longer than this: the half-light instant of a pulse that an exposure cuts
 # may lie half of it outside.
 MAX_PULSE_S = 0.002
+# A gap between frames longer than this many periods ends a readable stretch.
+LONG_GAP = 1.6
 
 
-def frame_cells(rows: FrameRows) -> NDArray[np.float32]:
-    """Return the mean luma of 8 rows of cells in every column block, flat."""
-    n_blocks = rows.levels.shape[1]
-    n_rows = min(N_CELL_ROWS, rows.levels.shape[0])
-    cells = cv2.resize(rows.levels, (n_blocks, n_rows), interpolation=cv2.INTER_AREA)
-    return np.asarray(cells, dtype=np.float32).ravel()
+def frame_cells(strips: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the mean of 8 groups of rows in every strip, shape (m, 8 s) of (m, n, s)."""
+    m, n, n_strips = strips.shape
+    starts = np.linspace(0, n, min(N_CELL_ROWS, n), endpoint=False).astype(np.int64)
+    sums = np.add.reduceat(strips, starts, axis=1)
+    counts = np.diff(np.append(starts, n)).astype(np.float32)
+    cells = (sums / counts[:, None]).reshape(m, starts.size * n_strips)
+    return np.asarray(cells, dtype=np.float32)
 
 
 def lit_intervals(
@@ -91,15 +95,46 @@ def _gains(cells: Floats) -> Floats:
     """Return by what share of its background each frame is lit, 0 where it is not."""
     n = cells.shape[0]
     gains = np.zeros(n)
-    is_even = np.zeros(n, dtype=np.bool_)
-    for k in range(1, n - 1):
-        before = cells[max(0, k - RADIUS) : k]
-        after = cells[k + 1 : k + 1 + RADIUS]
-        dark = [side[int(np.argmin(side.sum(axis=1)))] for side in (before, after)]
-        floor = np.maximum(dark[0], dark[1])
-        gain = (cells[k] - floor) / (floor + 16.0)
-        gains[k] = float(np.median(gain))
-        is_even[k] = np.mean(gain > gains[k] / 3.0) >= MIN_CELLS
+    if n < 3:
+        return gains
+    floor = np.maximum(_darkest(cells), _darkest(cells[::-1])[::-1])
+    share = (cells[1:-1] - floor[1:-1]) / (floor[1:-1] + 16.0)
+    gains[1:-1] = np.median(share, axis=1)
     noise = mad_std(gains - np.median(gains))
-    is_lit = is_even & (gains > max(MIN_SHARE, float(np.median(gains)) + MIN_STRENGTH * noise))
-    return np.where(is_lit, gains, 0.0)
+    limit = max(MIN_SHARE, float(np.median(gains)) + MIN_STRENGTH * noise)
+    is_even = np.mean(share > gains[1:-1, None] / 3.0, axis=1) >= MIN_CELLS
+    gains[1:-1] *= is_even & (gains[1:-1] > limit)
+    return gains
+
+
+def _darkest(cells: Floats) -> Floats:
+    """Return the darkest of the up to three frames before each; the first has none."""
+    n = cells.shape[0]
+    before = np.arange(n)[:, None] - np.arange(1, RADIUS + 1)
+    brightness = np.append(cells.sum(axis=1), np.inf)
+    chosen = np.argmin(brightness[np.where(before < 0, n, before)], axis=1)
+    darkest: Floats = cells[np.maximum(before[np.arange(n), chosen], 0)]
+    return darkest
+
+
+def readable_stretches(indices: Sequence[int], frame_s: Floats) -> Floats:
+    """Return start and stop of the unbroken stretches of frames, shape (m, 2).
+
+    Parameters
+    ----------
+    indices : sequence of int
+        Frames in which a flash would have been seen: those with a background on both sides.
+    frame_s : ndarray, shape (n,)
+        Times of all frames.
+    """
+    index = np.array(indices, dtype=np.int64)
+    if not index.size:
+        return np.empty((0, 2))
+    times_s = frame_s[index]
+    steps_s = np.diff(times_s)
+    forward_s = steps_s[steps_s > 0.0]
+    period_s = float(np.median(forward_s)) if forward_s.size else 0.0
+    is_break = (np.diff(index) > 1) | (steps_s <= 0.0) | (steps_s > LONG_GAP * period_s)
+    first = np.concatenate(([0], np.flatnonzero(is_break) + 1))
+    last = np.concatenate((np.flatnonzero(is_break), [index.size - 1]))
+    return np.stack((times_s[first], times_s[last]), axis=1)

@@ -18,6 +18,8 @@ RAW_WORST_S = 25e-6
 # H.264 at crf 26: what the dead zone leaves with 320 columns (60 us worst with 856).
 CODED_RMS_S = 25e-6
 CODED_WORST_S = 80e-6
+# The half-light row of a pulse with a tail lies where its shape says.
+TAIL_WORST_S = 40e-6
 
 
 def seen(seed=1, **case):
@@ -53,13 +55,13 @@ def test_edges_date_half_light(case):
     )
     assert late_s.size >= 12
     assert np.sqrt(np.mean(late_s**2)) < RAW_RMS_S
-    assert np.max(np.abs(late_s)) < RAW_WORST_S
+    assert np.max(np.abs(late_s)) < (TAIL_WORST_S if "tail_s" in case else RAW_WORST_S)
     assert abs(found.half_light_s - (true_s - onsets(1))[0]) < max(
         5e-5, 4.0 * found.half_light_std_s
     )
 
 
-def test_errors_are_honest():
+def test_errors_cover_what_encoders_would_add():
     scaled = []
     for seed in (1, 2):
         found, true_s = seen(seed)
@@ -68,7 +70,34 @@ def test_errors_are_honest():
     scaled = np.concatenate(scaled)
     assert scaled.size > 25
     assert np.mean(np.abs(scaled) < 1.96) > 0.9
-    assert np.std(scaled) > 0.4
+    assert np.std(scaled) < 0.5
+
+
+def test_bands_without_plateau_are_timed():
+    found, true_s = seen(exposure_s=0.002)
+    late_s = errors_s(found, true_s, line_delay_s=5e-5, exposure_s=0.002)
+    assert late_s.size >= 12
+    assert np.sqrt(np.mean(late_s**2)) < 2 * RAW_RMS_S
+    assert np.mean(np.abs(late_s / (found.row_std_px * 5e-5)) < 1.96) > 0.9
+
+
+def test_pulses_that_overlap_are_not_taken_for_one():
+    onsets_s = onsets(1)
+    doubled_s = np.sort(np.append(onsets_s, onsets_s[::5] + 0.001))
+    found = detected(camera(), footage(doubled_s))
+    late_s = errors_s(found, onsets_s + 0.001, line_delay_s=5e-5, exposure_s=0.008)
+    assert late_s.size >= 8
+    assert np.max(np.abs(late_s)) < RAW_WORST_S
+
+
+def test_clipped_flashes_give_no_edges():
+    found = detected(camera(), footage(onsets(1), brightness=600.0))
+    assert not isinstance(found, FlashEdges)
+
+
+def test_lamp_that_stays_on_gives_no_edges():
+    found = detected(camera(), footage([1.013], exposure_s=0.008, width_s=1.0, brightness=4000.0))
+    assert not isinstance(found, FlashEdges)
 
 
 def test_edges_of_one_band_share_a_number():
@@ -128,10 +157,14 @@ def test_encoded_footage_is_timed(tmp_path):
     detector = FlashDetector(stream=camera())
     for frame in iter_luma(FrameFiles(paths=(str(path),))):
         detector.update(frame.index, frame.luma)
-    late_s = errors_s(detector.finish(), onsets_s + 0.001, line_delay_s=5e-5, exposure_s=0.008)
+    found = detector.finish()
+    late_s = errors_s(found, onsets_s + 0.001, line_delay_s=5e-5, exposure_s=0.008)
     assert late_s.size >= 12
     assert np.sqrt(np.mean(late_s**2)) < CODED_RMS_S
     assert np.max(np.abs(late_s)) < CODED_WORST_S
+    scaled = late_s / (found.row_std_px * 5e-5)
+    assert np.mean(np.abs(scaled) < 1.96) > 0.9
+    assert np.std(scaled) > 0.4
 
 
 def passing_car(picture, k, middle_s):
@@ -164,7 +197,7 @@ def test_moving_car_does_not_disturb():
     onsets_s = onsets(1)
     found = detected(camera(), footage(onsets_s, paint=passing_car))
     late_s = errors_s(found, onsets_s + 0.001, line_delay_s=5e-5, exposure_s=0.008)
-    assert late_s.size >= 12
+    assert late_s.size >= 10
     assert np.sqrt(np.mean(late_s**2)) < 2 * RAW_RMS_S
 
 

@@ -1,0 +1,106 @@
+"""Tell cheaply which frames are not lit by a flash: nearly all of an ordinary clip."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "GUARD",
+    "MAX_GAIN_CHANGE",
+    "MIN_LIT_LEVELS",
+    "MIN_LIT_ROWS",
+    "MIN_LIT_SHARE",
+    "RADIUS",
+    "lit_candidates",
+]
+
+Singles = NDArray[np.float32]
+
+# Frames looked at on either side. The two nearest carry nearly all the weight; the others serve
+# trains so dense that the nearest are lit in the same rows.
+RADIUS = 4
+# Whole-frame gain (auto-exposure, mains flicker) is followed up to this; what is more is light.
+MAX_GAIN_CHANGE = 0.04
+# Rows count as lit from this share of the background and this many levels.
+MIN_LIT_SHARE = 0.02
+MIN_LIT_LEVELS = 0.8
+# Fewest lit rows, as a share of the height.
+MIN_LIT_ROWS = 1.0 / 60.0
+# Strips that must be lit by half of the limits above; clipped ones count as lit.
+N_LIT_STRIPS = 3
+STRIP_PART = 0.75
+CLIPPED_LEVEL = 235.0
+# Level of frames that are not there.
+NO_FRAME = 1e6
+# Mean change between the frames before and after from which a picture moves, and how far up and
+# down its rows may have come from, as a share of the height.
+MOVING_LEVELS = 2.0
+GUARD = 1.0 / 30.0
+# Share of the excess in a moving picture that must be common to the strips of a row: a quarter is
+# by chance.
+COMMON_SHARE = 0.6
+# Excess counts up to this share of the background: one bright object is not all the picture.
+MAX_SHARE = 0.1
+
+
+def lit_candidates(strips: Singles, start: int, stop: int) -> NDArray[np.bool_]:
+    """Return which frames have rows brighter than some frame before and some frame after.
+
+    A looser form of the test of `find_lit`, on a sixteenth of its cells: a row is lit where it and
+    three of its four strips exceed the darkest of the frames before and of those after, in
+    pictures that move also within a thirtieth of the height. There the excess must also be mostly
+    common to the strips. Whole-frame gain is followed.
+
+    Parameters
+    ----------
+    strips : ndarray of float32, shape (m, n, s)
+        Of consecutive frames.
+    start, stop : int
+        Frames to tell of; they are compared with up to `RADIUS` on either side.
+
+    Returns
+    -------
+    ndarray of bool, shape (stop - start,)
+    """
+    m, n, n_strips = strips.shape
+    wide = np.full((m + 2 * RADIUS, n, n_strips), NO_FRAME, dtype=np.float32)
+    wide[RADIUS : RADIUS + m] = strips
+    pairs = np.minimum(wide[:-1], wide[1:])
+    darkest = np.minimum(pairs[:-2], pairs[2:])
+    floor = np.maximum(darkest[start:stop], darkest[start + RADIUS + 1 : stop + RADIUS + 1])
+    frames = strips[start:stop]
+    is_between = (np.arange(start, stop) > 0) & (np.arange(start, stop) < m - 1)
+    is_common = _is_common(frames, floor)
+    reach = round(GUARD * n)
+    for i in np.flatnonzero(is_between).tolist():
+        change = cv2.norm(strips[start + i + 1], strips[start + i - 1], cv2.NORM_L1)
+        if reach and change > MOVING_LEVELS * n * n_strips:
+            is_between[i] = is_common[i]
+            if is_common[i]:
+                near = cv2.dilate(floor[i], np.ones((2 * reach + 1, 1), dtype=np.uint8))
+                floor[i] = near.reshape(n, n_strips)
+    ratio = ((frames[:, ::3] + 1.0) / (floor[:, ::3] + 1.0)).reshape(stop - start, -1)
+    gain = np.partition(ratio, ratio.shape[1] // 2, axis=1)[:, ratio.shape[1] // 2]
+    gain[np.abs(gain - 1.0) > MAX_GAIN_CHANGE] = 1.0
+    floor *= gain[:, None, None]
+    limit = np.maximum(MIN_LIT_SHARE * floor, MIN_LIT_LEVELS)
+    excess = frames - floor - STRIP_PART * limit
+    ones = np.ones(n_strips, dtype=np.float32)
+    n_lit = ((excess > 0.0) | (frames > CLIPPED_LEVEL)) @ ones
+    is_row = (n_lit >= min(N_LIT_STRIPS, n_strips)) & (excess @ ones > 0.0)
+    n_rows = np.count_nonzero(is_row, axis=1)
+    return np.asarray(is_between & (n_rows >= max(1, int(0.75 * MIN_LIT_ROWS * n))))
+
+
+def _is_common(frames: Singles, floor: Singles) -> NDArray[np.bool_]:
+    """Tell whether what a frame has above the floor is mostly common to the strips of each row.
+
+    Light is; scenery that moves brightens one strip and darkens the next.
+    """
+    share = np.clip((frames - floor) / (floor + 16.0), -MAX_SHARE, MAX_SHARE)
+    n_strips = share.shape[2]
+    rows = share @ np.full(n_strips, 1.0 / n_strips, dtype=np.float32)
+    common = np.einsum("mn,mn->m", rows, rows) * n_strips
+    return np.asarray(common >= COMMON_SHARE * np.einsum("mns,mns->m", share, share))
