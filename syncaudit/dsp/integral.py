@@ -35,6 +35,11 @@ class RunningIntegral:
         Gaps without samples; an increment that touches one is not covered.
     period_s : float
         Median sample period.
+    coupling_std : ndarray, shape (d,), optional
+        How strongly each channel may show on the other side, relative to the first (one sigma;
+        inf: as it will). None: all as they will.
+    n_signals : int, optional
+        Channels that are the signal itself; those after them only disturb. None: all.
     """
 
     integral: PPoly
@@ -45,6 +50,8 @@ class RunningIntegral:
     gap_start_s: Floats
     gap_stop_s: Floats
     period_s: float
+    coupling_std: Floats | None = None
+    n_signals: int | None = None
 
     def at(self, times_s: Floats) -> Floats:
         """Return the integral at `times_s`, shape ``times_s.shape + (n_channels,)``."""

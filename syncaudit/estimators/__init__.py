@@ -1,5 +1,6 @@
 """Who is how far from whom: one function a pair of kinds, each measures or refuses."""
 
+from syncaudit.estimators.events import EventEvidence, measure_flashes
 from syncaudit.estimators.inertial import measure_imu_imu
 from syncaudit.estimators.knocks import estimate_knocks
 from syncaudit.estimators.rotation import (
@@ -11,11 +12,13 @@ from syncaudit.estimators.sound import estimate_microphones
 from syncaudit.estimators.vehicle import measure_can_imu
 
 __all__ = [
+    "EventEvidence",
     "estimate_knocks",
     "estimate_microphones",
     "measure_camera_camera",
     "measure_camera_gyro",
     "measure_can_imu",
+    "measure_flashes",
     "measure_imu_imu",
     "measure_yaw_camera",
 ]

@@ -31,6 +31,8 @@ UNEVEN_SPREAD = 2.0
 # Improvement in chi-square of a step over a straight line (one parameter more): chance gives this
 # less than once in a million clips, and six pieces are tried at five places.
 MIN_CHI2_GAIN = 30.0
+# Increments on one side from which its mixing is learnt.
+MIN_OWN = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +211,8 @@ def _locate(
         own = (
             mid_s < near_s - 0.5 * reach_s if delay_s == early_s else mid_s > near_s + 0.5 * reach_s
         )
+        if np.count_nonzero(own) < MIN_OWN:
+            return near_s
         cost = np.zeros(mid_s.size)
         for column in range(increments.values.shape[1]):
             mixing, *_ = np.linalg.lstsq(change[own], increments.values[own, column], rcond=None)

@@ -61,6 +61,9 @@ class DelayTask:
         Accepted ratio to the expected gain.
     systematic_std_s : float
         Known systematic uncertainty, added in quadrature.
+    lobe_s : float
+        Half the width of a lobe: a nearer peak is a ripple of the same one. It must be less likely
+        all the same.
     is_rigid : bool
         Whether both sides ride on one rigid body: then the delay does not depend on the motion.
     is_baseline_only : bool
@@ -77,6 +80,7 @@ class DelayTask:
     expected_gain: tuple[float, ...] = (1.0,)
     gain_range: tuple[float, float] = (0.5, 2.0)
     systematic_std_s: float = 0.0
+    lobe_s: float = 0.0
     is_rigid: bool = False
     is_baseline_only: bool = False
 
@@ -130,7 +134,7 @@ def measure_delay(
     if fit is None:
         return refuse(task, middle_s, "nothing moves that both could see", rows=n)
     step = find_step(increments, driver, fit)
-    figures = _figures(curve, best, fit)
+    figures = _figures(curve, best, fit, task.lobe_s)
     figures["offset_s"] = fit.offset_s + epochs_s
     figures["offset_std_s"] = fit.offset_std_s
     why = _why_not(task, curve, best, fit, has_step=step is not None)
@@ -162,11 +166,11 @@ def _search_range(
     )
 
 
-def _figures(curve: DelayCurve, best: int, fit: DelayFit) -> dict[str, float]:
+def _figures(curve: DelayCurve, best: int, fit: DelayFit, lobe_s: float) -> dict[str, float]:
     return {
         "rows": float(fit.n_rows),
         "log_likelihood": float(curve.log_likelihood[best]),
-        "runner_up": curve.runner_up(best),
+        "runner_up": curve.runner_up(best, apart_s=lobe_s),
         "gain": fit.gain,
         "explained": fit.explained,
         "correlation_factor": fit.correlation_factor,
@@ -191,9 +195,10 @@ def _why_not(
         )
     # A step splits the evidence into two lobes; both were checked on their own part.
     if not has_step:
+        likelihood = float(curve.log_likelihood[best])
         why = why_ambiguous(
-            float(curve.log_likelihood[best]),
-            curve.runner_up(best),
+            likelihood,
+            curve.runner_up(best, apart_s=task.lobe_s),
             fit.correlation_factor,
             fit.residuals.size,
         )
@@ -208,7 +213,7 @@ def _why_not(
         if why is not None:
             return why
     if not has_step:
-        why = band_disagreement(fit)
+        why = band_disagreement(fit, systematic_std_s=task.systematic_std_s)
         if why is not None:
             return why
     if fit.offset_std_s > MAX_OFFSET_STD_S:

@@ -132,9 +132,10 @@ def fit_delay(
     is_delay_free = shutter is not None and shutter.line_delay_s is None
     rolled = np.zeros_like(rows.values)
     robust = np.ones_like(rows.values)
+    found: _Linearised | None = None
     for iteration in range(MAX_ITERATIONS):
         delays_s = offset_s + drift * (mid_s - anchor_s)
-        found = _Linearised.at(rows, driver, delays_s, robust, rolled * line_delay_s)
+        found = _Linearised.at(rows, driver, delays_s, robust, rolled * line_delay_s, found)
         if found is None:
             return None
         linear = found
@@ -219,11 +220,13 @@ class _Linearised:
     sensitivity: Floats
     weights: Floats
     scale: Floats
+    noise: Floats
     signal: Floats
     change: Floats
     bend: Floats
     rate: Floats
     mixing: Floats
+    n_signals: int
     n_params: int
 
     def project(self, matrix: Floats) -> Floats:
@@ -240,13 +243,13 @@ class _Linearised:
     def gain(self, rows: Increments) -> float:
         """Return the size of the fitted signal over that of the driver (see `DelayFit`)."""
         m = self.signal.shape[1]
-        k = self.change.shape[1]
+        k = self.n_signals
         if m == k:
             driven = float(np.sum(_fast(self.change, rows) ** 2))
             return float(np.sqrt(np.sum(_fast(self.signal, rows) ** 2) / (driven + 1e-30)))
         gains = []
         for j in range(m):
-            both = np.column_stack([self.signal[:, j] + self.residuals[:, j], self.change])
+            both = np.column_stack([self.signal[:, j] + self.residuals[:, j], self.change[:, :k]])
             fast = _fast(both, rows)
             noise = mad_std(self.residuals[:, j] * np.sqrt(rows.weights[:, j]))
             gains.append(_shrunken_norm(fast * np.sqrt(rows.weights[:, [j]]), noise))
@@ -260,6 +263,7 @@ class _Linearised:
         delays_s: Floats,
         robust: Floats,
         known: Floats,
+        before: _Linearised | None,
     ) -> _Linearised | None:
         begin = np.clip(rows.start_s + delays_s, driver.start_s, driver.stop_s)
         end = np.clip(rows.stop_s + delays_s, driver.start_s, driver.stop_s)
@@ -281,14 +285,17 @@ class _Linearised:
         both = np.concatenate([change, slow], axis=1)
         for j in range(m):
             design = both * root[:, j, None]
+            if driver.coupling_std is not None:
+                ridge = _ridge(driver.coupling_std, before, j, design.shape[1])
+                design = np.concatenate([design, ridge])
             norm = np.sqrt(np.sum(design**2, axis=0)) + 1e-30
             left, singular, right = np.linalg.svd(design / norm, full_matrices=False)
             keep = singular > 1e-7 * singular[0]
-            basis = left[:, keep]
+            basis = left[:n, keep]
             target = values[:, j] * root[:, j]
             beta = (right[keep].T @ ((basis.T @ target) / singular[keep])) / norm
             mixing[j] = beta[:k]
-            residuals[:, j] = values[:, j] - (design @ beta) / np.maximum(root[:, j], 1e-12)
+            residuals[:, j] = values[:, j] - both @ beta
             signal[:, j] = change @ beta[:k]
             raw[:, j] = bend @ beta[:k]
             bases.append(basis)
@@ -306,13 +313,31 @@ class _Linearised:
             sensitivity=sensitivity,
             weights=weights,
             scale=scaled_scale,
+            noise=scale,
             signal=signal,
             change=change,
             bend=bend,
             rate=0.5 * (rate_begin + rate_end),
             mixing=mixing,
+            n_signals=k if driver.n_signals is None else driver.n_signals,
             n_params=sum(basis.shape[1] for basis in bases) + 1,
         )
+
+
+def _ridge(coupling_std: Floats, before: _Linearised | None, column: int, n_terms: int) -> Floats:
+    """Return the rows that tell the fit how strongly channels may leak in.
+
+    Before anything is known of noise and gain, they may not at all.
+    """
+    leaking = np.flatnonzero(np.isfinite(coupling_std))
+    rows = np.zeros((leaking.size, n_terms))
+    if before is None:
+        strength = np.full(leaking.size, 1e9)
+    else:
+        gain = float(np.max(np.abs(before.mixing[column, np.isinf(coupling_std)])))
+        strength = before.noise[column] / (coupling_std[leaking] * gain + 1e-30)
+    rows[np.arange(leaking.size), leaking] = strength
+    return rows
 
 
 def _shrunken_norm(columns: Floats, noise: float) -> float:

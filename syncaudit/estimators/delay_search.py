@@ -8,6 +8,7 @@ taken. Normalising each lag by its own energy is what makes the curve comparable
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,18 +51,22 @@ class DelayCurve:
         """Return the index of the best delay."""
         return int(np.argmax(self.log_likelihood))
 
-    def runner_up(self, index: int) -> float:
+    def runner_up(self, index: int, *, apart_s: float = 0.0) -> float:
         """Return the log-likelihood of the best lobe other than the one at `index`.
 
         Another lobe is what lies beyond a valley at least `MIN_VALLEY` deeper than itself: ripples
-        on the flank of a lobe are part of it.
+        on the flank of a lobe are part of it. Only lobes farther than `apart_s` count.
         """
         curve = np.where(np.isfinite(self.log_likelihood), self.log_likelihood, 0.0)
         best = 0.0
-        for side in (curve[index + 1 :], curve[:index][::-1]):
+        distance_s = np.abs(self.delays_s - self.delays_s[index])
+        for side, far in (
+            (curve[index + 1 :], distance_s[index + 1 :]),
+            (curve[:index][::-1], distance_s[:index][::-1]),
+        ):
             if side.size:
                 valley = np.minimum.accumulate(np.minimum(side, curve[index]))
-                apart = side - valley >= MIN_VALLEY
+                apart = (side - valley >= MIN_VALLEY) & (far >= apart_s)
                 if apart.any():
                     best = max(best, float(side[apart].max()))
         return best
@@ -115,7 +120,8 @@ def search_delay(
     grid_step_s = min(step_s, max(driver.period_s, 1e-3))
     grid_s = np.arange(driver.start_s, driver.stop_s, grid_step_s)
     table = driver.at(grid_s).T
-    curve = np.full(delays_s.size, -np.inf)
+    parts: list[_Normal] = []
+    searched: list[NDArray[np.intp]] = []
     for chunk in np.array_split(np.arange(delays_s.size), max(1, delays_s.size * n // 60_000)):
         begin = increments.start_s[None, :] + delays_s[chunk, None]
         end = increments.stop_s[None, :] + delays_s[chunk, None]
@@ -125,7 +131,16 @@ def search_delay(
             continue
         begin, end, covered = begin[enough], end[enough], covered[enough]
         change = _lookup(table, grid_s, end) - _lookup(table, grid_s, begin)
-        curve[chunk[enough]] = _log_likelihood(values, weights, basis, change, covered)
+        parts.append(_Normal.of(values, weights, basis, change, covered))
+        searched.append(chunk[enough])
+    curve = np.full(delays_s.size, -np.inf)
+    if parts:
+        normal = _Normal.joined(parts)
+        likelihood = normal.log_likelihood(n)
+        if driver.coupling_std is not None:
+            ridge = normal.ridge(int(np.argmax(likelihood)), n, driver.coupling_std)
+            likelihood = normal.log_likelihood(n, ridge)
+        curve[np.concatenate(searched)] = likelihood
     return DelayCurve(delays_s=delays_s, log_likelihood=curve)
 
 
@@ -150,40 +165,89 @@ def _lookup(table: Floats, grid_s: Floats, times_s: Floats) -> Floats:
     return result
 
 
-def _log_likelihood(
-    values: Floats, weights: Floats, basis: Floats, change: Floats, covered: NDArray[np.bool_]
-) -> Floats:
-    """Return the gain of log-likelihood at each of l lags, shape (l,).
+@dataclass(frozen=True, slots=True, eq=False)
+class _Normal:
+    """Normal equations of the regression at each of l lags, for m columns and k channels."""
 
-    Parameters
-    ----------
-    values, weights : ndarray, shape (n, m)
-        Increments of the source.
-    basis : ndarray, shape (n, b)
-        Slow terms, orthonormal.
-    change : ndarray, shape (k, l, n)
-        What the driver does over the same intervals, at each lag.
-    covered : ndarray of bool, shape (l, n)
-        Whether the driver holds there.
-    """
-    change = change * covered
-    change -= (change @ basis) @ basis.T
-    change *= covered
-    k, n_lags, n_rows = change.shape
-    n_columns = values.shape[1]
-    gram = np.empty((n_lags, n_columns, k, k))
-    for a in range(k):
-        for b in range(a + 1):
-            gram[:, :, a, b] = (change[a] * change[b]) @ weights
-            gram[:, :, b, a] = gram[:, :, a, b]
-    trace = np.einsum("lmkk->lm", gram)
-    gram += (1e-9 * trace + 1e-30)[:, :, None, None] * np.eye(k)
-    weighted = weights * values
-    cross = np.moveaxis(change @ weighted, 0, -1)
-    energy = covered @ (weighted * values)
-    solution = np.linalg.solve(gram, cross[..., None])[..., 0]
-    explained = np.sum(cross * solution, axis=-1)
-    share = np.clip(explained / np.maximum(energy, 1e-30), 0.0, 1.0 - 1e-12)
-    # Every lag counts as if all rows overlapped: a recurring motion is not told from its
-    # repetitions by the longer overlap of the nearer one.
-    return np.asarray(-0.5 * n_rows * np.log1p(-share).sum(axis=1))
+    gram: Floats
+    cross: Floats
+    energy: Floats
+
+    @classmethod
+    def of(
+        cls,
+        values: Floats,
+        weights: Floats,
+        basis: Floats,
+        change: Floats,
+        covered: NDArray[np.bool_],
+    ) -> _Normal:
+        """Set up the equations.
+
+        Parameters
+        ----------
+        values, weights : ndarray, shape (n, m)
+            Increments of the source.
+        basis : ndarray, shape (n, b)
+            Slow terms, orthonormal.
+        change : ndarray, shape (k, l, n)
+            What the driver does over the same intervals, at each lag.
+        covered : ndarray of bool, shape (l, n)
+            Whether the driver holds there.
+        """
+        change = change * covered
+        change -= (change @ basis) @ basis.T
+        change *= covered
+        k, n_lags, _ = change.shape
+        gram = np.empty((n_lags, values.shape[1], k, k))
+        for a in range(k):
+            for b in range(a + 1):
+                gram[:, :, a, b] = (change[a] * change[b]) @ weights
+                gram[:, :, b, a] = gram[:, :, a, b]
+        weighted = weights * values
+        return cls(
+            gram=gram,
+            cross=np.moveaxis(change @ weighted, 0, -1),
+            energy=covered @ (weighted * values),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[_Normal]) -> _Normal:
+        """Return the equations of several sets of lags as one."""
+        return cls(
+            gram=np.concatenate([part.gram for part in parts]),
+            cross=np.concatenate([part.cross for part in parts]),
+            energy=np.concatenate([part.energy for part in parts]),
+        )
+
+    def log_likelihood(self, n_rows: int, ridge: Floats | None = None) -> Floats:
+        """Return the gain of log-likelihood over "no relation", shape (l,)."""
+        solution = self._solution(ridge)
+        explained = np.sum(self.cross * solution, axis=-1)
+        share = np.clip(explained / np.maximum(self.energy, 1e-30), 0.0, 1.0 - 1e-12)
+        # Every lag counts as if all rows overlapped: a recurring motion is not told from its
+        # repetitions by the longer overlap of the nearer one.
+        return np.asarray(-0.5 * n_rows * np.log1p(-share).sum(axis=1))
+
+    def ridge(self, lag: int, n_rows: int, coupling_std: Floats) -> Floats:
+        """Return what keeps channels from entering stronger than they may, shape (m, k).
+
+        Noise and gain are those of the lag that fits best without it.
+        """
+        solution = self._solution(None)[lag]
+        left = self.energy[lag] - np.sum(self.cross[lag] * solution, axis=-1)
+        noise = np.maximum(left, 0.0) / n_rows
+        is_free = np.isinf(coupling_std)
+        gain = np.abs(solution[:, is_free]).max(axis=1)
+        ridge = np.zeros_like(solution)
+        ridge[:, ~is_free] = noise[:, None] / (coupling_std[~is_free] * gain[:, None] + 1e-30) ** 2
+        return ridge
+
+    def _solution(self, ridge: Floats | None) -> Floats:
+        k = self.gram.shape[-1]
+        trace = np.einsum("lmkk->lm", self.gram)
+        diagonal = np.repeat((1e-9 * trace + 1e-30)[:, :, None], k, axis=2)
+        if ridge is not None:
+            diagonal += ridge
+        normal = self.gram + diagonal[..., None] * np.eye(k)
+        return np.asarray(np.linalg.solve(normal, self.cross[..., None])[..., 0])

@@ -31,6 +31,7 @@ MAX_SECOND_SHARE = 0.98
 MIN_OUTPUT_SNR = 50.0
 # Bands may differ by this many standard errors, and by this much in any case.
 MAX_BAND_Z = 3.0
+MAX_FILTER_Z = 4.0
 # Quarters scatter around a line: reduced chi-square (chance: once in 20,000), what stamp jitter and
 # rolling shutter make of it in any case, and the range in which it is wandering.
 MAX_WANDER_CHI2 = 10.0
@@ -136,12 +137,19 @@ def why_delay_wanders(increments: Increments, driver: RunningIntegral, fit: Dela
     )
 
 
-def band_disagreement(fit: DelayFit) -> str | None:
+def band_disagreement(fit: DelayFit, *, systematic_std_s: float = 0.0) -> str | None:
     """Return how slow and fast motion disagree about the delay, or None.
 
     The residuals are split along time into a moving average over six increments and the rest;
     each part alone corrects the delay by a linear step. A true delay is the same in both; a filter
     or a different physical quantity is not.
+
+    Parameters
+    ----------
+    fit : DelayFit
+        The delay.
+    systematic_std_s : float
+        What filters inside a sensor may do to the delay anyhow.
     """
     parts = []
     for is_slow in (True, False):
@@ -158,7 +166,8 @@ def band_disagreement(fit: DelayFit) -> str | None:
     (slow_s, slow_var), (fast_s, fast_var) = parts
     difference_s = slow_s - fast_s
     std_s = np.sqrt(slow_var + fast_var)
-    if abs(difference_s) <= max(MAX_BAND_Z * std_s, BAND_FLOOR_S):
+    floor_s = max(BAND_FLOOR_S, MAX_FILTER_Z * systematic_std_s)
+    if abs(difference_s) <= max(MAX_BAND_Z * std_s, floor_s):
         return None
     return (
         f"slow and fast motion disagree by {1e3 * difference_s:.1f} ± {1e3 * std_s:.1f} ms: "

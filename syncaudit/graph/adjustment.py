@@ -133,7 +133,13 @@ def _inverse(normal: _Floats) -> _Floats:
     return root.T @ root
 
 
-def adjust(A: _Floats, y: _Floats, variance: _Floats, group: NDArray[np.int64]) -> Adjustment:
+def adjust(
+    A: _Floats,
+    y: _Floats,
+    variance: _Floats,
+    group: NDArray[np.int64],
+    max_blunder: _Floats | None = None,
+) -> Adjustment:
     """Solve all equations and find out which contradict the others.
 
     Parameters
@@ -142,6 +148,9 @@ def adjust(A: _Floats, y: _Floats, variance: _Floats, group: NDArray[np.int64]) 
         As for `fit`.
     group : ndarray of int, shape (m,)
         Equations of one measurement share a number: if one is to blame, all are left out.
+    max_blunder : ndarray, shape (m,), optional
+        By how much each may be wrong at most: an equation that would need more to explain a
+        contradiction is not to blame.
     """
     m = y.shape[0]
     is_outlier = np.zeros(m, dtype=np.bool_)
@@ -154,6 +163,10 @@ def adjust(A: _Floats, y: _Floats, variance: _Floats, group: NDArray[np.int64]) 
             break
         worst = int(np.argmax(np.abs(t)))
         rivals = _rivals(A, solved, widened, t, worst)
+        if max_blunder is not None:
+            redundancy = np.maximum(1.0 - solved.leverage_var / widened, _REDUNDANT)
+            rivals &= np.abs(solved.residuals) / redundancy <= max_blunder
+            rivals[worst] = True
         if np.count_nonzero(rivals) <= 1 or len(np.unique(group[rivals])) == 1:
             is_outlier |= group == group[worst]
         else:

@@ -16,6 +16,8 @@ __all__ = ["Equations"]
 
 # Weight that is reported for a measurement that was left out: it must be above zero.
 _NO_WEIGHT = 1e-6
+# No oscillator drifts more, and no measurement of a drift is more wrong.
+_MAX_DRIFT_PPM = 2e4
 
 _Floats = NDArray[np.float64]
 
@@ -91,7 +93,8 @@ class Equations:
     def adjust(self) -> Adjustment:
         """Solve the equations and blame contradictions."""
         group = np.array([edge.index for edge, _ in self.rows], dtype=np.int64)
-        return adjust(self.A, self.y, self.variance, group)
+        limit = np.array([_MAX_DRIFT_PPM if is_drift else np.inf for _, is_drift in self.rows])
+        return adjust(self.A, self.y, self.variance, group, limit)
 
     def outliers(self, solved: Adjustment) -> set[int]:
         """Return the indices of the measurements that are left out."""

@@ -3,8 +3,10 @@
 Measurements fix offsets only up to a common shift. The consensus is the clock that leaves the
 fewest others outside their tolerance, so that one shifted IMU is told as such and not as "six
 cameras are late". Counts are soft: a clock counts with the probability that it is outside, and
-candidates that differ by less than half a clock are tied. Ties fall to the clock from which the
-others lie surely off by the least (in tolerances, one at most each), then to the more trusted one.
+candidates that differ by less than half a clock are tied. Where each of them sees somebody surely
+outside, ties fall to the clock from which the others exceed their tolerance by the least (in
+tolerances, one at most each); then to the more trusted one. Sure distances alone would favour the
+vaguest clock, from which nobody is surely off.
 """
 
 from __future__ import annotations
@@ -63,10 +65,12 @@ def choose_reference(
         above = ndtr((offset - tolerance) / std) + ndtr((-offset - tolerance) / std)
     above = np.where(std > 0.0, above, (offset > tolerance).astype(np.float64))
     count = np.max(above, axis=0).sum(axis=0)
-    surely = np.maximum(offset - _SURE * std, 0.0) / tolerance
-    distance = np.max(np.minimum(surely, 1.0), axis=0).sum(axis=0)
+    excess = np.maximum(offset - tolerance, 0.0) / tolerance
+    distance = np.max(np.minimum(excess, 1.0), axis=0).sum(axis=0)
+    sees_outsider = np.any(offset - _SURE * std > tolerance, axis=(0, 1))
     is_tied = count <= count.min() + _COUNT_TIE
-    is_tied &= distance <= distance[is_tied].min() + _DISTANCE_TIE
+    if np.all(sees_outsider[is_tied]):
+        is_tied &= distance <= distance[is_tied].min() + _DISTANCE_TIE
     return min((int(i) for i in index[is_tied]), key=lambda i: trust[i])
 
 

@@ -68,7 +68,9 @@ def _share(
     if limit is None:
         return [remark(code, name, text, value=share)]
     text = f"{text}; limit {100.0 * limit:.3g} %"
-    if share > limit:
+    # A single one tells no share: it would reject a short clip and pass a long one.
+    is_single = n == 1 and code is ReasonCode.DUPLICATE and limit > 0.0
+    if share > limit and not is_single:
         return [defect(code, name, text, value=share, limit=limit)]
     return [remark(code, name, text, value=share, limit=limit)]
 

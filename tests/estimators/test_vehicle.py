@@ -1,5 +1,7 @@
 """CAN against IMU on synthetic drives with closed-form truth, fixed seeds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from moving_body import EPOCH_NS, Clock, Drive
@@ -215,9 +217,10 @@ def test_unrelated_drives_are_refused():
 
 
 def test_claimed_errors_of_yaw_cover_the_truth():
-    """Rounding to 0.1 degrees a second; 88-99 % of 100 cases leaves 3 sigma of the binomial.
+    """Rounding to 0.1 degrees a second, and roll that leaks into yaw: 95 % of 100 cases less 3 sigma.
 
-    What control units may hide is claimed on top; the simulation has none of it.
+    What control units may hide is claimed on top, and is more than the leak of roll adds; without
+    it some 85 % are covered.
     """
     found = [
         measured(Quantity.YAW_RATE, seed, step=np.radians(0.1), noise=0.002) for seed in range(100)
@@ -227,5 +230,36 @@ def test_claimed_errors_of_yaw_cover_the_truth():
     error_s = np.array([one.offset_s + 0.03 for one in accepted])
     claimed_s = np.array([one.offset_std_s for one in accepted])
     assert claimed_s.min() > CONTROL_UNIT_STD_S
+    assert np.mean(np.abs(error_s / claimed_s) < 1.96) >= 0.95
     without_s = np.sqrt(claimed_s**2 - CONTROL_UNIT_STD_S**2)
-    assert 0.88 <= np.mean(np.abs(error_s / without_s) < 1.96) <= 0.99
+    assert 0.75 <= np.mean(np.abs(error_s / without_s) < 1.96) <= 0.99
+
+
+def test_a_tilted_vertical_does_not_bend_the_yaw_rate():
+    """Steady acceleration tilts what passes for gravity; roll then looks like yaw."""
+    drive = Drive.on_road(3)
+    imu = drive.imu(3)
+    force = imu[Quantity.SPECIFIC_FORCE]
+    forward = 2.0 * drive.mount[:, 0]  # m/s^2, 12 degrees
+    imu[Quantity.SPECIFIC_FORCE] = replace(force, values=force.values + forward)
+    (found,) = measure_can_imu(
+        {Quantity.YAW_RATE: drive.can(Quantity.YAW_RATE, 3)}, imu, max_offset_s=2.0
+    )
+    assert found.accepted
+    assert abs(found.offset_s) < 1.5e-3  # 3.7 ms with the tilted axis alone
+
+
+@pytest.mark.parametrize("quantity", [Quantity.LATERAL_ACCEL, Quantity.LONG_ACCEL])
+def test_accelerations_felt_at_another_place(quantity):
+    """The bus's sensor lies 1.2 m ahead and 0.8 m below: it feels the vehicle's own turning."""
+    drive = Drive.on_road(5)
+    imu = drive.imu(5)
+    rate, force = imu[Quantity.ANGULAR_RATE], imu[Quantity.SPECIFIC_FORCE]
+    turning = np.gradient(rate.values, rate.times_s, axis=0)
+    lever = drive.mount @ np.array([1.2, 0.3, -0.8])
+    moved = force.values - np.cross(turning, lever)
+    imu[Quantity.SPECIFIC_FORCE] = replace(force, values=moved)
+    (found,) = measure_can_imu({quantity: drive.can(quantity, 5)}, imu, max_offset_s=2.0)
+    assert found.accepted
+    assert abs(found.offset_s) < 2.5 * found.offset_std_s
+    assert abs(found.offset_s) < 0.01

@@ -1,8 +1,9 @@
 """Flashes, strobes, triggers and clicks: which event is which, and what follows for the clocks."""
 
+from syncaudit.estimators.events.event_match import EventMatch
 from syncaudit.estimators.events.flashes import METHOD, measure_flashes
 from syncaudit.estimators.events.instants import EventEvidence, Instants, instants_of
-from syncaudit.estimators.events.matching import EventMatch, match_events, period_of
+from syncaudit.estimators.events.matching import match_events, period_of
 from syncaudit.estimators.events.pair_fit import PairFit
 
 __all__ = [

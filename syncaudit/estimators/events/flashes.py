@@ -6,13 +6,14 @@ import math
 
 import numpy as np
 
+from syncaudit.estimators.events.event_match import EventMatch
 from syncaudit.estimators.events.instants import (
     USUAL_HALF_LIGHT_S,
     EventEvidence,
     Instants,
     instants_of,
 )
-from syncaudit.estimators.events.matching import EventMatch, match_events
+from syncaudit.estimators.events.matching import match_events
 from syncaudit.model import PairMeasurement, nanoseconds
 
 __all__ = ["METHOD", "measure_flashes"]

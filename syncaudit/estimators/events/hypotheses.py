@@ -1,4 +1,4 @@
-"""Fit what the votes propose, and tell how likely chance proposes as much."""
+"""Fit what the votes propose: which events belong together under which clock map."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from syncaudit.estimators.events.pair_fit import (
     gates_s,
     residuals_s,
 )
-from syncaudit.estimators.events.voting import Candidate, chance_of
+from syncaudit.estimators.events.voting import Candidate
 
 __all__ = [
     "MAX_LINE_SHARE",
     "MIN_LINE_SHARE",
     "MIN_MATCHED",
     "Hypothesis",
-    "chance_of_match",
     "fit_candidates",
     "join_step",
     "n_conflicts_of",
@@ -39,8 +38,6 @@ MIN_MATCHED = 5
 MORE_PER_LINE_DELAY = 3
 # Rivals need fewer events to cast doubt than a result needs to stand.
 MIN_RIVAL = 3
-# Other events within this distance tell the rate that bursts have (a false match inside a burst).
-BURST_S = 0.25
 # A second offset for other events is a step of a clock, if it parts them in time this cleanly.
 MAX_MISPLACED = 0.1
 MAX_STEP_DRIFT = 1e-4
@@ -172,33 +169,6 @@ def n_conflicts_of(one: Hypothesis, other: Hypothesis) -> int:
     """Return how many events both explain, in different ways."""
     common = max(np.intersect1d(one.i, other.i).size, np.intersect1d(one.j, other.j).size)
     return int(common) - _n_same(one, other)
-
-
-def chance_of_match(
-    source: Instants,
-    target: Instants,
-    found: Hypothesis,
-    range_s: float,
-    max_drift_ppm: float,
-) -> float:
-    """Return the probability that chance matches as many events as `found` somewhere."""
-    if found.i.size < MIN_MATCHED:
-        return 1.0
-    predicted = found.fit.predict(source.times_s, source.row_px)
-    seen = target.times_s
-    inside = (predicted >= seen[0] - BURST_S) & (predicted <= seen[-1] + BURST_S)
-    rate_hz = seen.size / max(float(seen[-1] - seen[0]), BURST_S)
-    near = np.searchsorted(seen, predicted + BURST_S) - np.searchsorted(seen, predicted - BURST_S)
-    is_matched = np.isin(np.arange(predicted.size), found.i)
-    local_hz = np.maximum(rate_hz, (near - is_matched) / (2.0 * BURST_S))
-    gate = 2.0 * float(np.mean(gates_s(source, target, found.i, found.j)))
-    expected = float(np.sum(np.minimum(local_hz[inside] * gate, 1.0)))
-    span_s = float(np.ptp(source.times_s))
-    n_trials = max(1.0, range_s / gate) * max(1.0, 2e-6 * max_drift_ppm * span_s / gate)
-    for events in (source, target):
-        row_s = 4.0 * events.line_delay_std_s * float(np.ptp(events.row_px))
-        n_trials *= max(1.0, row_s / gate)
-    return chance_of(found.i.size, expected, n_trials)
 
 
 def join_step(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.estimators.events.chance import chance_of_match
+from syncaudit.estimators.events.event_match import EventMatch
 from syncaudit.estimators.events.hypotheses import (
     MIN_MATCHED,
     Hypothesis,
-    chance_of_match,
     fit_candidates,
     join_step,
     n_conflicts_of,
@@ -19,65 +17,27 @@ from syncaudit.estimators.events.hypotheses import (
     widen,
 )
 from syncaudit.estimators.events.instants import Instants
-from syncaudit.estimators.events.pair_fit import PairFit, gates_s
-from syncaudit.estimators.events.periodic import find_period, find_repeat
+from syncaudit.estimators.events.periodic import find_period
+from syncaudit.estimators.events.rivals import is_doubtful, repeat_of
 from syncaudit.estimators.events.voting import vote
 from syncaudit.model.wording import word_duration
 
-__all__ = ["EventMatch", "match_events", "period_of"]
+__all__ = ["match_events", "period_of"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MAX_DRIFT_PPM = 1000.0
 # Below the usual 1e-3: real trains repeat themselves more than a Poisson process does.
-MAX_CHANCE = 1e-4
-# Rivals that explain this share of the same events, or fail by fewer, are not excluded.
-MAX_RIVAL_SHARE = 0.6
-MIN_LEAD = 3
+MAX_CHANCE = 1e-5
+# Of the events of the shorter train, at least this part must match (a quarter seen by each, and
+# false ones, leave a fifth): less is luck among very many events.
+MIN_MATCHED_SHARE = 0.1
 N_CANDIDATES = 6
 MIN_WINDOW_S = 1e-3
 MAX_WINDOW_S = 0.03
 # Of two recordings that share no epoch, at least this part of the shorter one must be in common.
 MIN_COMMON = 0.5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class EventMatch:
-    """Which events of two sources are the same, and the clock map that follows.
-
-    Parameters
-    ----------
-    source, target : Instants
-        The events matched.
-    i, j : ndarray of int, shape (n,)
-        Pairs of positions; empty where refused.
-    fit : PairFit, optional
-        The joint fit; given also with some refusals, for the figures.
-    why : str, optional
-        Reason of the refusal, in words.
-    period_s : float, optional
-        Where the offset is known only modulo this.
-    chance : float
-        Probability that chance matched as many.
-    n_rival : int
-        Events that the next best offset explains as well.
-    """
-
-    source: Instants
-    target: Instants
-    i: Ints
-    j: Ints
-    fit: PairFit | None = None
-    why: str | None = None
-    period_s: float | None = None
-    chance: float = 1.0
-    n_rival: int = 0
-
-    @property
-    def n(self) -> int:
-        """Return how many events matched."""
-        return int(self.i.size)
 
 
 def period_of(events: Instants, *, max_offset_s: float) -> float | None:
@@ -108,7 +68,7 @@ def match_events(
        the same as another because of its position in the list.
     3. The fullest ballots are fitted (`fit_pair`) with gates that close down to a few sigmas.
     4. The best must not be chance: Poisson, with the local rate of bursts, over all distinct
-       windows of the search (Bonferroni), below 1e-4.
+       windows of the search (Bonferroni), below 1e-5, and a tenth of the shorter train.
     5. No other offset may explain nearly as many of the *same* events. That refuses trains that
        are nearly periodic, whatever the reason. An offset that explains *other* events, before or
        after, is a step of one of the clocks.
@@ -171,6 +131,14 @@ def match_events(
     figures = EventMatch(
         source=source, target=target, i=best.i, j=best.j, fit=best.fit, chance=chance
     )
+    if best.i.size < MIN_MATCHED_SHARE * min(source.n, target.n):
+        why = f"only {best.i.size} of {min(source.n, target.n)} events agree on an offset"
+        return _refused(source, target, why, figures)
+    range_s = highest_s - lowest_s
+    if chance > MAX_CHANCE and repeat_of(source, target, range_s) is not None:
+        judged = _without_rival(source, target, hypotheses, figures, range_s, max_drift_ppm)
+        if judged.why is not None:  # no chance: a pattern that is played again and again
+            return judged
     if chance > MAX_CHANCE:
         why = (
             f"{best.i.size} events agree on an offset, which chance does with probability "
@@ -184,7 +152,7 @@ def match_events(
             f"{highest_s:+.3g} s)"
         )
         return _refused(source, target, why, figures)
-    return _without_rival(source, target, hypotheses, figures, highest_s - lowest_s, max_drift_ppm)
+    return _without_rival(source, target, hypotheses, figures, range_s, max_drift_ppm)
 
 
 def _refused(
@@ -244,8 +212,8 @@ def _without_rival(
             and chance_of_match(source, target, other, range_s, max_drift_ppm) <= MAX_CHANCE
         ):
             step = other
-    repeat_s = _repeat(source, target, range_s)
-    if _is_doubtful(best.i.size, n_rival, repeats=repeat_s is not None):
+    repeat_s = repeat_of(source, target, range_s)
+    if is_doubtful(best, rival, n_rival, repeats=repeat_s is not None):
         apart_s = repeat_s or 0.0
         if rival is not None:
             apart_s = abs(rival.fit.offset_s - best.fit.offset_s)
@@ -277,27 +245,3 @@ def _without_rival(
         chance=figures.chance,
         n_rival=n_rival,
     )
-
-
-def _is_doubtful(n_best: int, n_rival: int, *, repeats: bool) -> bool:
-    """Return whether the runner-up is too close.
-
-    Chance gives a rival a few events only. A train that repeats itself gives rivals that are wrong
-    and as good but for luck (which pulses each source happened to see): there the lead must be
-    more than three sigmas of the difference of two counts.
-    """
-    lead = n_best - n_rival
-    if repeats:
-        return lead < 3.0 * math.sqrt(n_best + max(n_rival, 1))
-    return n_rival > MAX_RIVAL_SHARE * n_best or lead < MIN_LEAD
-
-
-def _repeat(source: Instants, target: Instants, range_s: float) -> float | None:
-    """Return after how long one of the trains repeats itself, or None."""
-    for events in (source, target):
-        everything = np.arange(events.n)
-        tolerance_s = float(np.median(gates_s(events, events, everything, everything)))
-        found = find_repeat(events.times_s, tolerance_s=tolerance_s, max_lag_s=range_s)
-        if found is not None:
-            return found
-    return None
