@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from syncaudit.model import Activity, Channel, Quantity, SignalStream, seconds_since
 from syncaudit.model.time import MAX_SPAN_S
 
-__all__ = ["detect_motion", "quantity_of"]
+__all__ = ["SI_PER_UNIT", "detect_motion", "quantity_of"]
 
 _QUANTITIES = {
     "gyro": Quantity.ANGULAR_RATE,
@@ -28,7 +28,7 @@ _QUANTITIES = {
     "lateral_accel": Quantity.LATERAL_ACCEL,
 }
 
-_SI = {
+SI_PER_UNIT = {
     "km/h": 1.0 / 3.6,
     "kmh": 1.0 / 3.6,
     "kph": 1.0 / 3.6,
@@ -101,7 +101,7 @@ def _activity(source: str, quantity: Quantity, channel: Channel) -> Activity | N
         quantity=quantity,
         epoch_ns=epoch_ns,
         times_s=seconds_since(time_ns, epoch_ns),
-        values=values * _SI.get(channel.unit.strip().lower(), 1.0),
+        values=values * SI_PER_UNIT.get(channel.unit.strip().lower(), 1.0),
     )
 
 

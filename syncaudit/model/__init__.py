@@ -14,6 +14,7 @@ from syncaudit.model.clip import (
     clock_of,
 )
 from syncaudit.model.clocks import ClockEstimate, ClockSolution, EdgeResidual, LoopClosure
+from syncaudit.model.correction import ClockCorrection
 from syncaudit.model.evidence import (
     Activity,
     EventTrain,
@@ -51,6 +52,7 @@ __all__ = [
     "Channel",
     "Clip",
     "ClipVerdict",
+    "ClockCorrection",
     "ClockEstimate",
     "ClockSolution",
     "EdgeResidual",

@@ -6,11 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from syncaudit.errors import UsageError
-from syncaudit.model import Channel, SignalStream, Stream
+from syncaudit.model import Channel, ClockCorrection, SignalStream, Stream
 
 __all__ = ["apply_calibration", "check_calibration"]
 
@@ -57,22 +54,16 @@ def apply_calibration(stream: Stream, calibration: Mapping[str, object]) -> Stre
     known = sources.get(stream.name) if isinstance(sources, Mapping) else None
     if not isinstance(known, Mapping) or stream.time_ns.size == 0:
         return stream
-    offset_s = float(known["offset_s"])
-    drift_ppm = known.get("drift_ppm")
-    at_ns = calibration.get("at_ns")
-    drift = 1e-6 * float(drift_ppm) if isinstance(drift_ppm, int | float) else 0.0
-    if not isinstance(at_ns, int) or abs(int(stream.time_ns[0]) - at_ns) > 86_400 * 10**9:
-        drift, at_ns = 0.0, 0
-
-    def corrected(time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-        change_s = np.full(time_ns.shape, offset_s)
-        if drift:
-            change_s += drift * ((time_ns - np.int64(at_ns)) * 1e-9)
-        return time_ns + np.rint(change_s * 1e9).astype(np.int64)
-
+    drift_ppm, at_ns = known.get("drift_ppm"), calibration.get("at_ns")
+    if not isinstance(drift_ppm, int | float) or not isinstance(at_ns, int):
+        drift_ppm, at_ns = None, None
+    correction = ClockCorrection(
+        offset_s=float(known["offset_s"]), drift_ppm=drift_ppm, at_ns=at_ns
+    ).near(int(stream.time_ns[0]))
     if isinstance(stream, SignalStream):
         channels: tuple[Channel, ...] = tuple(
-            replace(channel, time_ns=corrected(channel.time_ns)) for channel in stream.channels
+            replace(channel, time_ns=correction.apply(channel.time_ns))
+            for channel in stream.channels
         )
-        return replace(stream, time_ns=corrected(stream.time_ns), channels=channels)
-    return replace(stream, time_ns=corrected(stream.time_ns))
+        return replace(stream, time_ns=correction.apply(stream.time_ns), channels=channels)
+    return replace(stream, time_ns=correction.apply(stream.time_ns))

@@ -1,0 +1,108 @@
+"""What is known of the clocks of a clip: one correction a source, or the reason for none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from syncaudit.model import Clip, ClockCorrection, clock_of
+
+__all__ = ["Corrections", "SourceCorrection", "number", "shared_by_clock"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceCorrection:
+    """Correction of one source of one clip.
+
+    Parameters
+    ----------
+    correction : ClockCorrection, optional
+        What to add to its stamps; None where nothing is known.
+    offset_std_s : float, optional
+        Standard error of the offset.
+    why : str, optional
+        Reason why there is no correction.
+    remarks : tuple of str
+        What the correction cannot mend, and where it comes from.
+    is_of_this_clip : bool
+        Whether it was measured on this very clip; else drift counts within a day only.
+    """
+
+    correction: ClockCorrection | None = None
+    offset_std_s: float | None = None
+    why: str | None = None
+    remarks: tuple[str, ...] = ()
+    is_of_this_clip: bool = False
+
+    def near(self, time_ns: int) -> SourceCorrection:
+        """Return what of it counts for stamps that begin at `time_ns`."""
+        if self.correction is None or self.is_of_this_clip:
+            return self
+        settled = self.correction.near(time_ns)
+        if settled is self.correction:
+            return self
+        remark = "its drift stays, since it was measured more than a day away"
+        return replace(self, correction=settled, remarks=(*self.remarks, remark))
+
+
+class Corrections(Protocol):
+    """Where corrections come from: a calibration, or the verdicts of a run."""
+
+    def of_clip(self, clip: Clip) -> Mapping[str, SourceCorrection]:
+        """Return what is known of every source of `clip`."""
+        ...
+
+    def check(self, clips: Mapping[str, Clip]) -> None:
+        """Refuse clips of which none can be corrected.
+
+        Raises
+        ------
+        UsageError
+            If it has nothing to say of any of these clips, by id.
+        """
+        ...
+
+
+def shared_by_clock(
+    clip: Clip, known: Mapping[str, SourceCorrection], missing: Mapping[str, str]
+) -> dict[str, SourceCorrection]:
+    """Return a correction for every source: its own, or that of a source with the same clock.
+
+    Parameters
+    ----------
+    clip : Clip
+        Names the sources and their clocks.
+    known : mapping of str to SourceCorrection
+        By source, or by clock.
+    missing : mapping of str to str
+        Why there is nothing for a source, where more is known than that.
+    """
+    clocks = {name: clock_of(name, spec) for name, spec in clip.sources.items()}
+    found: dict[str, SourceCorrection] = {}
+    for name, clock in clocks.items():
+        if name in known:
+            found[name] = known[name]
+            continue
+        donors = [other for other in clocks if clocks[other] == clock and other in known]
+        if not donors and clock in known:
+            donors = [clock]
+        if donors:
+            donor = min(donors, key=lambda other: _error(known[other]))
+            remark = f"with the correction of {donor}, whose clock it shares"
+            found[name] = replace(known[donor], remarks=(remark,))
+        else:
+            found[name] = SourceCorrection(why=missing.get(name, "no correction of it is known"))
+    return found
+
+
+def _error(known: SourceCorrection) -> float:
+    return math.inf if known.offset_std_s is None else known.offset_std_s
+
+
+def number(value: object) -> float | None:
+    """Return a finite number, or None: for JSON of strangers."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)

@@ -1,0 +1,136 @@
+"""Corrections of the verdicts of a run (formats, section 3): each clip has its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from syncaudit.errors import UsageError
+from syncaudit.model import Clip, ClockCorrection, ReasonCode
+from syncaudit.model.wording import word_direction, word_measure
+from syncaudit_calibration.apply.corrections import SourceCorrection, number, shared_by_clock
+
+__all__ = ["VerdictCorrections"]
+
+# Two-sided 95 %: what lies within its own error would only add noise to the stamps.
+_Z = 1.96
+
+# What no offset and no drift can mend, in words.
+_BEYOND_MENDING = {
+    ReasonCode.STEP: "its clock jumps",
+    ReasonCode.INCONSISTENT: "its measurements contradict each other",
+    ReasonCode.JITTER: "its stamps jitter",
+    ReasonCode.GAP: "samples are missing",
+    ReasonCode.MISSING_FRAMES: "frames are missing",
+    ReasonCode.DUPLICATE: "stamps appear twice",
+    ReasonCode.BACKWARDS: "stamps run backwards",
+    ReasonCode.RATE: "its rate is wrong",
+    ReasonCode.LENGTH_MISMATCH: "frames and stamps differ in number",
+    ReasonCode.CORRUPT: "its data are damaged",
+    ReasonCode.NON_FINITE: "values are NaN or infinite",
+}
+
+
+class VerdictCorrections:
+    """What verdicts say of the clips that they judged.
+
+    Parameters
+    ----------
+    rows : mapping of str to mapping
+        Rows of ``verdicts.jsonl`` by clip id.
+    uri : str
+        Where they were read from, for messages.
+    is_every_figure : bool
+        Also take out what lies within its own error.
+    """
+
+    def __init__(
+        self, rows: Mapping[str, Mapping[str, Any]], *, uri: str, is_every_figure: bool = False
+    ) -> None:
+        self._rows = rows
+        self._uri = uri
+        self._z = 0.0 if is_every_figure else _Z
+
+    def of_clip(self, clip: Clip) -> Mapping[str, SourceCorrection]:
+        """Return what the verdict on `clip` says of every source."""
+        row = self._rows.get(clip.clip_id)
+        if row is None:
+            why = "there is no verdict on this clip"
+            return {name: SourceCorrection(why=why) for name in clip.sources}
+        reasons, warnings = list(row.get("reasons") or ()), list(row.get("warnings") or ())
+        known: dict[str, SourceCorrection] = {}
+        missing: dict[str, str] = {}
+        for name, source in (row.get("sources") or {}).items():
+            found = self._source(row, source, _about(name, reasons), _about(name, warnings))
+            if found.correction is None and found.why is not None:
+                missing[name] = found.why
+            else:
+                known[name] = found
+        for name in clip.sources:
+            missing.setdefault(name, "the verdict on this clip does not name it")
+        return shared_by_clock(clip, known, missing)
+
+    def check(self, clips: Mapping[str, Clip]) -> None:
+        """Refuse clips of which none was judged."""
+        if clips.keys() & self._rows.keys():
+            return
+        raise UsageError(
+            f"none of its {len(self._rows)} clips is in the manifest (it judges "
+            f"'{next(iter(self._rows))}', the manifest holds '{next(iter(clips))}')",
+            path=self._uri,
+            hint="Give the verdicts that 'syncaudit validate' wrote for this manifest.",
+        )
+
+    def _source(
+        self,
+        row: Mapping[str, Any],
+        source: Mapping[str, Any],
+        reasons: list[Mapping[str, Any]],
+        warnings: list[Mapping[str, Any]],
+    ) -> SourceCorrection:
+        offset_s, drift_ppm = number(source.get("offset_s")), number(source.get("drift_ppm"))
+        at_ns = row.get("at_ns")
+        if offset_s is None or source.get("observable") is False or not isinstance(at_ns, int):
+            return SourceCorrection(why=_why_unknown([*reasons, *warnings]))
+        offset_std_s = number(source.get("offset_std_s"))
+        if abs(offset_s) <= self._z * (offset_std_s or 0.0):
+            offset_s = 0.0
+        drift_std_ppm = number(source.get("drift_std_ppm"))
+        if drift_ppm is not None and abs(drift_ppm) <= self._z * (drift_std_ppm or 0.0):
+            drift_ppm = None
+        return SourceCorrection(
+            correction=ClockCorrection(
+                offset_s=offset_s, drift_ppm=drift_ppm, at_ns=at_ns if drift_ppm else None
+            ),
+            offset_std_s=offset_std_s,
+            why=_why_nothing(row, source),
+            remarks=_remarks(reasons),
+            is_of_this_clip=True,
+        )
+
+
+def _about(name: str, findings: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [finding for finding in findings if finding.get("source") == name]
+
+
+def _why_unknown(findings: list[Mapping[str, Any]]) -> str:
+    told = [str(f.get("message")) for f in findings if f.get("code") == ReasonCode.UNOBSERVABLE]
+    told += [str(f.get("message")) for f in findings]
+    return told[0] if told else "nothing in the clip ties it to another source"
+
+
+def _why_nothing(row: Mapping[str, Any], source: Mapping[str, Any]) -> str:
+    """Say why a correction that turns out to be nothing is nothing."""
+    if source.get("clock") is not None and source.get("clock") == row.get("reference"):
+        return "its clock is the reference"
+    offset_s, std_s = number(source.get("offset_s")), number(source.get("offset_std_s"))
+    if offset_s and std_s:
+        return f"{word_measure(offset_s, std_s)} {word_direction(offset_s)}, within its own error"
+    return "its stamps are right"
+
+
+def _remarks(reasons: list[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Name the defects that an offset and a drift leave in the stamps."""
+    codes = dict.fromkeys(str(finding.get("code")) for finding in reasons)
+    words = [_BEYOND_MENDING[ReasonCode(code)] for code in codes if code in _BEYOND_MENDING]
+    return (f"{' and '.join(words)}: an offset and a drift cannot mend that",) if words else ()

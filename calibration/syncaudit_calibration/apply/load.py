@@ -1,0 +1,157 @@
+"""Tell calibrations from verdicts, and read either."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from syncaudit.errors import StreamReadError, UsageError
+from syncaudit.readers.uris import is_url, parent_of, read_bytes, resolve
+from syncaudit_calibration.apply.corrections import Corrections
+from syncaudit_calibration.apply.from_calibration import CalibrationCorrections
+from syncaudit_calibration.apply.from_verdicts import VerdictCorrections
+
+__all__ = ["load_corrections"]
+
+_IN_FOLDER = ("verdicts.jsonl", "verdicts.parquet")
+_EXPECTED = (
+    "Expected the JSON of 'syncaudit calibrate', or the verdicts.jsonl, verdicts.parquet or "
+    "folder of 'syncaudit validate'."
+)
+# What is needed of a verdict; the pairs are most of its size.
+_COLUMNS = ("clip_id", "reference", "at_ns", "sources", "reasons", "warnings")
+
+
+def load_corrections(uri: str, *, is_every_figure: bool = False) -> Corrections:
+    """Read a calibration (JSON), or verdicts (JSON Lines, Parquet, or the folder of a run).
+
+    Parameters
+    ----------
+    uri : str
+        Local path or any fsspec URL.
+    is_every_figure : bool
+        Of verdicts, take out also what lies within its own error.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read or is neither.
+    """
+    uri = _file(uri)
+    try:
+        data = read_bytes(resolve(uri))
+    except StreamReadError as error:
+        raise UsageError(f"cannot be read: {error.message}", path=uri, hint=_EXPECTED) from error
+    if data[:4] == b"PAR1":
+        rows = _parquet_rows(uri, data)
+    else:
+        document = _document(data)
+        if document is not None and "clip_id" not in document:
+            if not isinstance(document.get("sources"), Mapping):
+                raise UsageError(
+                    "is neither a calibration nor verdicts: it has no 'sources'",
+                    path=uri,
+                    hint=_EXPECTED,
+                )
+            return CalibrationCorrections(document, uri=uri)
+        rows = _json_rows(uri, data)
+    found: dict[str, Mapping[str, Any]] = {}
+    for where, row in rows:
+        clip_id = row.get("clip_id")
+        if not isinstance(clip_id, str) or not isinstance(row.get("sources"), Mapping):
+            raise UsageError(
+                f"{where} is no verdict: it needs 'clip_id' and 'sources'",
+                path=uri,
+                hint=_EXPECTED,
+            )
+        if "verdict" not in row and not any(
+            isinstance(source, Mapping) and "offset_s" in source
+            for source in row["sources"].values()
+        ):
+            raise UsageError(
+                f"{where} is the row of a manifest, not a verdict", path=uri, hint=_EXPECTED
+            )
+        found[clip_id] = {key: row[key] for key in _COLUMNS if key in row}
+    if not found:
+        raise UsageError("holds no verdict", path=uri, hint=_EXPECTED)
+    _check_uncalibrated(uri)
+    return VerdictCorrections(found, uri=uri, is_every_figure=is_every_figure)
+
+
+def _file(uri: str) -> str:
+    """Return the file to read: of a folder, the verdicts in it."""
+    if is_url(uri) and not uri.startswith("file://"):
+        return uri
+    folder = Path(resolve(uri))
+    if not folder.is_dir():
+        return uri
+    for name in _IN_FOLDER:
+        if (folder / name).is_file():
+            return str(folder / name)
+    raise UsageError(
+        f"the folder holds neither {' nor '.join(_IN_FOLDER)}", path=uri, hint=_EXPECTED
+    )
+
+
+def _check_uncalibrated(uri: str) -> None:
+    """Refuse verdicts on stamps that a calibration had corrected: half of the truth is missing."""
+    try:
+        summary = _document(read_bytes(f"{parent_of(resolve(uri))}/summary.json"))
+    except StreamReadError:
+        return
+    if summary is not None and summary.get("calibrated"):
+        name = summary.get("calibration")
+        raise UsageError(
+            "these verdicts speak of what the calibration"
+            + (f" '{name}'" if isinstance(name, str) else "")
+            + " left, not of the stamps in the manifest",
+            path=uri,
+            hint="Apply the calibration, validate what that wrote, and apply those verdicts; or "
+            "validate without --calibration.",
+        )
+
+
+def _document(data: bytes) -> Mapping[str, Any] | None:
+    """Return the one JSON object that `data` is, or None if it is something else."""
+    try:
+        found = json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _json_rows(uri: str, data: bytes) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line.decode("utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise UsageError(
+                f"line {number} is no JSON object ({error})", path=uri, hint=_EXPECTED
+            ) from error
+        if not isinstance(row, dict):
+            raise UsageError(f"line {number} is no JSON object", path=uri, hint=_EXPECTED)
+        yield f"line {number}", row
+
+
+def _parquet_rows(uri: str, data: bytes) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number = 0
+    try:
+        file = pq.ParquetFile(pa.BufferReader(data))
+        columns = [name for name in (*_COLUMNS, "verdict") if name in file.schema_arrow.names]
+        for batch in file.iter_batches(columns=columns, use_threads=False):
+            for row in batch.to_pylist(maps_as_pydicts="strict"):
+                yield f"row {number}", row
+                number += 1
+    except (pa.ArrowException, OSError, KeyError, MemoryError) as error:
+        raise UsageError(
+            f"is no intact Parquet file ({' '.join(str(error).split())[:160]})",
+            path=uri,
+            hint=_EXPECTED,
+        ) from error

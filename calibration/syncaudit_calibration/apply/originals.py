@@ -1,0 +1,94 @@
+"""Refuse to write where originals lie."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from syncaudit.errors import UsageError
+from syncaudit.model import Clip
+from syncaudit.readers.uris import is_url, local_path, resolve
+
+__all__ = ["MANIFEST", "RECORD", "check_target"]
+
+MANIFEST = "manifest.jsonl"
+RECORD = "corrections.jsonl"
+
+_CURE = "Name another folder: --out DIR."
+
+
+def check_target(
+    out: Path, clips: Sequence[Clip], folders: set[str], inputs: Sequence[str]
+) -> None:
+    """Refuse a folder in which something would be overwritten that an earlier run did not write.
+
+    Parameters
+    ----------
+    out : Path
+        Folder to write into.
+    clips : sequence of Clip
+        Whose files must stay as they are.
+    folders : set of str
+        Names of the folders of clips in `out`.
+    inputs : sequence of str
+        Further files to spare.
+
+    Raises
+    ------
+    UsageError
+        Naming what lies in the way.
+    """
+    if is_url(str(out)) or ":/" in str(out):
+        raise UsageError(
+            f"--out is '{out}', expected a local folder",
+            hint="Write to a local folder and copy it from there.",
+        )
+    if out.exists() and not out.is_dir():
+        raise UsageError("is no folder", path=str(out), hint=_CURE)
+    home = os.path.realpath(out)
+    written = {MANIFEST, RECORD, *folders}
+    for path in _originals(clips, inputs):
+        inside = Path(os.path.relpath(path, home))
+        if inside.parts[:1] and inside.parts[0] in written:
+            raise UsageError(
+                f"{path} is an original, and would be overwritten", path=str(out), hint=_CURE
+            )
+    if (out / RECORD).exists():
+        return  # an earlier run made the rest
+    for name in sorted(written):
+        found = out / name
+        if found.is_dir() and not any(found.iterdir()):
+            continue
+        if found.exists():
+            raise UsageError(
+                f"'{name}' is there already, and not from an earlier 'syncaudit apply'",
+                path=str(out),
+                hint=_CURE,
+            )
+
+
+def _originals(clips: Sequence[Clip], inputs: Sequence[str]) -> Iterator[str]:
+    """Yield the real paths of local files (and of the folders of globs) that are read."""
+    found: dict[str, None] = {}
+    for uri in inputs:
+        place = resolve(uri)
+        is_folder = not is_url(place) and Path(place).is_dir()
+        found[str(Path(place) / MANIFEST) if is_folder else place] = None
+    for clip in clips:
+        for spec in clip.sources.values():
+            for key in ("uri", "timestamps", "dbc"):
+                named = getattr(spec, key, None)
+                if named is not None:
+                    found[resolve(named.rpartition("::")[2], clip.base_uri)] = None
+    folders: dict[str, str] = {}
+    for place in found:
+        path = local_path(place)
+        if path is None:
+            continue
+        folder = str(path.parent)
+        if folder not in folders:
+            folders[folder] = os.path.realpath(folder)
+        yield os.path.join(folders[folder], path.name)  # noqa: PTH118  # ".." was resolved
+        if path.is_symlink():
+            yield os.path.realpath(path)

@@ -1,0 +1,208 @@
+"""Correct the clips of a manifest: write stamps, the new manifest, and what was done."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from syncaudit.datasets import clip_to_row, write_manifest
+from syncaudit.errors import SyncAuditError
+from syncaudit.model import (
+    AudioSpec,
+    Clip,
+    ClockCorrection,
+    SourceSpec,
+    TranscriptSpec,
+)
+from syncaudit_calibration.apply.corrections import Corrections, SourceCorrection
+from syncaudit_calibration.apply.names import file_names
+from syncaudit_calibration.apply.originals import MANIFEST, RECORD, check_target
+from syncaudit_calibration.apply.outcomes import ClipOutcome, SourceOutcome
+from syncaudit_calibration.apply.sounds import start_of_sound
+from syncaudit_calibration.apply.task import Task, Written
+from syncaudit_calibration.apply.transcripts import write_transcript
+from syncaudit_calibration.apply.writers import write_source
+
+__all__ = ["apply_corrections"]
+
+# Files whose corrected copies are known: those of clips that lie near in the manifest.
+_REMEMBERED = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    out: Path
+    scratch: Path
+    # Clips may share a file: it is corrected once for each correction.
+    written: dict[tuple[str, str], Written] = field(default_factory=dict)
+
+
+def apply_corrections(
+    clips: Sequence[Clip],
+    corrections: Corrections,
+    out: Path,
+    *,
+    inputs: Sequence[str] = (),
+    on_clip: Callable[[ClipOutcome], None] | None = None,
+) -> None:
+    """Write corrected stamps, ``manifest.jsonl`` and ``corrections.jsonl`` into a folder.
+
+    Nothing outside `out` is touched; a source that cannot be corrected keeps its stamps.
+
+    Parameters
+    ----------
+    clips : sequence of Clip
+        Of a manifest: ids are distinct.
+    corrections : Corrections
+        From `load_corrections`.
+    out : Path
+        Folder to write; new, or of an earlier run, which is then repeated.
+    inputs : sequence of str
+        Other files that must not be overwritten: manifest, calibration or verdicts.
+    on_clip : callable, optional
+        Told of every clip when it is done.
+
+    Raises
+    ------
+    UsageError
+        If none of the clips can be corrected, or originals would be overwritten; nothing was
+        written.
+    """
+    corrections.check({clip.clip_id: clip for clip in clips})
+    folders = file_names([clip.clip_id for clip in clips], reserved=(MANIFEST, RECORD))
+    check_target(out, clips, set(folders.values()), inputs)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / RECORD).touch()  # marks the folder as one of ours, also if the run is stopped
+    write_manifest(_corrected_rows(clips, corrections, out, folders, on_clip), out / MANIFEST)
+
+
+def _corrected_rows(
+    clips: Sequence[Clip],
+    corrections: Corrections,
+    out: Path,
+    folders: Mapping[str, str],
+    on_clip: Callable[[ClipOutcome], None] | None,
+) -> Iterator[dict[str, Any]]:
+    """Yield the manifest row of every clip when it is done; then the record is complete too."""
+    draft = out / f"{RECORD}.{os.getpid()}.part"
+    written: dict[tuple[str, str], Written] = {}
+    try:
+        with draft.open("w", encoding="utf-8", newline="\n") as record:
+            for clip in clips:
+                with tempfile.TemporaryDirectory(prefix="syncaudit-") as scratch:
+                    run = _Run(out=out, scratch=Path(scratch), written=written)
+                    row, outcome = _correct_clip(clip, corrections.of_clip(clip), run, folders)
+                record.write(json.dumps(outcome.to_json(), ensure_ascii=False) + "\n")
+                if on_clip is not None:
+                    on_clip(outcome)
+                yield row
+        draft.replace(out / RECORD)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _correct_clip(
+    clip: Clip, known: Mapping[str, SourceCorrection], run: _Run, folders: Mapping[str, str]
+) -> tuple[dict[str, Any], ClipOutcome]:
+    row = clip_to_row(clip, relative_to=str(run.out.absolute()))
+    stems = file_names(clip.sources, plain="_-")
+    done: dict[str, SourceOutcome] = {}
+    # Sound comes before the transcripts whose times count from it.
+    for name in sorted(clip.sources, key=lambda name: clip.sources[name].kind == "transcript"):
+        spec = clip.sources[name]
+        task = Task(
+            name=name,
+            spec=spec,
+            base_uri=clip.base_uri,
+            known=known[name],
+            target=run.out.absolute() / folders[clip.clip_id] / stems[name],
+            scratch=run.scratch,
+        )
+        outcome, result = _correct_source(task, clip, done, run.written)
+        done[name] = outcome
+        if result is not None:
+            _point_at(row["sources"][name], result, run.out.absolute())
+    return row, ClipOutcome(
+        clip_id=clip.clip_id, sources=tuple(done[name] for name in clip.sources)
+    )
+
+
+def _correct_source(
+    task: Task,
+    clip: Clip,
+    done: Mapping[str, SourceOutcome],
+    written: dict[tuple[str, str], Written],
+) -> tuple[SourceOutcome, Written | None]:
+    spec, known = task.spec, task.known
+    of_sound = done[spec.audio].correction if isinstance(spec, TranscriptSpec) else None
+    why = _why_kept(spec, known, of_sound)
+    if why is not None:
+        outcome = SourceOutcome(source=task.name, why=why, remarks=known.remarks)
+        return outcome, None
+    try:
+        key = (_spelled(task, clip), repr((known, of_sound)))
+        if key not in written:
+            if len(written) >= _REMEMBERED:
+                del written[next(iter(written))]
+            written[key] = (
+                write_transcript(task, spec, start_ns=_start_ns(spec, clip), of_sound=of_sound)
+                if isinstance(spec, TranscriptSpec)
+                else write_source(task)
+            )
+        result = written[key]
+    except SyncAuditError as error:
+        outcome = SourceOutcome(
+            source=task.name, why=str(error), is_failure=True, remarks=known.remarks
+        )
+        return outcome, None
+    outcome = SourceOutcome(source=task.name, correction=result.correction, remarks=result.remarks)
+    return outcome, result
+
+
+def _why_kept(
+    spec: SourceSpec, known: SourceCorrection, of_sound: ClockCorrection | None
+) -> str | None:
+    """Return why a source stays as it is, or None if there is something to correct."""
+    if isinstance(spec, TranscriptSpec):
+        follows = f"its times count from {spec.audio}"
+        if known.correction is None:
+            return follows if of_sound is not None else known.why
+        if known.correction == of_sound:
+            return f"{follows}, which was corrected alike"
+        if of_sound is not None:
+            return None
+    if known.correction is None:
+        return known.why or "no correction of it is known"
+    if known.correction.is_nothing:
+        return known.why or "its correction is zero"
+    return None
+
+
+def _start_ns(spec: TranscriptSpec, clip: Clip) -> int:
+    sound = clip.sources[spec.audio]
+    return start_of_sound(sound, clip.base_uri) if isinstance(sound, AudioSpec) else 0
+
+
+def _spelled(task: Task, clip: Clip) -> str:
+    """Return all that decides what is written for a source, but the correction."""
+    alone = Clip(clip_id="", recording_id="", sources={"": task.spec}, base_uri=task.base_uri)
+    text = json.dumps(clip_to_row(alone, relative_to="/"), sort_keys=True)
+    if isinstance(task.spec, TranscriptSpec):
+        text += f" {_start_ns(task.spec, clip)}"
+    return text
+
+
+def _point_at(row: dict[str, Any], result: Written, out: Path) -> None:
+    """Change the manifest row of a source so that it names what was written."""
+    for key, value in result.fields.items():
+        if value is None:
+            row.pop(key, None)
+        else:
+            row[key] = value
+    for key, path in result.files.items():
+        row[key] = path.relative_to(out).as_posix()

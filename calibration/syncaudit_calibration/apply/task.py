@@ -1,0 +1,91 @@
+"""What a writer of one kind of source is given, and what it returns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from syncaudit.model import ClockCorrection, SourceSpec
+from syncaudit.readers.uris import resolve
+from syncaudit_calibration.apply.corrections import SourceCorrection
+
+__all__ = ["Task", "Written", "put"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One source whose stamps are to be corrected.
+
+    Parameters
+    ----------
+    name : str
+        Source.
+    spec : SourceSpec
+        As in the manifest.
+    base_uri : str
+        Folder that its relative URIs start at.
+    known : SourceCorrection
+        With a correction that is not nothing.
+    target : Path
+        Path of the files to write, without ending.
+    scratch : Path
+        Folder for copies of remote files.
+    """
+
+    name: str
+    spec: SourceSpec
+    base_uri: str
+    known: SourceCorrection
+    target: Path
+    scratch: Path
+
+    def resolve(self, uri: str) -> str:
+        """Return a URI of the source as a path or URL that stands for itself."""
+        return resolve(uri, self.base_uri)
+
+    def settled(self, first_ns: int) -> tuple[ClockCorrection, tuple[str, ...]]:
+        """Return what of the correction counts for stamps from `first_ns` on, and remarks."""
+        known = self.known.near(first_ns)
+        if known.correction is None:
+            raise ValueError(f"no correction of {self.name} is known")
+        return known.correction, known.remarks
+
+    def beside(self, ending: str) -> Path:
+        """Return the path of a file to write."""
+        return self.target.with_name(self.target.name + ending)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What a writer did.
+
+    Parameters
+    ----------
+    correction : ClockCorrection
+        What was added to the stamps.
+    files : mapping of str to Path
+        Manifest key to the file written.
+    fields : mapping of str to object
+        Manifest keys with new values; None takes a key out.
+    remarks : tuple of str
+        What a user should know.
+    """
+
+    correction: ClockCorrection
+    files: Mapping[str, Path] = field(default_factory=dict)
+    fields: Mapping[str, object] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+
+def put(path: Path, data: bytes) -> Path:
+    """Write a file that appears at once or not at all; return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path

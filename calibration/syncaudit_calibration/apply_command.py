@@ -1,0 +1,88 @@
+"""`syncaudit apply`: corrected stamps beside the originals, and the manifest that names them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["apply"]
+
+_SHOW_ALL_UP_TO = 20
+
+
+def apply(
+    corrections: Annotated[
+        str,
+        typer.Argument(
+            metavar="CALIBRATION_OR_VERDICTS",
+            help="Calibration (JSON), verdicts.jsonl or .parquet, or the folder of a validate run.",
+        ),
+    ],
+    manifest: Annotated[
+        str,
+        typer.Argument(help="Clip manifest (.jsonl or .parquet, any fsspec URL), or its folder."),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for stamps and manifest.")],
+    every_figure: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help="Of verdicts, take out also what lies within its own error (1.96 sigma).",
+        ),
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress and no table: only errors.")
+    ] = False,
+) -> None:
+    """Correct stamps: write them beside the originals, with a manifest that points at them.
+
+    Originals are never touched: pictures and sound are named where they lie, tables of stamps
+    are copied with their stamps changed. An intended offset (expected_offset_s) stays. What an
+    offset and a drift cannot mend (a clock that jumps, jitter, lost frames) is told by name.
+
+    **Examples**
+
+    - `syncaudit apply calibration.json manifest.jsonl --out corrected/`
+
+    - `syncaudit apply out/ manifest.jsonl --out corrected/` (each clip by its own verdict)
+
+    - `syncaudit validate corrected/ --out checked/` (what is left)
+
+    **Outputs**: manifest.jsonl, corrections.jsonl (what was added to which source), and a folder
+    a clip.
+    """
+    from rich.text import Text
+
+    from syncaudit.cli.console import printable, stderr, stdout
+    from syncaudit.cli.inputs import load_clips
+    from syncaudit_calibration.apply import ClipOutcome, apply_corrections, load_corrections
+    from syncaudit_calibration.apply.words import Tally, outcome_table
+
+    known = load_corrections(corrections, is_every_figure=every_figure)
+    clips = load_clips(manifest)
+    tally, shown = Tally(), list[ClipOutcome]()
+    is_short = len(clips) <= _SHOW_ALL_UP_TO
+
+    def keep(outcome: ClipOutcome) -> None:
+        tally.add(outcome)
+        is_remarkable = any(source.is_failure or source.remarks for source in outcome.sources)
+        if is_short or (is_remarkable and len(shown) < _SHOW_ALL_UP_TO):
+            shown.append(outcome)
+        progress.update(f"{tally.n_clips} of {len(clips)} clips corrected ...")
+
+    console = stderr()
+    console.quiet = quiet
+    with console.status(f"0 of {len(clips)} clips corrected ...") as progress:
+        apply_corrections(clips, known, out, inputs=(corrections, manifest), on_clip=keep)
+    if quiet:
+        return
+    told = stdout()
+    if shown:
+        told.print(outcome_table(shown, only_remarkable=not is_short))
+        told.print()
+    told.print(Text(tally.words()))
+    place = printable(str(out))
+    told.print(Text(f"In {place}: manifest.jsonl, corrections.jsonl"), soft_wrap=True)
+    told.print(Text(f"Check what is left: syncaudit validate {place} --out DIR"), soft_wrap=True)

@@ -1,0 +1,94 @@
+"""Small clips on disk for the tests of `apply`: tables, logs and sound, no pictures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import typer
+from syncaudit_calibration.apply_command import apply
+from typer.testing import CliRunner
+
+from syncaudit.cli.app import build_app
+from syncaudit.datasets import load_manifest
+from syncaudit.model import Clip, Stream
+from syncaudit.readers import read_source
+
+T0 = 1_767_225_600_000_000_001  # float64 cannot hold it
+S = 10**9
+AT = T0 + 10 * S
+
+
+def manifest(folder: Path, *rows: dict[str, Any]) -> str:
+    """Write a manifest and return its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "manifest.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def calibration(folder: Path, at_ns: int = AT, **sources: Any) -> str:
+    """Write a calibration; a number stands for a source's offset in seconds."""
+    known = {
+        name: value if isinstance(value, dict) else {"offset_s": value}
+        for name, value in sources.items()
+    }
+    path = folder / "calibration.json"
+    content = {"version": 1, "reference": "ref", "at_ns": at_ns, "sources": known, "flashes": []}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return str(path)
+
+
+def verdict(clip_id: str, at_ns: int = AT, **sources: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of verdicts.jsonl."""
+    return {
+        "clip_id": clip_id,
+        "recording_id": clip_id,
+        "verdict": "reject",
+        "reasons": [],
+        "reference": "imu",
+        "at_ns": at_ns,
+        "sources": {
+            name: {"verdict": "reject", "clock": name, "observable": True} | source
+            for name, source in sources.items()
+        },
+        "pairs": [],
+        "warnings": [],
+        "seconds": 0.1,
+    }
+
+
+def verdicts(folder: Path, *rows: dict[str, Any]) -> str:
+    """Write verdicts.jsonl and return its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "verdicts.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def run(*arguments: object, width: int = 200) -> Any:
+    """Run the command line; `apply` is there whether or not it was installed."""
+    app: typer.Typer = build_app()
+    if not any(command.name == "apply" for command in app.registered_commands):
+        app.command("apply")(apply)
+    runner = CliRunner(env={"COLUMNS": str(width), "NO_COLOR": "1", "TERM": "dumb"})
+    return runner.invoke(app, [str(argument) for argument in arguments], prog_name="syncaudit")
+
+
+def corrected(known: str, manifest_path: str, out: Path) -> Any:
+    """Run `apply`, expect that it succeeds, and return its result."""
+    result = run("apply", known, manifest_path, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    return result
+
+
+def clips_of(out: Path) -> list[Clip]:
+    """Return the clips of the manifest that was written."""
+    return load_manifest(str(out / "manifest.jsonl"))
+
+
+def stream_of(out: Path, source: str, clip: int = 0) -> Stream:
+    """Read a source through the manifest that was written."""
+    found = clips_of(out)[clip]
+    return read_source(source, found.sources[source], found.base_uri)

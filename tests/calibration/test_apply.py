@@ -1,0 +1,411 @@
+"""`apply`: what is corrected, what stays, and that originals are never touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import numpy as np
+import pytest
+
+from syncaudit.model import SignalStream
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from apply_clips import (  # found beside this file
+    AT,
+    T0,
+    S,
+    calibration,
+    clips_of,
+    corrected,
+    manifest,
+    run,
+    stream_of,
+    verdict,
+    verdicts,
+)
+
+STAMPS = [T0, T0 + S, T0 + 20 * S]
+EVENTS = {"kind": "events", "uri": "e.csv"}
+
+
+def events(folder: Path, name: str = "e.csv", stamps: list[int] = STAMPS) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("timestamp_ns\n" + "".join(f"{t}\n" for t in stamps))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    events(tmp_path / "data")
+    return tmp_path / "data"
+
+
+def one_clip(data: Path, **sources: dict[str, Any]) -> str:
+    return manifest(data, {"clip_id": "a", "sources": sources or {"trigger": EVENTS}})
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_offset_and_drift_of_a_calibration_are_taken_out(data: Path, tmp_path: Path) -> None:
+    before = tree(data)
+    known = calibration(tmp_path, trigger={"offset_s": 0.0351, "drift_ppm": 19.8})
+    result = corrected(known, one_clip(data), tmp_path / "out")
+    expected = [T0 + 35_100_000 - 198_000, T0 + S + 35_100_000 - 178_200, T0 + 20 * S + 35_298_000]
+    assert stream_of(tmp_path / "out", "trigger").time_ns.tolist() == expected
+    assert "35.1 ms later, drift 19.8 ppm taken out" in result.stdout
+    assert tree(data) == before | {"manifest.jsonl": (data / "manifest.jsonl").read_bytes()}
+
+
+def test_each_clip_is_corrected_by_its_own_verdict(data: Path, tmp_path: Path) -> None:
+    row = {"sources": {"trigger": EVENTS}}
+    path = manifest(data, *({"clip_id": name} | row for name in "abc"))
+    known = verdicts(
+        tmp_path,
+        verdict("a", trigger={"offset_s": 0.25, "drift_ppm": None}),
+        verdict("b", trigger={"offset_s": -0.5, "drift_ppm": 10.0}),
+    )
+    result = corrected(known, path, tmp_path / "out")
+    found = [stream_of(tmp_path / "out", "trigger", k).time_ns - STAMPS for k in range(3)]
+    assert found[0].tolist() == [250_000_000] * 3
+    assert found[1].tolist() == [-500_100_000, -500_090_000, -499_900_000]
+    assert found[2].tolist() == [0, 0, 0]
+    assert "500 ms earlier, drift 10 ppm taken out" in result.stdout
+    assert "there is no verdict on this clip" in result.stdout
+
+
+def test_parquet_and_folders_of_verdicts_are_read(data: Path, tmp_path: Path) -> None:
+    from syncaudit.batch.tables import write_parquet
+
+    row = verdict("a", trigger={"offset_s": 0.25, "drift_ppm": 5.0})
+    reason = {"code": "jitter", "source": "trigger", "message": "it jitters", "value": 1.0}
+    row["reasons"] = [reason | {"limit": 0.5}]
+    (tmp_path / "p").mkdir()
+    write_parquet([row], tmp_path / "p" / "verdicts.parquet")
+    known = verdicts(tmp_path / "j", row)
+    found = []
+    places = [known, str(tmp_path / "j"), str(tmp_path / "p"), f"{tmp_path}/p/verdicts.parquet"]
+    for k, place in enumerate(places):
+        result = corrected(place, one_clip(data), tmp_path / f"out{k}")
+        assert "its stamps jitter: an offset and a drift cannot mend that" in result.stdout
+        found.append((tmp_path / f"out{k}" / "a" / "trigger.csv").read_bytes())
+    assert len(set(found)) == 1
+
+
+def test_figures_within_their_error_stay_unless_asked_for(data: Path, tmp_path: Path) -> None:
+    figures = {"offset_s": 0.001, "offset_std_s": 0.001, "drift_ppm": 3.0, "drift_std_ppm": 2.0}
+    known, path = verdicts(tmp_path, verdict("a", trigger=figures)), one_clip(data)
+    result = corrected(known, path, tmp_path / "out")
+    assert "unchanged: 1.0 ± 1.0 ms early, within its own error" in result.stdout
+    assert stream_of(tmp_path / "out", "trigger").time_ns.tolist() == STAMPS
+    assert run("apply", known, path, "--out", tmp_path / "all", "--all").exit_code == 0
+    moved = stream_of(tmp_path / "all", "trigger").time_ns - STAMPS
+    assert moved.tolist() == [970_000, 973_000, 1_030_000]
+
+
+def test_sources_of_one_clock_share_its_correction(data: Path, tmp_path: Path) -> None:
+    events(data, "f.csv")
+    sources = {
+        "first": EVENTS | {"clock": "recorder"},
+        "second": {"kind": "events", "uri": "f.csv", "clock": "recorder"},
+        "third": EVENTS,
+    }
+    result = corrected(calibration(tmp_path, first=0.1), one_clip(data, **sources), tmp_path / "o")
+    assert (stream_of(tmp_path / "o", "second").time_ns - STAMPS).tolist() == [100_000_000] * 3
+    assert "with the correction of first, whose clock it shares" in result.stdout
+    assert stream_of(tmp_path / "o", "third").time_ns.tolist() == STAMPS
+    assert "unchanged: the calibration does not name it" in result.stdout
+
+
+def test_an_intended_offset_stays_in_the_stamps(data: Path, tmp_path: Path) -> None:
+    path = one_clip(data, trigger=EVENTS | {"expected_offset_s": 0.02})
+    # A calibration measures all of it, a verdict what is left beyond the intention.
+    found = []
+    for k, known in enumerate(
+        [
+            calibration(tmp_path, trigger=0.055),
+            verdicts(tmp_path, verdict("a", trigger={"offset_s": 0.035})),
+        ]
+    ):
+        corrected(known, path, tmp_path / f"out{k}")
+        found += (stream_of(tmp_path / f"out{k}", "trigger").time_ns - STAMPS).tolist()
+        assert clips_of(tmp_path / f"out{k}")[0].sources["trigger"].expected_offset_s == 0.02
+    assert found == [35_000_000] * 6
+
+
+def test_the_intention_of_the_reference_moves_nobody(data: Path, tmp_path: Path) -> None:
+    sources = {"ref": EVENTS | {"expected_offset_s": 0.02}, "trigger": EVENTS}
+    known = calibration(tmp_path, ref=0.0, trigger=0.015)
+    result = corrected(known, one_clip(data, **sources), tmp_path / "out")
+    # Beyond the intention the reference is 20 ms off, so that 15 ms of the other are 35 ms.
+    assert (stream_of(tmp_path / "out", "trigger").time_ns - STAMPS).tolist() == [35_000_000] * 3
+    assert stream_of(tmp_path / "out", "ref").time_ns.tolist() == STAMPS
+    assert "unchanged: it is the reference" in result.stdout
+
+
+def test_a_drift_measured_long_ago_stays(data: Path, tmp_path: Path) -> None:
+    known = calibration(
+        tmp_path, at_ns=T0 - 3 * 86_400 * S, trigger={"offset_s": 0.1, "drift_ppm": 9.0}
+    )
+    result = corrected(known, one_clip(data), tmp_path / "out")
+    assert (stream_of(tmp_path / "out", "trigger").time_ns - STAMPS).tolist() == [100_000_000] * 3
+    assert "its drift stays, since it was measured more than a day away" in result.stdout
+
+
+def test_a_source_that_states_its_own_epoch_is_corrected_there(data: Path, tmp_path: Path) -> None:
+    source = {"offset_s": 0.1, "drift_ppm": 10.0, "at_ns": T0}
+    known = calibration(tmp_path, at_ns=T0 + 500 * S, trigger=source)
+    corrected(known, one_clip(data), tmp_path / "out")
+    moved = stream_of(tmp_path / "out", "trigger").time_ns - STAMPS
+    assert moved.tolist() == [100_000_000, 100_010_000, 100_200_000]
+
+
+def test_a_step_of_the_calibration_is_told(data: Path, tmp_path: Path) -> None:
+    known = calibration(tmp_path, trigger={"offset_s": 0.1, "step_s": 0.02})
+    result = corrected(known, one_clip(data), tmp_path / "out")
+    assert "its clock jumped during the calibration" in result.stdout
+
+
+def test_window_and_recording_stay(data: Path, tmp_path: Path) -> None:
+    row = {"clip_id": "a", "recording_id": "r", "start_ns": T0, "end_ns": AT, "reference": "ref"}
+    sources = {"trigger": EVENTS, "ref": EVENTS}
+    path = manifest(data, row | {"sources": sources})
+    corrected(calibration(tmp_path, trigger=1.0, ref=0.0), path, tmp_path / "out")
+    (clip,) = clips_of(tmp_path / "out")
+    assert (clip.recording_id, clip.start_ns, clip.end_ns, clip.reference) == ("r", T0, AT, "ref")
+
+
+def test_a_broken_source_is_told_and_the_run_goes_on(data: Path, tmp_path: Path) -> None:
+    sources = {"trigger": EVENTS, "gone": {"kind": "events", "uri": "gone.csv"}}
+    path = manifest(data, *({"clip_id": name, "sources": sources} for name in "ab"))
+    result = corrected(calibration(tmp_path, trigger=1.0, gone=1.0), path, tmp_path / "out")
+    assert "gone.csv: file not found" in result.stdout
+    assert "2 clips: 2 sources corrected, 0 unchanged, 2 could not be corrected" in result.stdout
+    assert clips_of(tmp_path / "out")[1].sources["gone"].uri == "../data/gone.csv"
+
+
+def test_a_second_run_writes_the_same(data: Path, tmp_path: Path) -> None:
+    known, path = calibration(tmp_path, trigger=1.0), one_clip(data)
+    corrected(known, path, tmp_path / "out")
+    first = tree(tmp_path / "out")
+    corrected(known, path, tmp_path / "out")
+    assert tree(tmp_path / "out") == first
+    assert sorted(first) == ["a/trigger.csv", "corrections.jsonl", "manifest.jsonl"]
+
+
+def test_what_was_done_is_written_down(data: Path, tmp_path: Path) -> None:
+    known = calibration(tmp_path, trigger={"offset_s": 0.5, "drift_ppm": 2.0})
+    corrected(known, one_clip(data), tmp_path / "out")
+    row = json.loads((tmp_path / "out" / "corrections.jsonl").read_text())
+    assert row["clip_id"] == "a"
+    assert row["sources"]["trigger"] == {
+        "offset_s": 0.5,
+        "drift_ppm": 2.0,
+        "at_ns": AT,
+        "unchanged": None,
+        "remarks": [],
+    }
+
+
+def test_a_file_of_many_clips_is_written_once(data: Path, tmp_path: Path) -> None:
+    path = manifest(data, *({"clip_id": n, "sources": {"trigger": EVENTS}} for n in "abc"))
+    corrected(calibration(tmp_path, trigger=1.0), path, tmp_path / "out")
+    assert [clip.sources["trigger"].uri for clip in clips_of(tmp_path / "out")] == [
+        "a/trigger.csv"
+    ] * 3
+
+
+def test_ids_become_safe_and_distinct_folders(data: Path, tmp_path: Path) -> None:
+    names = ["a/b", "a_b", "../up", "..", "Ä ö", "X", "x", "con", "manifest.jsonl", "é", "e\u0301"]
+    names += ["long" * 100, "."]
+    rows = []
+    for k, name in enumerate(names):
+        events(data, f"{k}.csv")
+        sources = {"s/../x": {"kind": "events", "uri": f"{k}.csv"}}
+        rows.append({"clip_id": name, "sources": sources})
+    corrected(calibration(tmp_path, **{"s/../x": 1.0}), manifest(data, *rows), tmp_path / "out")
+    entries = sorted(entry.name for entry in (tmp_path / "out").iterdir())
+    assert len({entry.casefold() for entry in entries}) == len(names) + 2
+    assert {"a_b", "é"} < set(entries)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["calibration.json", "data", "out"]
+    for k in range(len(names)):
+        moved = stream_of(tmp_path / "out", "s/../x", k).time_ns - STAMPS
+        assert moved.tolist() == [S] * 3
+
+
+@pytest.fixture
+def memory() -> Iterator[str]:
+    """Return a folder in fsspec's memory file system with a clip in it."""
+    system = fsspec.filesystem("memory")
+    stamps = "".join(f"{t}\n" for t in STAMPS)
+    system.pipe("/apply/e.csv", f"timestamp_ns\n{stamps}".encode())
+    row = {"clip_id": "a", "sources": {"trigger": EVENTS, "other": EVENTS}}
+    system.pipe("/apply/m.jsonl", json.dumps(row).encode())
+    source = {"offset_s": 1.0, "drift_ppm": None}
+    known = {"version": 1, "at_ns": AT, "sources": {"trigger": source}}
+    system.pipe("/apply/c.json", json.dumps(known).encode())
+    yield "memory://apply"
+    system.rm("/apply", recursive=True)
+
+
+def test_remote_manifests_and_calibrations_are_read(memory: str, tmp_path: Path) -> None:
+    corrected(f"{memory}/c.json", f"{memory}/m.jsonl", tmp_path / "out")
+    assert (stream_of(tmp_path / "out", "trigger").time_ns - STAMPS).tolist() == [S] * 3
+    assert stream_of(tmp_path / "out", "other").time_ns.tolist() == STAMPS
+    assert clips_of(tmp_path / "out")[0].sources["other"].uri == f"{memory}/e.csv"
+
+
+def test_a_folder_that_holds_originals_is_refused(data: Path, tmp_path: Path) -> None:
+    events(data / "a", "trigger.csv")
+    known = calibration(tmp_path, trigger=1.0)
+    path = one_clip(data, trigger={"kind": "events", "uri": "a/trigger.csv"})
+    before = tree(data)
+    result = run("apply", known, path, "--out", data)
+    assert result.exit_code == 2
+    assert "is an original, and would be overwritten" in result.stderr
+    other = manifest(
+        tmp_path / "m",
+        {
+            "clip_id": "a",
+            "sources": {"trigger": {"kind": "events", "uri": "../data/a/trigger.csv"}},
+        },
+    )
+    (tmp_path / "link").symlink_to(data)
+    for place in (data, tmp_path / "link"):
+        result = run("apply", known, other, "--out", place)
+        assert result.exit_code == 2
+        assert "is an original, and would be overwritten" in result.stderr
+    assert tree(data) == before
+
+
+def test_an_applied_manifest_is_not_corrected_in_place(data: Path, tmp_path: Path) -> None:
+    known = calibration(tmp_path, trigger=1.0)
+    corrected(known, one_clip(data), tmp_path / "out")
+    before = tree(tmp_path / "out")
+    for again in (tmp_path / "out", tmp_path / "out" / "manifest.jsonl"):
+        result = run("apply", known, again, "--out", tmp_path / "out")
+        assert result.exit_code == 2
+        assert "is an original, and would be overwritten" in result.stderr
+    assert tree(tmp_path / "out") == before
+
+
+def test_files_of_others_are_not_overwritten(data: Path, tmp_path: Path) -> None:
+    known, path = calibration(tmp_path, trigger=1.0), one_clip(data)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "manifest.jsonl").write_text("mine")
+    result = run("apply", known, path, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "'manifest.jsonl' is there already" in result.stderr
+    assert tree(tmp_path / "out") == {"manifest.jsonl": b"mine"}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "cannot be read: file not found"),
+        ("", "cannot be read: the file is empty"),
+        ("{", "line 1 is no JSON object"),
+        ("[]", "line 1 is no JSON object"),
+        ("{}", "is neither a calibration nor verdicts"),
+        ('{"version": 2, "sources": {}}', "calibration version 2 is unknown"),
+        ('{"version": 1, "sources": {"trigger": {}}}', "no number 'offset_s'"),
+        (
+            '{"version": 1, "sources": {"trigger": {"offset_s": 1, "drift_ppm": 3}}}',
+            "no integer 'at_ns'",
+        ),
+        (
+            '{"version": 1, "sources": {"cam": {"offset_s": 1}}}',
+            "the calibration corrects cam, but the clips hold trigger",
+        ),
+        ('{"clip_id": "a"}', "line 1 is no verdict"),
+        ('{"clip_id": "a", "sources": {"trigger": {"uri": "x"}}}', "the row of a manifest"),
+        (
+            '{"clip_id": "z", "verdict": "pass", "sources": {}}',
+            "none of its 1 clips is in the manifest",
+        ),
+        ("PAR1", "is no intact Parquet file"),
+    ],
+)
+def test_unusable_corrections_are_refused(
+    data: Path, tmp_path: Path, content: str | None, message: str
+) -> None:
+    if content is not None:
+        (tmp_path / "known").write_text(content)
+    result = run("apply", tmp_path / "known", one_clip(data), "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_verdicts_on_calibrated_stamps_are_refused(data: Path, tmp_path: Path) -> None:
+    known = verdicts(tmp_path / "v", verdict("a", trigger={"offset_s": 0.1}))
+    summary = {"calibrated": True, "calibration": "rig.json"}
+    (tmp_path / "v" / "summary.json").write_text(json.dumps(summary))
+    result = run("apply", known, one_clip(data), "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "these verdicts speak of what the calibration 'rig.json' left" in result.stderr
+    (tmp_path / "v" / "summary.json").write_text(json.dumps({"calibrated": False}))
+    corrected(known, one_clip(data), tmp_path / "out")
+
+
+def test_a_linked_original_is_spared(data: Path, tmp_path: Path) -> None:
+    """An original may be a link into the folder that an earlier run wrote."""
+    known, path = calibration(tmp_path, trigger=1.0), one_clip(data)
+    corrected(known, path, tmp_path / "out")
+    (data / "link.csv").symlink_to(tmp_path / "out" / "a" / "trigger.csv")
+    path = one_clip(data, trigger={"kind": "events", "uri": "link.csv"})
+    result = run("apply", known, path, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "is an original, and would be overwritten" in result.stderr
+
+
+def test_wrong_places_are_refused(data: Path, tmp_path: Path) -> None:
+    known, path = calibration(tmp_path, trigger=1.0), one_clip(data)
+    (tmp_path / "file").write_text("")
+    for out, message in (
+        (tmp_path / "file", "is no folder"),
+        ("s3://bucket/out", "expected a local folder"),
+    ):
+        result = run("apply", known, path, "--out", out)
+        assert result.exit_code == 2
+        assert message in result.stderr
+    result = run("apply", tmp_path / "data", path, "--out", tmp_path / "out")
+    assert "holds neither verdicts.jsonl nor verdicts.parquet" in result.stderr
+    result = run("apply", known, tmp_path / "none.jsonl", "--out", tmp_path / "out")
+    assert result.exit_code == 2
+
+
+def test_quiet_prints_nothing(data: Path, tmp_path: Path) -> None:
+    known = calibration(tmp_path, trigger=1.0)
+    result = run("apply", known, one_clip(data), "--out", tmp_path / "out", "--quiet")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_long_manifests_show_only_what_is_remarkable(data: Path, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"clip_id": f"c{k:02d}", "sources": {"trigger": EVENTS}} for k in range(25)
+    ]
+    rows[7]["sources"] = {"trigger": {"kind": "events", "uri": "gone.csv"}}
+    result = corrected(calibration(tmp_path, trigger=1.0), manifest(data, *rows), tmp_path / "out")
+    assert "c07" in result.stdout
+    assert "c08" not in result.stdout
+    assert "25 clips: 24 sources corrected" in result.stdout
+
+
+def test_signals_and_channels_move_together(data: Path, tmp_path: Path) -> None:
+    (data / "i.csv").write_text(
+        "#t,gyro_x,gyro_y,gyro_z\n" + "".join(f"{t},1,2,3\n" for t in STAMPS)
+    )
+    spec = {"kind": "imu", "uri": "i.csv", "columns": {"timestamp_ns": "#t"}}
+    corrected(calibration(tmp_path, imu=1.0), one_clip(data, imu=spec), tmp_path / "out")
+    stream = stream_of(tmp_path / "out", "imu")
+    assert isinstance(stream, SignalStream)
+    np.testing.assert_array_equal(stream.channels[0].time_ns, np.array(STAMPS) + S)
+    assert os.path.basename(stream.uri) == "imu.csv"  # noqa: PTH119
