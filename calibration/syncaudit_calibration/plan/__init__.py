@@ -1,0 +1,22 @@
+"""Plan a calibration by flashes: the pulse train, what cameras will see, and how well it tells."""
+
+from syncaudit_calibration.plan.accuracy import Accuracy, expected_accuracy
+from syncaudit_calibration.plan.advice import advice, safety_note
+from syncaudit_calibration.plan.cameras import PlannedCamera, planned_cameras
+from syncaudit_calibration.plan.train import PulseTrain, choose_screen_train, choose_train
+from syncaudit_calibration.plan.visibility import CameraView, Visibility, visibility
+
+__all__ = [
+    "Accuracy",
+    "CameraView",
+    "PlannedCamera",
+    "PulseTrain",
+    "Visibility",
+    "advice",
+    "choose_screen_train",
+    "choose_train",
+    "expected_accuracy",
+    "planned_cameras",
+    "safety_note",
+    "visibility",
+]

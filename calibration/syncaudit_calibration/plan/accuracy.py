@@ -1,0 +1,174 @@
+"""How well a train will tell offsets, drifts and line delays."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit_calibration.plan.cameras import PlannedCamera
+from syncaudit_calibration.plan.train import PulseTrain
+from syncaudit_calibration.plan.visibility import draw_phases
+
+__all__ = ["EDGE_STD_S", "Accuracy", "expected_accuracy", "line_delay_std", "unobservable"]
+
+Floats = NDArray[np.float64]
+
+# Band edges in H.264 480p date a flash this well (design, section 3.1: 7 to 20 us).
+EDGE_STD_S = 15e-6
+# What stays however many flashes there are: rows, the shape of pulses, encoders (promised wider
+# than the 5 us that the estimator counts with, for footage is harder than renders).
+FLOOR_STD_S = 1e-5
+# A frame that is lit in part tells the share of its exposure to this: noise, tone curve.
+PARTIAL_SHARE_STD = 0.03
+# Screens light line by line; a camera that sees only their top or bottom is off by half a frame.
+SCREEN_STD_S = 3e-3
+N_DRAWS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accuracy:
+    """One-sigma errors of the pair of cameras that shares least; the bundle of all is better.
+
+    Parameters
+    ----------
+    flash_std_s : float
+        Of one flash in one camera.
+    offset_std_s : float
+        In the middle of the recording.
+    drift_std_ppm : float
+        Over the recording.
+    triggered_offset_std_s : float
+        Offset of one camera against a log of the pulses themselves (the trigger output).
+    """
+
+    flash_std_s: float
+    offset_std_s: float
+    drift_std_ppm: float
+    triggered_offset_std_s: float
+
+
+def expected_accuracy(
+    cameras: Sequence[PlannedCamera],
+    train: PulseTrain,
+    *,
+    n_shared: float,
+    rng: np.random.Generator,
+    is_screen: bool = False,
+) -> Accuracy:
+    """Return what to expect of the offset and the drift between two cameras.
+
+    With n shared flashes of error s in either camera, spread evenly over a time D, a straight line
+    has ``sigma(offset) = s sqrt(2 / n)`` in the middle and ``sigma(drift) = s sqrt(24 / n) / D``;
+    a floor of 10 us is added (3 ms for a screen, which cancels in the drift). Two global shutters
+    are told by `_global_stds_s` instead.
+
+    Parameters
+    ----------
+    cameras : sequence of PlannedCamera
+    train : PulseTrain
+    n_shared : float
+        Flashes that the two cameras share.
+    rng : Generator
+        Draws the phases of global shutters.
+    is_screen : bool
+        Whether a screen plays the train.
+    """
+    span_s = max(float(np.ptp(train.starts_s)), train.width_s)
+    if any(camera.is_global for camera in cameras):
+        slowest = max(cameras, key=lambda camera: camera.period_s)
+        flash_s = (slowest.period_s - slowest.exposure_s) / math.sqrt(12.0)
+        offset_s, triggered_s = _global_stds_s(cameras, train, rng)
+    else:
+        n = max(n_shared, 1.0)
+        n_seen = max(train.n * min(camera.share_seen(train.width_s) for camera in cameras), 1.0)
+        flash_s = EDGE_STD_S
+        offset_s, triggered_s = flash_s * math.sqrt(2.0 / n), flash_s / math.sqrt(n_seen)
+    floor_s = SCREEN_STD_S if is_screen else FLOOR_STD_S
+    return Accuracy(
+        flash_std_s=flash_s,
+        offset_std_s=math.hypot(offset_s, floor_s),
+        drift_std_ppm=1e6 * math.sqrt(12.0) * math.hypot(offset_s, FLOOR_STD_S) / span_s,
+        triggered_offset_std_s=math.hypot(triggered_s, floor_s),
+    )
+
+
+def _global_stds_s(
+    cameras: Sequence[PlannedCamera], train: PulseTrain, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Return the error of the worst pair of cameras, and of the worst one against a trigger log.
+
+    An edge of the light within an exposure is dated by the share of its light, any other one lies
+    between the end of an exposure and the start of the next. Every edge so bounds the offset from
+    both sides; what all bounds leave is divided by sqrt(12). Medians over random phases. (Rolling
+    shutters beside global ones are told by their whole frames, too: on the safe side.)
+    """
+    edges_s = np.concatenate([train.starts_s, train.starts_s + train.width_s])
+    periods_s = np.array([camera.period_s for camera in cameras])[:, None]
+    exposures_s = np.array([camera.exposure_s for camera in cameras])[:, None]
+    into_s = np.mod(edges_s - draw_phases(cameras, N_DRAWS, rng)[:, :, None], periods_s)
+    is_sharp = into_s < exposures_s
+    before_s = np.where(is_sharp, 0.0, into_s - exposures_s)
+    after_s = np.where(is_sharp, 0.0, periods_s - into_s)
+    blur_s = PARTIAL_SHARE_STD * exposures_s[:, 0]
+
+    def left_s(late: Floats, early: Floats, is_dated: NDArray[np.bool_], blur: float) -> float:
+        bounds_s = late.min(axis=1) + early.min(axis=1)
+        noise_s = blur / np.sqrt(np.maximum(is_dated.sum(axis=1), 1))
+        return float(np.median(np.hypot(bounds_s / math.sqrt(12.0), noise_s)))
+
+    alone = [
+        left_s(after_s[:, k], before_s[:, k], is_sharp[:, k], float(blur_s[k]))
+        for k in range(len(cameras))
+    ]
+    pairs = [
+        left_s(
+            after_s[:, i] + before_s[:, j],
+            before_s[:, i] + after_s[:, j],
+            is_sharp[:, i] & is_sharp[:, j],
+            math.hypot(blur_s[i], blur_s[j]),
+        )
+        for i, j in itertools.combinations(range(len(cameras)), 2)
+    ]
+    return max(pairs), max(alone)
+
+
+def unobservable(cameras: Sequence[PlannedCamera], train: PulseTrain) -> tuple[int, ...]:
+    """Return the positions of cameras with rolling shutters whose line delay flashes cannot tell.
+
+    The rows in which two cameras see a flash differ by ``(s_A - s_B) / T``. Frames of the rates
+    p and q meet in phases that are ``1 / lcm(p, q)`` apart, all of which come up within
+    ``1 / gcd(p, q)``. Is that step longer than the read-out, as with equal rates, then all flashes
+    that both see shift the rows alike: any line delay fits, with residual 0.
+    """
+    told = set()
+    for i, j in itertools.combinations(range(len(cameras)), 2):
+        one, other = cameras[i], cameras[j]
+        step_s, cycle_s = _phase_steps_s(one.rate_hz, other.rate_hz)
+        least_s = min(c.readout_s or c.exposure_s for c in (one, other))
+        if step_s <= least_s and cycle_s <= train.duration_s:
+            told |= {i, j}
+    return tuple(k for k, c in enumerate(cameras) if not c.is_global and k not in told)
+
+
+def _phase_steps_s(one_hz: Fraction, other_hz: Fraction) -> tuple[float, float]:
+    """Return the step between the relative phases of two rates, and when they come again."""
+    denominators = one_hz.denominator, other_hz.denominator
+    numerators = one_hz.numerator, other_hz.numerator
+    lcm = Fraction(math.lcm(*numerators), math.gcd(*denominators))
+    gcd = Fraction(math.gcd(*numerators), math.lcm(*denominators))
+    return float(1 / lcm), float(1 / gcd)
+
+
+def line_delay_std(camera: PlannedCamera, *, n_shared: float) -> float:
+    """Return the expected error of an observable line delay, as a share of it.
+
+    Rows of two cameras with moving phases differ like two uniform numbers, by readout / sqrt(6).
+    """
+    spread_s = camera.readout_s / math.sqrt(6.0)
+    return math.hypot(EDGE_STD_S * math.sqrt(2.0 / max(n_shared, 1.0)), FLOOR_STD_S) / spread_s

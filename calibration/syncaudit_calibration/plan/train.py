@@ -1,0 +1,267 @@
+"""Choose the pulse train: widths, irregular gaps, bursts, and how long to record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit_calibration.plan.cameras import PlannedCamera
+
+__all__ = ["SCREEN_RATE_HZ", "PulseTrain", "bands_apart_s", "choose_screen_train", "choose_train"]
+
+Floats = NDArray[np.float64]
+
+SCREEN_RATE_HZ = 60
+
+# A pulse short against the exposure has steep edges; a quarter is still bright enough.
+WIDTH_SHARE = 0.25
+MIN_WIDTH_S, MAX_WIDTH_S = 2e-4, 2e-3
+# A burst has no more pulses: where pulses are seldom seen, longer ones are seen more often.
+MAX_PULSES = 8
+# Not more than three flashes in any second: WCAG 2.1, success criterion 2.3.1, for people with
+# photosensitive epilepsy (ITU-R BT.1702 says the same of television).
+SINGLE_DARK_S = 1.0 / 3.0
+BURST_DARK_S = 1.0
+# Dark frames between bursts: the detector looks for the background among four on either side.
+DARK_FRAMES = 5
+# Dark times are drawn from the least one to this much more.
+DARK_SPREAD_S = 0.5
+# Unevenness of the gaps within a burst, and the least for which another pulse is spent.
+MAX_JITTER, MIN_JITTER = 0.25, 0.08
+# A long flash of a screen is to be seen by this share of the frames' phases.
+SCREEN_SHARE = 0.5
+# Two cameras should share this many flashes; a recording lasts as long as that takes.
+MIN_SHARED = 25
+MIN_DURATION_S, MAX_DURATION_S, DURATION_STEP_S = 30.0, 600.0, 15.0
+# Dark before the first pulse and after the last: automatic exposures settle.
+LEAD_S = 2.0
+TICK_S = 1e-6
+# Of so many drawn trains the one that resembles its own shifts least is taken.
+N_DRAWS = 16
+# Instants that agree to this look alike while clocks are still unknown.
+ALIKE_S = 1e-3
+MAX_LAG_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PulseTrain:
+    """Pulses of one width.
+
+    Parameters
+    ----------
+    starts_s : ndarray, shape (n,)
+        When each begins, seconds after the start of the train, increasing.
+    width_s : float
+        How long each lasts.
+    n_per_burst : int
+        Pulses that follow closely upon one another.
+    duration_s : float
+        How long to record, with the dark times at both ends.
+    """
+
+    starts_s: Floats
+    width_s: float
+    n_per_burst: int
+    duration_s: float
+
+    @property
+    def n(self) -> int:
+        """Return the number of pulses."""
+        return int(self.starts_s.size)
+
+    @property
+    def smallest_gap_s(self) -> float:
+        """Return the shortest time from the start of a pulse to that of the next."""
+        return float(np.diff(self.starts_s).min()) if self.n > 1 else math.inf
+
+    @property
+    def most_per_second(self) -> int:
+        """Return the most pulses that start within any one second."""
+        stops = np.searchsorted(self.starts_s, self.starts_s + 1.0 - TICK_S)
+        return int((stops - np.arange(self.n)).max(initial=0))
+
+    @property
+    def runner_up(self) -> float:
+        """Return the share of pulses that the train meets when it is shifted against itself.
+
+        The highest peak beside zero of the histogram of all differences up to 30 s, in windows of
+        +/- 1 ms: 1 for a periodic train, which no shift by a period can be told from; matching
+        refuses above 0.6.
+        """
+        parts = []
+        for k in range(1, self.n):
+            parts.append(self.starts_s[k:] - self.starts_s[:-k])
+            if parts[-1].min() > MAX_LAG_S:
+                break
+        lags = np.sort(np.concatenate([np.empty(0), *parts]))
+        lags = lags[(lags > 2.0 * ALIKE_S) & (lags <= MAX_LAG_S)]
+        stops = np.searchsorted(lags, lags + 2.0 * ALIKE_S, side="right")
+        return float((stops - np.arange(lags.size)).max(initial=0)) / max(self.n, 1)
+
+    def to_csv(self) -> str:
+        """Return a table with the columns start_s and width_s, as the simulator plays it."""
+        rows = [f"{start:.6f},{self.width_s:.6f}" for start in self.starts_s]
+        return "\n".join(["start_s,width_s", *rows]) + "\n"
+
+
+def choose_train(
+    cameras: Sequence[PlannedCamera],
+    *,
+    duration_s: float | None = None,
+    rng: np.random.Generator,
+) -> PulseTrain:
+    """Return a train for an LED.
+
+    Rolling shutters get bursts of ``K = ceil(T_frame / (readout + E + w))`` pulses that share out
+    one frame period of the slowest camera unevenly: no gap is longer than a pulse is visible, so
+    that every camera sees some of each burst whatever its phase. Where that would leave no room for
+    uneven gaps, K is one more. Global shutters cannot place a short pulse within a frame: they get
+    a light that is on for a frame period and an exposure, so that one frame at least is lit fully
+    and those beside it in part, and goes on and off at random instants.
+
+    Parameters
+    ----------
+    cameras : sequence of PlannedCamera
+        All that are to be calibrated.
+    duration_s : float, optional
+        Default: until two cameras share 25 flashes (global shutters: until 25 edges fall into
+        exposures), 30 s to 10 min.
+    rng : Generator
+        Draws the gaps.
+    """
+    if any(camera.is_global for camera in cameras):
+        width_s = max(camera.period_s + camera.exposure_s for camera in cameras)
+        return _best(cameras, _Pattern(width_s=width_s), duration_s, rng)
+    width_s = _short_width_s(cameras)
+    period_s = max(camera.period_s for camera in cameras)
+    n = max(math.ceil(camera.period_s / camera.visible_s(width_s)) for camera in cameras)
+    while n > 1 and _room(cameras, width_s, period_s / n) < MIN_JITTER:
+        n += 1
+    gap_s = period_s / n
+    apart_s = bands_apart_s(cameras, width_s)
+    jitter = min(MAX_JITTER, _room(cameras, width_s, gap_s), 1.0 - apart_s / gap_s)
+    pattern = _Pattern(width_s=width_s, n=n, gap_s=gap_s, jitter=max(jitter, MIN_JITTER))
+    return _best(cameras, pattern, duration_s, rng)
+
+
+def bands_apart_s(cameras: Sequence[PlannedCamera], width_s: float) -> float:
+    """Return how far apart pulses must start to leave a dark row between their bands.
+
+    A band is E + w long, with ramps of the shorter of both.
+    """
+    return max(c.exposure_s + width_s + min(c.exposure_s, width_s) for c in cameras)
+
+
+def choose_screen_train(
+    cameras: Sequence[PlannedCamera],
+    *,
+    duration_s: float | None = None,
+    rng: np.random.Generator,
+) -> PulseTrain:
+    """Return a train for a screen, on the borders of its frames (60 a second).
+
+    Flashes are single and one or more frames long: as many as a camera needs to see half of them
+    (global shutters: one frame period and an exposure). Parameters are those of `choose_train`.
+    """
+    tick_s = 1.0 / SCREEN_RATE_HZ
+    needed_s = max(
+        camera.period_s + camera.exposure_s
+        if camera.is_global
+        else SCREEN_SHARE * camera.period_s - camera.readout_s - camera.exposure_s
+        for camera in cameras
+    )
+    width_s = max(1, math.ceil(needed_s / tick_s - 1e-9)) * tick_s
+    return _best(cameras, _Pattern(width_s=width_s, tick_s=tick_s), duration_s, rng)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pattern:
+    """What is repeated: `n` pulses about `gap_s` apart, on instants that `tick_s` divides."""
+
+    width_s: float
+    n: int = 1
+    gap_s: float = 0.0
+    jitter: float = 0.0
+    tick_s: float = TICK_S
+
+
+def _short_width_s(cameras: Sequence[PlannedCamera]) -> float:
+    """Return a width that is short against the exposure but long enough to be seen."""
+    exposure_s = min(camera.exposure_s for camera in cameras)
+    needed_s = max(
+        (1.0 + MAX_JITTER) * camera.period_s / MAX_PULSES - camera.readout_s - camera.exposure_s
+        for camera in cameras
+    )
+    return max(float(np.clip(WIDTH_SHARE * exposure_s, MIN_WIDTH_S, MAX_WIDTH_S)), needed_s)
+
+
+def _room(cameras: Sequence[PlannedCamera], width_s: float, gap_s: float) -> float:
+    """Return by which share a gap may grow without hiding a burst from any camera."""
+    longest_s = max(camera.period_s for camera in cameras)
+    slowest = [camera for camera in cameras if camera.period_s == longest_s]
+    return min(camera.visible_s(width_s) for camera in slowest) / gap_s - 1.0
+
+
+def _best(
+    cameras: Sequence[PlannedCamera],
+    pattern: _Pattern,
+    duration_s: float | None,
+    rng: np.random.Generator,
+) -> PulseTrain:
+    """Return the one of several random trains whose highest side peak is lowest."""
+    width_s = math.ceil(pattern.width_s / pattern.tick_s - 1e-6) * pattern.tick_s
+    dark_s = max(
+        SINGLE_DARK_S if pattern.n == 1 else BURST_DARK_S,
+        DARK_FRAMES * max(camera.period_s for camera in cameras),
+    )
+    if duration_s is None:
+        interval_s = (pattern.n - 1) * pattern.gap_s + width_s + dark_s + DARK_SPREAD_S / 2.0
+        duration_s = _long_enough(cameras, width_s, interval_s / pattern.n)
+    n_bursts = math.ceil(duration_s / dark_s)
+    trains = []
+    for _ in range(N_DRAWS):
+        offsets_s = _burst_offsets(pattern, n_bursts, rng)
+        darks_s = rng.uniform(dark_s, dark_s + DARK_SPREAD_S, n_bursts)
+        ends_s = LEAD_S + np.cumsum(offsets_s[:, -1] + width_s + darks_s)
+        firsts_s = np.concatenate([[LEAD_S], ends_s[:-1]])
+        is_whole = ends_s - darks_s <= duration_s - LEAD_S
+        starts_s = (firsts_s[:, None] + offsets_s)[is_whole].ravel()
+        trains.append(
+            PulseTrain(
+                starts_s=np.rint(starts_s / pattern.tick_s) * pattern.tick_s,
+                width_s=width_s,
+                n_per_burst=pattern.n,
+                duration_s=duration_s,
+            )
+        )
+    return min(trains, key=lambda train: train.runner_up)
+
+
+def _burst_offsets(pattern: _Pattern, n_bursts: int, rng: np.random.Generator) -> Floats:
+    """Return when pulses start after the first of their burst, shape (n_bursts, n).
+
+    The gap from the last pulse to the first, one frame period later, keeps the bounds of the
+    others: the deviations around the period add up to zero.
+    """
+    deviations = rng.uniform(-1.0, 1.0, (n_bursts, pattern.n))
+    deviations -= deviations.mean(axis=1, keepdims=True)
+    deviations /= np.maximum(np.abs(deviations).max(axis=1, keepdims=True), 1.0)
+    gaps_s = pattern.gap_s * (1.0 + pattern.jitter * deviations[:, :-1])
+    return np.concatenate([np.zeros((n_bursts, 1)), np.cumsum(gaps_s, axis=1)], axis=1)
+
+
+def _long_enough(
+    cameras: Sequence[PlannedCamera], width_s: float, seconds_per_pulse: float
+) -> float:
+    """Return how long two cameras need until they share enough flashes."""
+    shares = sorted(camera.share_seen(width_s) for camera in cameras)
+    needed = MIN_SHARED / (shares[0] * shares[1])
+    for camera in cameras:
+        if camera.is_global:  # both edges count where they fall into an exposure
+            needed = max(needed, 0.5 * MIN_SHARED * camera.period_s / camera.exposure_s)
+    steps = math.ceil((2.0 * LEAD_S + needed * seconds_per_pulse) / DURATION_STEP_S)
+    return float(np.clip(steps * DURATION_STEP_S, MIN_DURATION_S, MAX_DURATION_S))

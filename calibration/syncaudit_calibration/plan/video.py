@@ -1,0 +1,112 @@
+"""Write a pulse train as a video: the whole screen flashes, and clicks sound at the same instants.
+
+For people without hardware. Screens light line by line, within most of a frame, and the sound of
+phones and laptops is late by some to many milliseconds: the clicks tie microphones to cameras no
+better than that, and cameras that see different parts of the screen differ by some milliseconds.
+Let all cameras see the whole screen, or better the light that it throws on a wall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit_calibration.plan.train import SCREEN_RATE_HZ, PulseTrain
+
+if TYPE_CHECKING:
+    import av
+
+__all__ = ["SOUND_RATE_HZ", "write_sync_video"]
+
+SIZE_PX = (640, 360)  # players scale it to the screen
+SOUND_RATE_HZ = 48_000
+BLACK, WHITE, NEUTRAL = 16, 235, 128
+# A click is loud at once and over within milliseconds; most microphones hear 3 kHz well.
+CLICK_HZ, CLICK_DECAY_S, CLICK_S, CLICK_LEVEL = 3000.0, 0.002, 0.012, 0.8
+SOUND_BLOCK = 1024  # samples in a frame of AAC
+
+
+def write_sync_video(train: PulseTrain, path: Path) -> None:
+    """Write H.264 and AAC at 60 frames a second.
+
+    Parameters
+    ----------
+    train : PulseTrain
+        Of `choose_screen_train`: on the borders of frames.
+    path : Path
+        MP4 file to write.
+    """
+    import av
+
+    options = {"fflags": "+bitexact", "movflags": "+faststart"}
+    with av.open(str(path), "w", format="mp4", container_options=options) as file:
+        video = file.add_stream("libx264", rate=SCREEN_RATE_HZ, options=_X264)
+        video.width, video.height = SIZE_PX
+        video.pix_fmt = "yuv420p"
+        video.codec_context.thread_count = 1
+        sound = file.add_stream("aac", rate=SOUND_RATE_HZ, layout="mono")
+        sound.bit_rate = 128_000
+        blocks, n_samples = _sound_frames(clicks(train)), 0
+        for k, is_lit in enumerate(lit_frames(train)):
+            file.mux(video.encode(_picture(k, bool(is_lit))))
+            # Sound goes along with the pictures, so that players need not look far ahead.
+            while n_samples * SCREEN_RATE_HZ <= k * SOUND_RATE_HZ:
+                file.mux(sound.encode(next(blocks)))
+                n_samples += SOUND_BLOCK
+        file.mux(video.encode(None))
+        for block in blocks:
+            file.mux(sound.encode(block))
+        file.mux(sound.encode(None))
+
+
+_X264 = {"preset": "veryfast", "crf": "18", "g": "60", "bf": "0", "threads": "1"}
+
+
+def lit_frames(train: PulseTrain) -> NDArray[np.bool_]:
+    """Return which frames are white, shape (n_frames,)."""
+    is_lit = np.zeros(round(train.duration_s * SCREEN_RATE_HZ), dtype=np.bool_)
+    n_each = round(train.width_s * SCREEN_RATE_HZ)
+    for first in np.rint(train.starts_s * SCREEN_RATE_HZ).astype(np.int64):
+        is_lit[first : first + n_each] = True
+    return is_lit
+
+
+def clicks(train: PulseTrain) -> NDArray[np.float32]:
+    """Return the sound, shape (n,), full scale 1: a click at the start of each pulse."""
+    since_s = np.arange(round(CLICK_S * SOUND_RATE_HZ)) / SOUND_RATE_HZ
+    click = np.cos(2.0 * np.pi * CLICK_HZ * since_s) * np.exp(-since_s / CLICK_DECAY_S)
+    sound = np.zeros(round(train.duration_s * SOUND_RATE_HZ), dtype=np.float32)
+    for first in np.rint(train.starts_s * SOUND_RATE_HZ).astype(np.int64):
+        part = sound[first : first + click.size]
+        part += CLICK_LEVEL * click[: part.size]
+    return sound
+
+
+def _picture(k: int, is_lit: bool) -> av.VideoFrame:
+    import av
+
+    picture = av.VideoFrame(*SIZE_PX, "yuv420p")
+    for plane, level in zip(
+        picture.planes, (WHITE if is_lit else BLACK, NEUTRAL, NEUTRAL), strict=True
+    ):
+        plane.update(bytes([level]) * plane.buffer_size)
+    picture.pts = k
+    picture.time_base = Fraction(1, SCREEN_RATE_HZ)
+    return picture
+
+
+def _sound_frames(sound: NDArray[np.float32]) -> Iterator[av.AudioFrame]:
+    import av
+
+    for first in range(0, sound.size, SOUND_BLOCK):
+        samples = np.ascontiguousarray(sound[first : first + SOUND_BLOCK][None])
+        frame = av.AudioFrame.from_ndarray(samples, format="fltp", layout="mono")
+        frame.sample_rate = SOUND_RATE_HZ
+        frame.pts = first
+        frame.time_base = Fraction(1, SOUND_RATE_HZ)
+        yield frame

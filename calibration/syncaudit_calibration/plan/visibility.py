@@ -1,0 +1,154 @@
+"""Which pulses each camera sees, by the phases that its frames may have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit_calibration.plan.cameras import PlannedCamera
+from syncaudit_calibration.plan.train import PulseTrain
+
+__all__ = ["CameraView", "Visibility", "draw_phases", "pulses_seen", "visibility"]
+
+Floats = NDArray[np.float64]
+
+N_DRAWS = 400
+MAX_CELLS = 20_000_000  # of phases x cameras x pulses at once
+# Flashes that tie two cameras for sure: what matching needs where line delays are not stated.
+MIN_TIED = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CameraView:
+    """What one camera sees of a train, over all phases of its frames.
+
+    Parameters
+    ----------
+    share_by_formula : float
+        ``(readout + E + w) / T_frame``.
+    share_seen, share_seen_std : float
+        Mean of the simulated phases, and how much it differs from phase to phase.
+    share_of_bursts : float
+        Bursts of which it sees at least one pulse.
+    share_with_both_edges : float
+        Pulses whose band lies in one picture with both edges.
+    """
+
+    share_by_formula: float
+    share_seen: float
+    share_seen_std: float
+    share_of_bursts: float
+    share_with_both_edges: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Visibility:
+    """What all cameras see of a train.
+
+    Parameters
+    ----------
+    views : tuple of CameraView
+        One per camera.
+    shared : ndarray, shape (c, c)
+        Expected number of flashes that two cameras both see.
+    shared_by_all : float
+        Expected number that all see.
+    share_of_pairs_apart : float
+        Pairs of cameras, over all phases, that share fewer than 8 flashes.
+    share_tied : float
+        Phases for which all cameras are tied, if not directly then through others.
+    """
+
+    views: tuple[CameraView, ...]
+    shared: Floats
+    shared_by_all: float
+    share_of_pairs_apart: float
+    share_tied: float
+
+    @property
+    def fewest_shared(self) -> float:
+        """Return the expected number for the pair that shares least."""
+        return float(self.shared[~np.eye(len(self.views), dtype=np.bool_)].min())
+
+
+def draw_phases(cameras: Sequence[PlannedCamera], n_draws: int, rng: np.random.Generator) -> Floats:
+    """Return the start of a frame of each free-running camera, seconds, shape (n_draws, c)."""
+    return rng.uniform(0.0, [camera.period_s for camera in cameras], (n_draws, len(cameras)))
+
+
+def pulses_seen(
+    cameras: Sequence[PlannedCamera], train: PulseTrain, phases_s: Floats
+) -> NDArray[np.bool_]:
+    """Return which pulses meet an exposure, shape (n_draws, c, n)."""
+    periods_s = np.array([camera.period_s for camera in cameras])[:, None]
+    visible_s = np.array([camera.visible_s(train.width_s) for camera in cameras])[:, None]
+    since_s = train.starts_s + train.width_s - phases_s[:, :, None]
+    seen: NDArray[np.bool_] = np.mod(since_s, periods_s) < visible_s
+    return seen
+
+
+def visibility(
+    cameras: Sequence[PlannedCamera],
+    train: PulseTrain,
+    *,
+    rng: np.random.Generator,
+    n_draws: int = N_DRAWS,
+) -> Visibility:
+    """Play a train to cameras with random phases.
+
+    Phases stay as they are drawn for the whole train: over minutes clocks move them by
+    milliseconds only. Pulses within a burst are not independent (one that is missed is followed by
+    one that is seen), so that the formula for single pulses tells nothing of bursts and pairs. Two
+    cameras of one rate whose frames are half a period apart may share no flash at all, however
+    many there are, where readout + E + w is less than half a period: others must tie them.
+
+    Parameters
+    ----------
+    cameras : sequence of PlannedCamera
+    train : PulseTrain
+    rng : Generator
+        Draws the phases.
+    n_draws : int
+        How many sets of phases.
+
+    Returns
+    -------
+    Visibility
+    """
+    n_draws = max(1, min(n_draws, MAX_CELLS // (len(cameras) * max(train.n, 1))))
+    seen = pulses_seen(cameras, train, draw_phases(cameras, n_draws, rng))
+    n_bursts = train.n // train.n_per_burst
+    by_burst = seen.reshape(n_draws, len(cameras), n_bursts, train.n_per_burst)
+    burst_shares = np.mean(by_burst.any(axis=3), axis=(0, 2))
+    shares = seen.mean(axis=2)
+    counts = seen.astype(np.float32)
+    shared = counts @ counts.transpose(0, 2, 1)
+    is_tied = shared >= MIN_TIED
+    is_pair = ~np.eye(len(cameras), dtype=np.bool_)
+    return Visibility(
+        views=tuple(
+            CameraView(
+                share_by_formula=camera.share_seen(train.width_s),
+                share_seen=float(shares[:, k].mean()),
+                share_seen_std=float(shares[:, k].std()),
+                share_of_bursts=float(burst_shares[k]),
+                share_with_both_edges=camera.share_with_both_edges(train.width_s),
+            )
+            for k, camera in enumerate(cameras)
+        ),
+        shared=shared.mean(axis=0, dtype=np.float64),
+        shared_by_all=float(seen.all(axis=1).sum(axis=1).mean()),
+        share_of_pairs_apart=float(np.mean(~is_tied[:, is_pair])),
+        share_tied=float(_reachable(is_tied | ~is_pair).all(axis=(1, 2)).mean()),
+    )
+
+
+def _reachable(is_tied: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return who is tied to whom over any number of others, shape (n, c, c)."""
+    reach = is_tied
+    for _ in range(is_tied.shape[1].bit_length()):
+        reach = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0.0
+    return reach

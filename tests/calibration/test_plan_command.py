@@ -1,0 +1,99 @@
+"""`syncaudit flash-plan` prints a plan in words and writes its files."""
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from syncaudit_calibration.plan_command import flash_plan
+from typer.testing import CliRunner
+
+from syncaudit.errors import UsageError
+
+USUAL = ["--fps", "12", "--readout", "25ms", "--exposure", "8ms"]
+
+
+def plan(*arguments: str) -> str:
+    app = typer.Typer()
+    app.command()(flash_plan)
+    result = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return " ".join(result.output.split())
+
+
+def test_plan_is_told_in_words() -> None:
+    text = plan(*USUAL, "--cameras", "6")
+    assert "in bursts of 3 that share out one frame period (83.3 ms) unevenly" in text
+    assert "42 ± 2 %" in text
+    assert "all 6 together" in text
+    assert "line delay not observable in 6 of 6 cameras" in text
+    assert "photosensitive epilepsy" in text
+
+
+def test_spelling_of_times_changes_nothing() -> None:
+    assert plan(*USUAL) == plan("--fps", "12", "--readout", "0.025", "--exposure", "8000us")
+
+
+def test_several_rates_are_told_apart() -> None:
+    text = plan("--fps", "12,30", "--readout", "25ms", "--exposure", "8ms", "--cameras", "6")
+    assert "3 12 Hz" in text
+    assert "3 30 Hz" in text
+    assert "line delay to 0." in text
+
+
+def test_global_shutter_gets_long_light() -> None:
+    text = plan("--fps", "12", "--readout", "0", "--exposure", "8ms")
+    assert "light on for 91.3 ms" in text
+    assert "Global shutters:" in text
+
+
+def test_files_are_written(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "plan"
+    text = plan(*USUAL, "--duration", "10s", "--out", str(out))
+    names = {"train.csv", "flash_train.ino", "sync_video.mp4", "sync_video.csv"}
+    assert {path.name for path in out.iterdir()} == names
+    assert all(name in text for name in names)
+    with (out / "train.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert set(rows[0]) == {"start_s", "width_s"}
+    assert float(rows[-1]["start_s"]) < 10
+
+
+def test_video_can_be_left_out(tmp_path: Path) -> None:
+    plan(*USUAL, "--no-video", "--out", str(tmp_path))
+    assert {path.name for path in tmp_path.iterdir()} == {"train.csv", "flash_train.ino"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--fps", "12", "--readout", "25", "--exposure", "8ms"], "write 25ms or 0.025"),
+        (["--fps", "twelve", "--readout", "25ms", "--exposure", "8ms"], "frames per second"),
+        ([*USUAL, "--duration", "1h"], "expected a duration"),
+        ([*USUAL, "--duration", "2s"], "expected one time from 10 s to 600 s"),
+        ([*USUAL, "--duration", "20s,30s"], "expected one time from 10 s to 600 s"),
+        (["--fps", "12,15", "--readout", "1ms,2ms,3ms", "--exposure", "8ms"], "do not fit"),
+    ],
+)
+def test_wrong_use_is_refused(arguments: list[str], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        plan(*arguments)
+
+
+def test_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "plan").touch()
+    with pytest.raises(UsageError, match="is a file, expected a folder"):
+        plan(*USUAL, "--out", str(tmp_path / "plan"))
+
+
+def test_importing_the_command_leaves_the_plan_for_later() -> None:
+    code = (
+        "import sys, syncaudit_calibration.plan_command\n"
+        "print([name for name in ('av', 'syncaudit_calibration.plan') if name in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert run.stdout.strip() == "[]"
