@@ -1,1 +1,53 @@
-"""Flash calibration; not built yet."""
+"""Flash calibration: every clock, line delay and exposure of a recording at once.
+
+Names are loaded when they are first used: the commands of this package are listed by every
+``syncaudit --help``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from syncaudit_calibration.bundle import calibrate_events
+    from syncaudit_calibration.calibrate_recording import calibrate
+    from syncaudit_calibration.calibration import CalibratedFlash, CalibratedSource, Calibration
+    from syncaudit_calibration.error_budget import error_budget
+    from syncaudit_calibration.errors import CalibrationError
+
+__all__ = [
+    "CalibratedFlash",
+    "CalibratedSource",
+    "Calibration",
+    "CalibrationError",
+    "calibrate",
+    "calibrate_events",
+    "error_budget",
+]
+
+# Where each name lives; imported on first use (PEP 562).
+_HOME_OF = {
+    "CalibratedFlash": "calibration",
+    "CalibratedSource": "calibration",
+    "Calibration": "calibration",
+    "CalibrationError": "errors",
+    "calibrate": "calibrate_recording",
+    "calibrate_events": "bundle",
+    "error_budget": "error_budget",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its home."""
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names too, loaded or not."""
+    return sorted({*globals(), *__all__})

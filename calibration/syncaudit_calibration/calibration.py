@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit_calibration.seed import Closure
+from syncaudit_calibration.closures import Closure
 
 __all__ = ["CalibratedFlash", "CalibratedSource", "Calibration"]
 
@@ -33,6 +33,9 @@ class CalibratedSource:
         Of offset (s), drift (s/s) and step (s) at `at_ns`, systematic error taken in.
     systematic_std_s : float
         Part that no number of flashes removes (stamps, exposure or read-out not stated).
+    jitter_s : float, optional
+        Standard deviation of the stamps about an even clock, beyond the errors of detection; where
+        two sources alone differ, both get half of the variance. None for a source of intervals.
     step_s, step_std_s, step_at_ns
         Growth of the correction from that own stamp on, where a step was found.
     step_frames : int, optional
@@ -61,6 +64,7 @@ class CalibratedSource:
     residuals_s: Floats
     residual_flash: NDArray[np.int64]
     systematic_std_s: float = 0.0
+    jitter_s: float | None = None
     step_s: float | None = None
     step_std_s: float | None = None
     step_at_ns: int | None = None
@@ -84,6 +88,7 @@ class CalibratedSource:
             "flashes_seen": self.flashes_seen,
             "residual_rms_s": self.residual_rms_s,
             "systematic_std_s": self.systematic_std_s,
+            "jitter_s": self.jitter_s,
             "outliers": self.outliers,
         }
         if self.at_ns != at_ns:

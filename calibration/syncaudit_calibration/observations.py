@@ -20,52 +20,19 @@ from numpy.typing import NDArray
 from syncaudit.estimators.events import EventEvidence
 from syncaudit.estimators.events.instants import (
     USUAL_EXPOSURE_S,
-    USUAL_EXPOSURE_STD_S,
-    USUAL_HALF_LIGHT_S,
     USUAL_READOUT_S,
-    USUAL_READOUT_STD_S,
 )
 from syncaudit.model import EventTrain, FlashEdges, FlashIntervals
 from syncaudit_calibration.association import Map
 from syncaudit_calibration.seed import Seed
+from syncaudit_calibration.unknowns import Unknown, unknowns_of
 
-__all__ = ["Observations", "Unknown", "free_stated", "observe"]
+__all__ = ["Observations", "free_stated", "observe"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# The seed is good to milliseconds, or to tens of them where line delays are not stated.
-OFFSET_PRIOR_S = 0.1
-DRIFT_PRIOR = 1e-3
-STEP_PRIOR_S = 1.0
-# A stated line delay or exposure is believed to this part.
-STATED_SHARE = 1e-4
 STD_FLOOR_S = 1e-6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unknown:
-    """One unknown beside the flash instants.
-
-    Parameters
-    ----------
-    kind : str
-        ``offset``, ``drift``, ``step``, ``line_delay``, ``exposure`` or ``half_light``.
-    source : str
-        Empty for ``half_light``, which all share.
-    assumed : float
-        Value that the unknown is a correction of.
-    prior_std : float
-        What it may be off by.
-    is_stated : bool
-        Whether somebody stated the assumed value.
-    """
-
-    kind: str
-    source: str
-    assumed: float
-    prior_std: float
-    is_stated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -82,6 +49,8 @@ class Observations:
         Columns of the design.
     source, flash : ndarray of int, shape (n,)
         Who saw what.
+    frame : ndarray of int, shape (n,)
+        Observations of one source with one frame share its stamp.
     u_s : ndarray, shape (n,)
         Own time of half-light after the anchor, with line delay, exposure and latency as assumed;
         of intervals the middle.
@@ -100,6 +69,7 @@ class Observations:
     unknowns: tuple[Unknown, ...]
     source: Ints
     flash: Ints
+    frame: Ints
     u_s: Floats
     design: Floats
     std_s: Floats
@@ -134,7 +104,7 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
         own_s = _own(seed.maps[name], reference_s)
         anchor_ns[name] = items[name].epoch_ns + round(own_s * 1e9)
         parts[name] = _part(items[name], seed, round(own_s * 1e9) * 1e-9)
-    unknowns = tuple(_unknowns(items, seed))
+    unknowns = tuple(unknowns_of(items, seed))
     source = np.concatenate(
         [np.full(parts[n].u_s.size, k, dtype=np.int64) for k, n in enumerate(sources)]
     )
@@ -143,6 +113,7 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
         field: np.concatenate([getattr(parts[n], field) for n in sources])
         for field in (
             "flash",
+            "frame",
             "u_s",
             "row_px",
             "part",
@@ -172,6 +143,7 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
         unknowns=unknowns,
         source=source,
         flash=everything["flash"].astype(np.int64),
+        frame=everything["frame"].astype(np.int64),
         u_s=everything["u_s"] + half_light_s,
         design=design,
         std_s=everything["std_s"],
@@ -197,81 +169,12 @@ def _own(clock: Map, reference_s: float) -> float:
     return own_s if own_s < clock.step_at_s else own_s - clock.step_s
 
 
-def _unknowns(items: Mapping[str, EventEvidence], seed: Seed) -> list[Unknown]:
-    found = []
-    for name, item in sorted(items.items()):
-        if name != seed.reference:
-            rate = seed.maps[name].rate - 1.0
-            found.append(Unknown(kind="offset", source=name, assumed=0.0, prior_std=OFFSET_PRIOR_S))
-            found.append(
-                Unknown(kind="drift", source=name, assumed=0.0, prior_std=DRIFT_PRIOR + abs(rate))
-            )
-        if np.isfinite(seed.maps[name].step_at_s):
-            found.append(Unknown(kind="step", source=name, assumed=0.0, prior_std=STEP_PRIOR_S))
-        if isinstance(item, FlashEdges):
-            found.extend(_of_camera(item))
-    found.append(_half_light(list(items.values())))
-    return found
-
-
-def _of_camera(item: FlashEdges) -> list[Unknown]:
-    usual_s = USUAL_READOUT_S / max(1, item.height_px)
-    return [
-        _stated("line_delay", item.source, item.line_delay_s, usual_s, _readout_std(item)),
-        _stated("exposure", item.source, item.exposure_s, USUAL_EXPOSURE_S, USUAL_EXPOSURE_STD_S),
-    ]
-
-
-def _readout_std(item: FlashEdges) -> float:
-    return USUAL_READOUT_STD_S / max(1, item.height_px)
-
-
-def _stated(
-    kind: str, source: str, stated: float | None, usual: float, usual_std: float
-) -> Unknown:
-    if stated is None:
-        return Unknown(kind=kind, source=source, assumed=usual, prior_std=usual_std)
-    return Unknown(
-        kind=kind,
-        source=source,
-        assumed=stated,
-        prior_std=max(STATED_SHARE * stated, 1e-12),
-        is_stated=True,
-    )
-
-
-def _half_light(items: Sequence[EventEvidence]) -> Unknown:
-    """Return the latency of half-light after onset: one for all, for it is the same light."""
-    known = [
-        (item.half_light_s, item.half_light_std_s or 1e-5)
-        for item in items
-        if isinstance(item, FlashEdges) and item.half_light_s is not None
-    ]
-    if not known:
-        return Unknown(
-            kind="half_light",
-            source="",
-            assumed=USUAL_HALF_LIGHT_S,
-            prior_std=USUAL_HALF_LIGHT_S,
-        )
-    values, std = np.array(known).T
-    weights = std**-2.0
-    mean = float(np.average(values, weights=weights))
-    scatter = float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
-    return Unknown(
-        kind="half_light",
-        source="",
-        assumed=mean,
-        prior_std=float(np.hypot(np.sum(weights) ** -0.5, scatter / np.sqrt(len(known)))),
-        is_stated=True,
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Part:
     """Observations of one source."""
 
     flash: Ints
+    frame: Ints
     u_s: Floats
     row_px: Floats
     part: Floats
@@ -300,6 +203,7 @@ def _part(item: EventEvidence, seed: Seed, anchor_s: float) -> _Part:
     nothing = np.zeros(index.size)
     return _Part(
         flash=flash[used],
+        frame=np.arange(index.size),
         u_s=times - anchor_s,
         row_px=nothing,
         part=nothing,
@@ -323,6 +227,7 @@ def _edges(item: FlashEdges, flash_of: dict[int, int], clock: Map, anchor_s: flo
     nothing = np.zeros(times.size)
     return _Part(
         flash=flash[used],
+        frame=item.frame_index[used],
         u_s=times - anchor_s,
         row_px=row,
         part=part,

@@ -6,10 +6,8 @@ events matched) carries the clocks to the reference. The other edges close loops
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,40 +23,15 @@ from syncaudit.estimators.events import (
 from syncaudit.model import FlashEdges, Quantity
 from syncaudit.model.wording import word_duration
 from syncaudit_calibration.association import ATTACH_S, ATTACH_SIGMAS, SPLIT_S, Map, associate
+from syncaudit_calibration.closures import Closure, closures_of
+from syncaudit_calibration.links import Links, groups_of, match_all, steps_of
 
-__all__ = ["Closure", "Seed", "find_seed"]
+__all__ = ["Seed", "find_seed"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MIN_EVENTS = 5
-# A loop that closes worse than this many sigmas and this time is contradicted.
-MAX_CLOSURE_Z = 6.0
-CLOSURE_FLOOR_S = 1e-3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Closure:
-    """How well a pair agrees with the way around through other sources."""
-
-    source: str
-    target: str
-    closure_s: float
-    closure_std_s: float
-
-    @property
-    def is_contradicted(self) -> bool:
-        """Return whether the loop does not close."""
-        limit_s = max(MAX_CLOSURE_Z * self.closure_std_s, CLOSURE_FLOOR_S)
-        return abs(self.closure_s) > limit_s
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class _Links:
-    """Accepted matches between sources."""
-
-    matches: dict[tuple[str, str], EventMatch] = field(default_factory=dict)
-    reasons: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -122,8 +95,8 @@ def find_seed(
             events[item.source] = instants
         else:
             refused[item.source] = why
-    links = _match_all(events, max_offset_s)
-    groups = _groups(list(events), links)
+    links = match_all(events, max_offset_s)
+    groups = groups_of(list(events), links)
     if reference is not None and reference in refused:
         return refused
     if reference is not None:
@@ -133,7 +106,7 @@ def find_seed(
     if not group:
         return refused
     root = reference or min(group, key=lambda name: (name not in cameras, name))
-    steps = _steps(links, root)
+    steps = steps_of(links, root)
     maps = _carry(root, group, links, steps)
     for name in sorted(set(events) - set(maps)):
         _try_merged(name, root, maps, events, links, max_offset_s)
@@ -143,7 +116,7 @@ def find_seed(
         refused.setdefault(root, "no other source shares enough events with it")
         return refused
     used = {name: events[name] for name in sorted(maps)}
-    closures = _closures(maps, used, links)
+    closures = closures_of(maps, used, links)
     bad = {(c.source, c.target) for c in closures if c.is_contradicted}
     flash_of, flash_s = associate(maps, used, links.matches, bad)
     return Seed(
@@ -176,74 +149,20 @@ def _why_unusable(instants: Instants, max_offset_s: float) -> str | None:
     )
 
 
-def _match_all(events: Mapping[str, Instants], max_offset_s: float) -> _Links:
-    links = _Links()
-    for one, other in itertools.combinations(sorted(events), 2):
-        match = match_events(
-            events[one], events[other], max_offset_s=max_offset_s, check_periods=False
-        )
-        if match.why is None:
-            links.matches[one, other] = match
-        else:
-            links.reasons[one, other] = match.why
-    return links
-
-
-def _groups(names: Sequence[str], links: _Links) -> list[list[str]]:
-    group = {name: {name} for name in names}
-    for one, other in links.matches:
-        if group[one] is not group[other]:
-            group[one] |= group[other]
-            for name in group[other]:
-                group[name] = group[one]
-    unique = {id(members): sorted(members) for members in group.values()}
-    return sorted(unique.values())
-
-
-def _steps(links: _Links, root: str) -> dict[str, tuple[float, float]]:
-    """Return who stepped: size of the change of its correction and its own time of it.
-
-    A source that stepped shows it in all of its pairs; the one with most such pairs is blamed
-    first, between two the one that is not the reference.
-    """
-    left = {
-        pair: match
-        for pair, match in links.matches.items()
-        if match.fit is not None and math.isfinite(match.fit.step_at_s)
-    }
-    found: dict[str, tuple[float, float]] = {}
-    while left:
-        names = sorted({name for pair in left for name in pair})
-        owner = max(
-            names, key=lambda name: (sum(name in pair for pair in left), name != root, name)
-        )
-        own = {pair: match for pair, match in left.items() if owner in pair}
-        pair, match = max(own.items(), key=lambda item: item[1].n)
-        fit = match.fit
-        if fit is not None:
-            if owner == pair[0]:
-                found[owner] = (fit.step_s, fit.step_at_s)
-            else:
-                at_s = fit.offset_s + fit.step_at_s + fit.drift * (fit.step_at_s - fit.anchor_s)
-                found[owner] = (-fit.step_s, at_s)
-        left = {pair: match for pair, match in left.items() if owner not in pair}
-    return found
-
-
 def _carry(
-    root: str, group: Sequence[str], links: _Links, steps: Mapping[str, tuple[float, float]]
+    root: str, group: Sequence[str], links: Links, steps: Mapping[str, tuple[float, float]]
 ) -> dict[str, Map]:
     """Return the map of every source of the group along the best matched pairs."""
     maps = {root: _stepped(Map(), steps.get(root))}
     while len(maps) < len(group):
         border = [
-            (match.n, pair)
+            (_is_sharp(match), match.n, pair)
             for pair, match in links.matches.items()
             if (pair[0] in maps) != (pair[1] in maps)
         ]
         if not border:
             break
-        _, pair = max(border, key=lambda item: (item[0], item[1]))
+        *_, pair = max(border)
         child = pair[1] if pair[0] in maps else pair[0]
         parent = pair[0] if child == pair[1] else pair[1]
         maps[child] = _stepped(
@@ -251,6 +170,11 @@ def _carry(
             steps.get(child),
         )
     return maps
+
+
+def _is_sharp(match: EventMatch) -> bool:
+    """Return whether both sides know instants: intervals carry a clock to milliseconds only."""
+    return not (match.source.half_s.any() or match.target.half_s.any())
 
 
 def _stepped(plain: Map, step: tuple[float, float] | None) -> Map:
@@ -286,7 +210,7 @@ def _try_merged(
     root: str,
     maps: dict[str, Map],
     events: Mapping[str, Instants],
-    links: _Links,
+    links: Links,
     max_offset_s: float,
 ) -> None:
     """Match a source that shares too little with each single one against all others together."""
@@ -314,35 +238,9 @@ def _try_merged(
         links.reasons[min(name, root), max(name, root)] = match.why
 
 
-def _why_apart(name: str, root: str, links: _Links) -> str:
+def _why_apart(name: str, root: str, links: Links) -> str:
     why = links.reasons.get((min(name, root), max(name, root)), "no events in common")
     return (
         f"{name} could not be connected with {root}: {why}. Record more flashes that both see "
         "(irregular gaps, several pulses a frame period)"
     )
-
-
-def _closures(
-    maps: Mapping[str, Map], events: Mapping[str, Instants], links: _Links
-) -> tuple[Closure, ...]:
-    """Compare every matched pair with the maps; pairs of the tree close by construction."""
-    closures = []
-    for (one, other), match in sorted(links.matches.items()):
-        if one not in maps or other not in maps or match.fit is None:
-            continue
-        a, b = events[one], events[other]
-        off = maps[one].of(a.times_s[match.i], a.row_px[match.i]) - maps[other].of(
-            b.times_s[match.j], b.row_px[match.j]
-        )
-        # Line delays that the pair cannot tell widen the closure: the bundle will tell them.
-        spread = float(np.ptp(off)) if a.line_delay_std_s + b.line_delay_std_s > 0.0 else 0.0
-        middle = 0.5 * (float(np.max(a.half_s)) + float(np.max(b.half_s))) / math.sqrt(match.n)
-        closures.append(
-            Closure(
-                source=one,
-                target=other,
-                closure_s=float(np.median(off)),
-                closure_std_s=match.fit.offset_std_s + spread + middle,
-            )
-        )
-    return tuple(closures)

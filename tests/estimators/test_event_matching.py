@@ -205,3 +205,24 @@ def test_false_events_do_not_hide_a_period():
     rng = np.random.default_rng(11)
     times = np.sort(np.concatenate([np.arange(40) * 1.1, rng.uniform(0.0, 44.0, 12)]))
     assert period_of(_instants(times), max_offset_s=30.0) == pytest.approx(1.1, abs=1e-3)
+
+
+def test_frames_that_line_up_are_no_evidence():
+    """Cameras of one rate see flashes only near their frames: those of others coincide as well."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        frames = np.arange(0.0, 20.0, 1.0 / 12.0)
+        one, other = (
+            np.sort(rng.choice(frames, 30, replace=False)) + rng.uniform(-3e-3, 3e-3, 30)
+            for _ in range(2)
+        )
+        match = match_events(_instants(one, std_s=1e-3), _instants(other, "b", std_s=1e-3))
+        assert match.why is not None
+
+
+def test_nearly_even_trains_of_other_flashes_are_refused():
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        one, other = (np.cumsum(0.27 * (1.0 + rng.normal(0.0, 0.03, 220))) for _ in range(2))
+        match = match_events(_instants(one, std_s=1e-4), _instants(other, "b", std_s=1e-4))
+        assert match.why is not None

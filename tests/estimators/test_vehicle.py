@@ -217,9 +217,9 @@ def test_unrelated_drives_are_refused():
 
 
 def test_claimed_errors_of_yaw_cover_the_truth():
-    """Rounding to 0.1 degrees a second, and roll that leaks into yaw: 95 % of 100 cases less 3 sigma.
+    """Rounding to 0.1 degrees a second, and roll that leaks into yaw.
 
-    What control units may hide is claimed on top, and is more than the leak of roll adds; without
+    What control units may hide is claimed on top, and is more than the leak of roll adds: without
     it some 85 % are covered.
     """
     found = [

@@ -1,0 +1,242 @@
+"""How well intervals tell a clock: the posterior of sharp bounds, by quadrature or by sampling.
+
+N intervals of width w tell an offset to about w / N, since the ones that a flash nearly missed
+bound it; variances of w^2 / 12 would say w / sqrt(12 N). The posterior is that of the bounds:
+
+* A flash that others date at ``m +- s`` lies within the interval ``[a, b]``, whose ends are soft
+  by q: ``Phi((b - m) / Q) - Phi((a - m) / Q)`` with ``Q^2 = q^2 + s^2``.
+* A flash that only intervals saw (any instant as likely as any other) gives the length of what
+  they have in common, ``Q G(z)`` with ``z = (min b - max a) / Q``, ``G(z) = z Phi(z) + phi(z)``.
+
+Where enough flashes are dated, each source is on its own: quadrature over its offset, drift and
+step. Otherwise the clocks of all are drawn together by an ensemble sampler that no scales slow
+down (Goodman & Weare, "Ensemble samplers with affine invariance", CAMCoS 5, 2010,
+doi:10.2140/camcos.2010.5.65), with a fixed seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from syncaudit_calibration.normal_equations import Noise, Solution, residuals_of, solve
+from syncaudit_calibration.observations import Observations
+
+__all__ = ["refine_boxes"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+LogDensity = Callable[[Floats], Floats]
+
+CLOCK = ("offset", "drift", "step")
+# Flashes that others date, from which on a source needs no other source of intervals.
+MIN_DATED = 5
+# An interval that is missed by more than five sigmas was left out before.
+MIN_LOG = -12.5
+N_GRID = {1: 201, 2: 41, 3: 21}
+N_ZOOMS = 6
+GRID_SIGMAS = 5.0
+N_BURN, N_KEPT = 400, 500
+SEED = 20260131
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Bounds:
+    """Intervals in reference time at the present solution.
+
+    Parameters
+    ----------
+    low_s, high_s, soft_s : ndarray, shape (n,)
+        Ends and their softness.
+    flash : ndarray of int, shape (n,)
+        Which flash.
+    terms : ndarray, shape (n, d)
+        Derivatives by what is sought.
+    """
+
+    low_s: Floats
+    high_s: Floats
+    soft_s: Floats
+    flash: Ints
+    terms: Floats
+
+
+def refine_boxes(
+    observations: Observations, solution: Solution, noise: Noise, is_used: Bools
+) -> Solution:
+    """Return the solution with clocks of sources of intervals, and their errors, as bounds tell.
+
+    Parameters
+    ----------
+    observations : Observations
+        The equations.
+    solution : Solution
+        With intervals taken for Gaussians.
+    noise : Noise
+        Covariance of that.
+    is_used : ndarray of bool, shape (n,)
+        Outliers have no say.
+    """
+    is_box = observations.half_s > 0.0
+    n_sources = len(observations.sources)
+    has_points = np.bincount(observations.source, weights=~is_box, minlength=n_sources) > 0
+    columns = {
+        s: [c for kind in CLOCK if (c := observations.column(kind, name)) is not None]
+        for s, name in enumerate(observations.sources)
+    }
+    sought = [s for s in range(n_sources) if not has_points[s] and columns[s]]
+    has_reference = all(columns[s] or has_points[s] for s in range(n_sources))
+    if not sought:
+        return solution
+    dated, date_s, date_var = _dates(observations, solution, noise, is_box)
+    use = is_box & is_used
+    n_dated = np.bincount(
+        observations.source, weights=use & dated[observations.flash], minlength=n_sources
+    )
+    if has_reference and all(n_dated[s] >= MIN_DATED for s in sought):
+        for s in sought:
+            own = use & (observations.source == s) & dated[observations.flash]
+            bounds = _bounds(observations, solution, own, columns[s])
+            density = _dated_density(bounds, date_s, date_var)
+            start = solution.covariance[np.ix_(columns[s], columns[s])]
+            mean, covariance = _quadrature(density, start)
+            solution = _moved(solution, columns[s], mean, covariance)
+        return solution
+    together = [c for s in sought for c in columns[s]]
+    bounds = _bounds(observations, solution, use, together)
+    density = _joint_density(bounds, dated, date_s, date_var)
+    start = solution.covariance[np.ix_(together, together)]
+    mean, covariance = _sampled(density, start, np.random.default_rng(SEED))
+    return _moved(solution, together, mean, covariance)
+
+
+def _dates(
+    observations: Observations, solution: Solution, noise: Noise, is_box: Bools
+) -> tuple[Bools, Floats, Floats]:
+    """Return which flashes points date, when, and the variance of that."""
+    weights = np.where(is_box, 0.0, noise.weights)
+    n_flashes = observations.flash_s.size
+    dated = np.bincount(observations.flash, weights=weights, minlength=n_flashes) > 0.0
+    if not dated.any():
+        return dated, solution.flash_s, solution.flash_var
+    without = solve(observations, solution, np.zeros(weights.size), replace(noise, weights=weights))
+    return dated, without.flash_s, without.flash_var
+
+
+def _bounds(
+    observations: Observations, solution: Solution, use: Bools, columns: list[int]
+) -> _Bounds:
+    middle = (residuals_of(observations, solution) + solution.flash_s[observations.flash])[use]
+    half = observations.half_s[use]
+    return _Bounds(
+        low_s=middle - half,
+        high_s=middle + half,
+        soft_s=observations.std_s[use],
+        flash=observations.flash[use],
+        terms=solution.design[use][:, columns],
+    )
+
+
+def _dated_density(bounds: _Bounds, date_s: Floats, date_var: Floats) -> LogDensity:
+    q = np.sqrt(bounds.soft_s**2 + date_var[bounds.flash])
+    low, high = bounds.low_s - date_s[bounds.flash], bounds.high_s - date_s[bounds.flash]
+
+    def density(theta: Floats) -> Floats:
+        moved = theta @ bounds.terms.T
+        logs: Floats = _log_inside((low + moved) / q, (high + moved) / q).sum(axis=1)
+        return logs
+
+    return density
+
+
+def _log_inside(a: Floats, b: Floats) -> Floats:
+    """Return ``log(Phi(b) - Phi(a))`` for a < b, not below `MIN_LOG`."""
+    inside = np.where(a + b > 0.0, ndtr(-a) - ndtr(-b), ndtr(b) - ndtr(a))
+    logs: Floats = np.log(np.maximum(inside, np.exp(MIN_LOG)))
+    return logs
+
+
+def _joint_density(bounds: _Bounds, dated: Bools, date_s: Floats, date_var: Floats) -> LogDensity:
+    """Return the density where flashes may be bounded by intervals alone."""
+    order = np.argsort(bounds.flash, kind="stable")
+    flash = bounds.flash[order]
+    first = np.flatnonzero(np.concatenate([[True], np.diff(flash) > 0]))
+    low, high, q = bounds.low_s[order], bounds.high_s[order], bounds.soft_s[order]
+    terms, numbers = bounds.terms[order], flash[first]
+    softness = np.sqrt(np.add.reduceat(q**2, first) / np.diff(np.append(first, q.size)))
+    is_dated = dated[numbers]
+    centre, spread = date_s[numbers], np.sqrt(softness**2 + date_var[numbers])
+    both = np.sqrt(2.0) * softness
+
+    def density(theta: Floats) -> Floats:
+        moved = theta @ terms.T
+        last_low = np.maximum.reduceat(low + moved, first, axis=1)
+        first_high = np.minimum.reduceat(high + moved, first, axis=1)
+        by_date = _log_inside(
+            (last_low - centre) / spread,
+            np.maximum(first_high - centre, last_low - centre) / spread,
+        )
+        z = np.maximum((first_high - last_low) / both, -6.0)
+        common = both * (z * ndtr(z) + np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi))
+        widest = 2.0 * np.max(high - low)
+        by_length = np.log(np.maximum(common / widest, np.exp(MIN_LOG)))
+        logs: Floats = np.where(is_dated, by_date, by_length).sum(axis=1)
+        return logs
+
+    return density
+
+
+def _quadrature(density: LogDensity, start: Floats) -> tuple[Floats, Floats]:
+    """Return mean and covariance on a grid that zooms in on where the density is."""
+    d = start.shape[0]
+    unit = np.linspace(-GRID_SIGMAS, GRID_SIGMAS, N_GRID[d])
+    grid = np.stack(np.meshgrid(*[unit] * d, indexing="ij"), axis=-1).reshape(-1, d)
+    mean, covariance = np.zeros(d), start
+    for _ in range(N_ZOOMS):
+        points = mean + grid @ np.linalg.cholesky(covariance).T
+        logs = density(points)
+        weights = np.exp(logs - logs.max())
+        weights /= weights.sum()
+        mean = weights @ points
+        apart = points - mean
+        step = (unit[1] - unit[0]) ** 2 * covariance / 12.0
+        covariance = (apart * weights[:, None]).T @ apart + step
+    return mean, covariance - step
+
+
+def _sampled(density: LogDensity, start: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Return mean and covariance of draws."""
+    d = start.shape[0]
+    half = max(16, 2 * d)
+    walkers = rng.normal(size=(2, half, d)) @ np.linalg.cholesky(start).T
+    logs = np.stack([density(walkers[0]), density(walkers[1])])
+    kept = np.empty((N_KEPT, 2, half, d))
+    for step in range(N_BURN + N_KEPT):
+        for k in (0, 1):
+            partner = walkers[1 - k][rng.integers(0, half, half)]
+            stretch = (rng.uniform(size=half) + 1.0) ** 2 / 2.0
+            tried = partner + stretch[:, None] * (walkers[k] - partner)
+            new = density(tried)
+            chance = (d - 1) * np.log(stretch) + new - logs[k]
+            accepted = np.log(rng.uniform(size=half)) < chance
+            walkers[k][accepted] = tried[accepted]
+            logs[k][accepted] = new[accepted]
+        if step >= N_BURN:
+            kept[step - N_BURN] = walkers
+    draws = kept.reshape(-1, d)
+    return draws.mean(axis=0), np.atleast_2d(np.cov(draws.T))
+
+
+def _moved(solution: Solution, columns: list[int], mean: Floats, covariance: Floats) -> Solution:
+    """Return the solution with some unknowns as the bounds tell them."""
+    x, whole = solution.x.copy(), solution.covariance.copy()
+    x[columns] += mean
+    whole[columns, :] = 0.0
+    whole[:, columns] = 0.0
+    whole[np.ix_(columns, columns)] = covariance
+    return replace(solution, x=x, covariance=whole)

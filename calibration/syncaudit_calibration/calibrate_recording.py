@@ -1,0 +1,130 @@
+"""From a recording with flashes to its calibration: read, find events, solve."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from syncaudit.estimators import EventEvidence
+from syncaudit.model import Clip, Finding, Stream
+from syncaudit.pipeline import ClipEvidence, find_events, read_clip
+from syncaudit.pipeline.stages import Stages
+from syncaudit_calibration.bundle import NEXT_TIME, calibrate_events
+from syncaudit_calibration.calibration import Calibration
+from syncaudit_calibration.errors import CalibrationError
+
+__all__ = ["CalibratedRecording", "calibrate", "calibrate_recording"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CalibratedRecording:
+    """A calibration and what it was made from.
+
+    Parameters
+    ----------
+    clip : Clip
+        What was asked.
+    streams : mapping of str to Stream
+        What could be read.
+    evidence : mapping of str to EventEvidence
+        Events by source.
+    calibration : Calibration
+        The result.
+    findings : tuple of Finding
+        What was wrong with the data on the way.
+    seconds : mapping of str to float
+        CPU time by stage.
+    """
+
+    clip: Clip
+    streams: Mapping[str, Stream]
+    evidence: Mapping[str, EventEvidence]
+    calibration: Calibration
+    findings: tuple[Finding, ...]
+    seconds: Mapping[str, float]
+
+
+def calibrate(
+    clip: Clip, *, reference: str | None = None, max_offset_s: float = 30.0
+) -> Calibration:
+    """Calibrate all clocks of a recording by its flashes.
+
+    Parameters
+    ----------
+    clip : Clip
+        From `syncaudit.load_manifest`.
+    reference : str, optional
+        Source whose stamps are reference time; default: that of the manifest, else the first
+        camera by name.
+    max_offset_s : float
+        Largest offset searched for, either sign.
+
+    Returns
+    -------
+    Calibration
+        Corrections, line delays, exposures, and what was refused.
+
+    Raises
+    ------
+    CalibrationError
+        If no two sources could be related; it says what to record next.
+    UsageError
+        If the reference is none of the sources.
+    """
+    return calibrate_recording(clip, reference=reference, max_offset_s=max_offset_s).calibration
+
+
+def calibrate_recording(
+    clip: Clip, *, reference: str | None = None, max_offset_s: float = 30.0
+) -> CalibratedRecording:
+    """Calibrate as `calibrate` does, and keep what was found on the way."""
+    stages = Stages()
+    with stages.spent_on("read"):
+        read = read_clip(clip)
+    found = find_events(read.streams, stages)
+    evidence = _by_source(found)
+    findings = (*read.findings, *found.findings)
+    if len(evidence) < 2:
+        raise _too_little(clip, evidence, findings)
+    with stages.spent_on("solve"):
+        calibration = calibrate_events(
+            list(evidence.values()),
+            reference=_reference(clip, reference, evidence),
+            max_offset_s=max_offset_s,
+        )
+    return CalibratedRecording(
+        clip=clip,
+        streams=read.streams,
+        evidence=evidence,
+        calibration=calibration,
+        findings=findings,
+        seconds=stages.seconds,
+    )
+
+
+def _by_source(found: ClipEvidence) -> dict[str, EventEvidence]:
+    """Return the events of each source, cameras first: one kind of events a source."""
+    return {**found.taps, **found.clicks, **found.triggers, **found.flashes}
+
+
+def _reference(
+    clip: Clip, reference: str | None, evidence: Mapping[str, EventEvidence]
+) -> str | None:
+    """Return the reference that was asked for; that of the manifest only if it saw events."""
+    if reference is not None or clip.reference not in evidence:
+        return reference
+    return clip.reference
+
+
+def _too_little(
+    clip: Clip, evidence: Mapping[str, EventEvidence], findings: tuple[Finding, ...]
+) -> CalibrationError:
+    blind = [name for name in clip.sources if name not in evidence]
+    seen = f"only {next(iter(evidence))} did" if evidence else "none did"
+    broken = "; ".join(finding.message for finding in findings[:3])
+    return CalibrationError(
+        f"two sources must notice flashes to be compared, but {seen}"
+        + (f" ({broken})" if broken else ""),
+        hint=f"{NEXT_TIME}. Without events: {', '.join(blind)}.",
+        refused=dict.fromkeys(blind, "no flash, strobe, trigger, click or tap was found"),
+    )

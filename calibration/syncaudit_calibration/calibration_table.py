@@ -1,0 +1,92 @@
+"""A calibration in words: what is wrong with which clock, and how well that is known."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from syncaudit.cli.console import printable
+from syncaudit.model import CameraSpec, Clip
+from syncaudit.model.wording import (
+    word_count,
+    word_direction,
+    word_drift,
+    word_duration,
+    word_measure,
+)
+from syncaudit_calibration.calibrate_recording import CalibratedRecording
+from syncaudit_calibration.calibration import CalibratedSource
+from syncaudit_calibration.errors import CalibrationError
+
+__all__ = ["print_calibration", "print_refusal"]
+
+NOTHING = "–"
+
+
+def print_calibration(console: Console, found: CalibratedRecording) -> None:
+    """Print a row per source, then what could not be calibrated and what to mind."""
+    calibration = found.calibration
+    table = Table(title=f"{printable(found.clip.clip_id)}: clocks against {calibration.reference}")
+    for head in ("source", "its stamps are", "drift", "line delay", "exposure", "flashes", "rms"):
+        table.add_column(head, overflow="fold")
+    for name, source in calibration.sources.items():
+        is_camera = isinstance(found.clip.sources.get(name), CameraSpec)
+        table.add_row(
+            printable(name),
+            *(("reference", "") if name == calibration.reference else _clock(source)),
+            *(_shutter(source) if is_camera else (NOTHING, NOTHING)),
+            str(source.flashes_seen),
+            word_duration(source.residual_rms_s),
+        )
+    console.print(table)
+    n = len(calibration.flashes)
+    shared = sum(len(flash.seen_by) > 1 for flash in calibration.flashes)
+    console.print(
+        f"{word_count(n, 'flash').replace('flashs', 'flashes')}, {shared} of them shared."
+    )
+    for name, source in calibration.sources.items():
+        if source.step_s is not None:
+            console.print(_step(name, source), style="yellow", soft_wrap=True)
+    for warning in calibration.warnings:
+        console.print(Text(f"mind: {printable(warning)}", style="yellow"), soft_wrap=True)
+    for name in found.clip.sources:
+        if name not in calibration.sources:
+            why = calibration.refused.get(name, "it noticed no flash")
+            text = f"not calibrated: {name}: {why}"
+            console.print(Text(printable(text), style="red"), soft_wrap=True)
+
+
+def print_refusal(console: Console, clip: Clip, error: CalibrationError) -> None:
+    """Print why nothing could be calibrated, source by source."""
+    console.print(Text(printable(str(error)), style="red"), soft_wrap=True)
+    for name in clip.sources:
+        if name in error.refused:
+            console.print(Text(printable(f"  {name}: {error.refused[name]}")), soft_wrap=True)
+    console.print("Nothing was written.")
+
+
+def _clock(source: CalibratedSource) -> tuple[str, str]:
+    offset = word_measure(source.offset_s, source.offset_std_s)
+    drift = word_drift(source.drift_ppm, source.drift_std_ppm)
+    return f"{offset} {word_direction(source.offset_s)}", drift
+
+
+def _shutter(source: CalibratedSource) -> tuple[str, str]:
+    if source.line_delay_s == 0.0:
+        line_delay = "none (global shutter)"
+    else:
+        line_delay = _measured(source.line_delay_s, source.line_delay_std_s)
+    return line_delay, _measured(source.exposure_s, source.exposure_std_s)
+
+
+def _measured(value: float | None, std: float | None) -> str:
+    return NOTHING if value is None else word_measure(value, std)
+
+
+def _step(name: str, source: CalibratedSource) -> str:
+    step_s = source.step_s or 0.0
+    size = word_measure(step_s, source.step_std_s)
+    frames = "" if source.step_frames is None else f" ({word_count(source.step_frames, 'frame')})"
+    way = "back" if step_s > 0.0 else "ahead"
+    return f"{printable(name)}: its stamps jump {way} by {size}{frames} at {source.step_at_ns}"

@@ -1,0 +1,100 @@
+"""Say in words what a calibration found that does not prevent it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from syncaudit.estimators.events import EventEvidence
+from syncaudit.model.wording import word_duration, word_measure
+from syncaudit_calibration.adjustment import value_of
+from syncaudit_calibration.box_reference import adjust_with_any_reference
+from syncaudit_calibration.calibration import CalibratedSource
+from syncaudit_calibration.observations import Observations, free_stated
+from syncaudit_calibration.seed import Seed
+
+__all__ = ["find_warnings"]
+
+# A stated line delay or exposure is contradicted beyond this, where flashes tell it this well.
+MAX_STATED_Z = 4.5
+KNOWN_SHARE = 0.05
+# What no camera's model is better than: rows are read evenly to this part.
+STATED_TOLERANCE = 0.005
+# Stamps jitter by tens of microseconds as a rule; more is worth a word.
+MAX_JITTER_S = 2e-4
+
+
+def find_warnings(
+    items: Mapping[str, EventEvidence],
+    seed: Seed,
+    observations: Observations,
+    sources: Mapping[str, CalibratedSource],
+) -> list[str]:
+    """Return warnings: loops that do not close, steps, jitter, wrong statements.
+
+    Parameters
+    ----------
+    items : mapping of str to FlashEdges, FlashIntervals or EventTrain
+        Evidence by source.
+    seed : Seed
+        With the closures of loops.
+    observations : Observations
+        The equations.
+    sources : mapping of str to CalibratedSource
+        Results.
+    """
+    warnings = [
+        f"{closure.source} and {closure.target} disagree with the way around through the other "
+        f"sources by {word_measure(closure.closure_s, closure.closure_std_s)}: left out"
+        for closure in seed.closures
+        if closure.is_contradicted
+    ]
+    for name, source in sources.items():
+        if source.step_s is not None:
+            frames = (
+                f" ({abs(source.step_frames)} frame periods: lost or doubled frames)"
+                if source.step_frames
+                else ""
+            )
+            warnings.append(
+                f"the clock of {name} steps by {word_duration(source.step_s)}{frames} within the "
+                "recording"
+            )
+    return warnings + _jitters(sources) + _contradicted(items, observations)
+
+
+def _jitters(sources: Mapping[str, CalibratedSource]) -> list[str]:
+    """Return words for stamps that jitter more than usual."""
+    found = {name: s.jitter_s for name, s in sources.items() if s.jitter_s is not None}
+    if len(found) == 2:
+        # Their difference is all there is to see.
+        found = {" or ".join(sorted(found)): math.hypot(*found.values())}
+    return [
+        f"the stamps of {name} jitter by {word_duration(jitter_s)} (one sigma), or the clock "
+        "wanders: the errors were widened"
+        for name, jitter_s in found.items()
+        if jitter_s > MAX_JITTER_S
+    ]
+
+
+def _contradicted(items: Mapping[str, EventEvidence], observations: Observations) -> list[str]:
+    """Return words for stated line delays and exposures that the flashes contradict."""
+    stated = [
+        (k, unknown)
+        for k, unknown in enumerate(observations.unknowns)
+        if unknown.is_stated and unknown.kind in ("line_delay", "exposure")
+    ]
+    if not stated:
+        return []
+    freed = adjust_with_any_reference(free_stated(observations))
+    words = []
+    for k, unknown in stated:
+        found, std = value_of(observations, freed, k)
+        limit = max(MAX_STATED_Z * std, STATED_TOLERANCE * unknown.assumed)
+        if std < KNOWN_SHARE * unknown.assumed and abs(found - unknown.assumed) > limit:
+            noun = unknown.kind.replace("_", " ")
+            words.append(
+                f"the stated {noun} of {items[unknown.source].source} is "
+                f"{word_duration(unknown.assumed)}, the flashes say {word_measure(found, std)}"
+            )
+    return words

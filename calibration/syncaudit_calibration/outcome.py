@@ -1,0 +1,203 @@
+"""Put the solution of a bundle into the words and units of a calibration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence, Set
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.estimators.events import EventEvidence
+from syncaudit.model import FlashEdges
+from syncaudit_calibration.adjustment import Adjustment, value_of
+from syncaudit_calibration.calibration import CalibratedFlash, CalibratedSource, Calibration
+from syncaudit_calibration.findings import find_warnings
+from syncaudit_calibration.observations import Observations
+from syncaudit_calibration.seed import Seed
+from syncaudit_calibration.sent_on_change import LATENCY_STD_S
+
+__all__ = ["calibration_of"]
+
+Floats = NDArray[np.float64]
+
+DAY_S = 86_400.0
+# A step is so many whole frames if it is one to this part of a frame period.
+FRAME_SHARE = 0.03
+# Encoders and tone curves move all bands of a camera by this part of a row (seen on H.264 480p).
+ROW_STD_PX = 0.2
+
+
+def calibration_of(
+    evidence: Sequence[EventEvidence],
+    seed: Seed,
+    observations: Observations,
+    adjustment: Adjustment,
+    refused: Mapping[str, str],
+    latent: Set[str],
+) -> Calibration:
+    """Return the calibration that a solution says.
+
+    Parameters
+    ----------
+    evidence : sequence of FlashEdges, FlashIntervals or EventTrain
+        One per source.
+    seed : Seed
+        Who saw which flash.
+    observations, adjustment
+        Equations and solution.
+    refused : mapping of str to str
+        Sources that are not among them, and why.
+    latent : set of str
+        Counters that were sent at every flash, an unknown moment later.
+    """
+    items = {item.source: item for item in evidence}
+    at_ns = observations.anchor_ns[seed.reference]
+    sources = {
+        name: _source(
+            items[name],
+            seed,
+            observations,
+            adjustment,
+            at_ns,
+            LATENCY_STD_S if {name, seed.reference} & latent else 0.0,
+        )
+        for name in observations.sources
+    }
+    half_light = observations.column("half_light")
+    latency_s, latency_std_s = value_of(observations, adjustment, half_light)
+    return Calibration(
+        reference=seed.reference,
+        at_ns=at_ns,
+        sources=sources,
+        flashes=_flashes(observations, adjustment, at_ns, latency_s),
+        refused=dict(refused),
+        warnings=tuple(find_warnings(items, seed, observations, sources)),
+        closures=seed.closures,
+        half_light_s=latency_s,
+        half_light_std_s=latency_std_s,
+    )
+
+
+def _optional(
+    observations: Observations, adjustment: Adjustment, kind: str, name: str
+) -> tuple[float, float] | tuple[None, None]:
+    column = observations.column(kind, name)
+    return (None, None) if column is None else value_of(observations, adjustment, column)
+
+
+def _source(
+    item: EventEvidence,
+    seed: Seed,
+    observations: Observations,
+    adjustment: Adjustment,
+    at_ns: int,
+    latency_std_s: float,
+) -> CalibratedSource:
+    name = item.source
+    x, covariance = _clock(observations, adjustment, name)
+    anchor_ns = observations.anchor_ns[name]
+    since_s = (at_ns - anchor_ns) * 1e-9
+    own_at_ns = at_ns
+    if abs(since_s) > DAY_S:
+        own_at_ns, since_s = anchor_ns, 0.0
+    step_at_s = seed.maps[name].step_at_s
+    step_at_ns = None if math.isinf(step_at_s) else item.epoch_ns + round(step_at_s * 1e9)
+    is_late = float(step_at_ns is not None and own_at_ns >= step_at_ns)
+    move = np.array([[1.0, since_s, is_late], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    covariance = move @ covariance @ move.T
+    systematic_s = 0.0
+    if name != seed.reference:
+        systematic_s = math.hypot(
+            _stamp_std(item),
+            seed.events[seed.reference].systematic_std_s,
+            latency_std_s,
+            _row_std(observations, name),
+            _row_std(observations, seed.reference),
+        )
+        covariance[0, 0] += systematic_s**2
+    own = observations.source == observations.sources.index(name)
+    used = own & adjustment.is_used
+    residuals = adjustment.residuals_s[used]
+    drift = float(x[1])
+    # The reference's anchor is zero of reference time: correction = reference time - own stamp.
+    offset_s = float(x[0]) + since_s * (1.0 + drift) + is_late * float(x[2])
+    offset_s += (at_ns - own_at_ns) * 1e-9
+    line_delay_s, line_delay_std_s = _optional(observations, adjustment, "line_delay", name)
+    exposure_s, exposure_std_s = _optional(observations, adjustment, "exposure", name)
+    jitter_s = float(adjustment.jitter_s[observations.sources.index(name)])
+    return CalibratedSource(
+        offset_s=offset_s,
+        offset_std_s=float(np.sqrt(covariance[0, 0])),
+        drift_ppm=1e6 * drift,
+        drift_std_ppm=1e6 * float(np.sqrt(covariance[1, 1])),
+        at_ns=own_at_ns,
+        covariance=covariance,
+        flashes_seen=int(np.unique(observations.flash[used]).size),
+        residual_rms_s=float(np.sqrt(np.mean(residuals**2))) if residuals.size else 0.0,
+        outliers=int(np.count_nonzero(own & ~adjustment.is_used)),
+        residuals_s=residuals,
+        residual_flash=observations.flash[used],
+        systematic_std_s=systematic_s,
+        jitter_s=None if math.isnan(jitter_s) else jitter_s,
+        step_s=None if step_at_ns is None else float(x[2]),
+        step_std_s=None if step_at_ns is None else float(np.sqrt(covariance[2, 2])),
+        step_at_ns=step_at_ns,
+        step_frames=None if step_at_ns is None else _frames(item, float(x[2])),
+        line_delay_s=line_delay_s,
+        line_delay_std_s=line_delay_std_s,
+        exposure_s=exposure_s,
+        exposure_std_s=exposure_std_s,
+    )
+
+
+def _clock(observations: Observations, adjustment: Adjustment, name: str) -> tuple[Floats, Floats]:
+    """Return offset, drift and step of a source, and their covariance; zero where not unknown."""
+    columns = [observations.column(kind, name) for kind in ("offset", "drift", "step")]
+    x, covariance = np.zeros(3), np.zeros((3, 3))
+    known = [k for k, column in enumerate(columns) if column is not None]
+    taken = [column for column in columns if column is not None]
+    x[known] = adjustment.x[taken]
+    covariance[np.ix_(known, known)] = adjustment.covariance[np.ix_(taken, taken)]
+    return x, covariance
+
+
+def _stamp_std(item: EventEvidence) -> float:
+    return item.stamp_std_s if isinstance(item, FlashEdges) else 0.0
+
+
+def _row_std(observations: Observations, name: str) -> float:
+    """Return the error that all bands of a camera share, in seconds."""
+    column = observations.column("line_delay", name)
+    return 0.0 if column is None else ROW_STD_PX * observations.unknowns[column].assumed
+
+
+def _frames(item: EventEvidence, step_s: float) -> int | None:
+    """Return the step in whole frame periods, or None where it is no such number."""
+    if not isinstance(item, FlashEdges) or np.unique(item.frame_index).size < 3:
+        return None
+    steps = np.diff(np.unique(item.frame_index)).astype(np.float64)
+    spans = np.diff(np.unique(item.frame_s))
+    if steps.size != spans.size:
+        return None
+    period_s = float(np.median(spans / steps))
+    n = round(step_s / period_s)
+    return n if n and abs(step_s / period_s - n) <= FRAME_SHARE else None
+
+
+def _flashes(
+    observations: Observations, adjustment: Adjustment, at_ns: int, latency_s: float
+) -> tuple[CalibratedFlash, ...]:
+    found = []
+    for k in np.argsort(adjustment.flash_s, kind="stable"):
+        seen = np.unique(observations.source[(observations.flash == k) & adjustment.is_used])
+        if seen.size < 2:
+            continue
+        found.append(
+            CalibratedFlash(
+                t_ns=at_ns + round(float(adjustment.flash_s[k] - latency_s) * 1e9),
+                std_s=float(adjustment.flash_std_s[k]),
+                seen_by=tuple(observations.sources[s] for s in seen),
+            )
+        )
+    return tuple(found)

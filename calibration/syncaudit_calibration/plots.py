@@ -1,0 +1,222 @@
+"""Plots of a calibration, for people who want to see before they trust."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.errors import MissingExtraError
+from syncaudit.estimators.events import instants_of
+from syncaudit.model import CameraStream, FlashEdges, seconds_since
+from syncaudit_calibration.band_pictures import BandPicture, find_band_pictures
+from syncaudit_calibration.calibrate_recording import CalibratedRecording
+from syncaudit_calibration.error_budget import error_budget
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["plot_calibration", "require_matplotlib"]
+
+Floats = NDArray[np.float64]
+
+# Flashes that are drawn on one axis: more would hide what the offsets do.
+N_DRAWN = 10
+N_TIMES = 400
+
+
+def require_matplotlib() -> None:
+    """Raise `MissingExtraError` where matplotlib is not installed."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError("matplotlib", extra="plots", purpose="drawing plots") from error
+
+
+def plot_calibration(found: CalibratedRecording, folder: Path) -> list[Path]:
+    """Draw what was found and write it as PNG.
+
+    Parameters
+    ----------
+    found : CalibratedRecording
+        Result of `calibrate_recording`.
+    folder : Path
+        Where the pictures go; made if it is not there.
+
+    Returns
+    -------
+    list of Path
+        ``flashes.png``, ``residuals.png``, ``error_budget.png``, and ``bands_<camera>.png`` for
+        every camera with a rolling shutter.
+
+    Raises
+    ------
+    MissingExtraError
+        Where matplotlib is not installed.
+    """
+    require_matplotlib()
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, figure in _figures(found):
+        path = folder / f"{name}.png"
+        figure.savefig(path, dpi=110)
+        written.append(path)
+    return written
+
+
+def _figures(found: CalibratedRecording) -> Iterator[tuple[str, Figure]]:
+    yield "flashes", _draw_flashes(found)
+    yield "residuals", _draw_residuals(found)
+    yield "error_budget", _draw_budget(found)
+    for name, evidence in found.evidence.items():
+        stream = found.streams[name]
+        if isinstance(evidence, FlashEdges) and isinstance(stream, CameraStream):
+            pictures = find_band_pictures(stream, evidence)
+            if pictures:
+                yield f"bands_{_safe(name)}", _draw_bands(name, pictures)
+
+
+def _new(
+    title: str, rows: int, columns: int, size: tuple[float, float]
+) -> tuple[Figure, list[Axes]]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(title)
+    axes = figure.subplots(rows, columns, squeeze=False)
+    return figure, list(axes.ravel())
+
+
+def _draw_flashes(found: CalibratedRecording) -> Figure:
+    """Draw when each source noticed the flashes in mid-recording, by its stamps and corrected."""
+    calibration = found.calibration
+    names = list(calibration.sources)
+    flashes_s = seconds_since(
+        np.array([flash.t_ns for flash in calibration.flashes], dtype=np.int64), calibration.at_ns
+    )
+    middle = flashes_s[np.argsort(np.abs(flashes_s))[:N_DRAWN]]
+    span = float(middle.min()), float(middle.max())
+    figure, (before, after) = _new(
+        f"{found.clip.clip_id}: flashes by source", 1, 2, (13.0, 1.6 + 0.45 * len(names))
+    )
+    for axes, title, is_corrected in (
+        (before, "as stamped", False),
+        (after, "corrected", True),
+    ):
+        rows = [_instants_s(found, name, is_corrected=is_corrected) for name in names]
+        axes.eventplot(rows, colors=[f"C{k}" for k in range(len(names))], linelengths=0.8)
+        for flash_s in flashes_s:
+            axes.axvline(flash_s, color="0.85", linewidth=0.8, zorder=0)
+        margin = 0.08 * (span[1] - span[0]) + 0.05
+        axes.set_xlim(span[0] - margin, span[1] + margin)
+        axes.set_yticks(range(len(names)), names)
+        axes.invert_yaxis()
+        axes.set_title(title)
+        axes.set_xlabel(f"seconds after {calibration.at_ns} (grey: solved flashes)")
+    return figure
+
+
+def _instants_s(found: CalibratedRecording, name: str, *, is_corrected: bool) -> Floats:
+    """Return the instants of one source, seconds after the calibration's epoch."""
+    source = found.calibration.sources[name]
+    instants = instants_of(found.evidence[name])
+    since_s = instants.times_s + (instants.epoch_ns - found.calibration.at_ns) * 1e-9
+    if source.line_delay_s is not None:
+        since_s = since_s + instants.row_px * (source.line_delay_s - instants.line_delay_s)
+    if not is_corrected:
+        return np.asarray(since_s)
+    own_s = since_s + (found.calibration.at_ns - source.at_ns) * 1e-9
+    corrected = since_s + source.offset_s + 1e-6 * source.drift_ppm * own_s
+    if source.step_s is not None and source.step_at_ns is not None:
+        step_s = (source.step_at_ns - source.at_ns) * 1e-9
+        corrected += source.step_s * ((own_s >= step_s).astype(float) - float(step_s <= 0.0))
+    return np.asarray(corrected)
+
+
+def _draw_residuals(found: CalibratedRecording) -> Figure:
+    """Draw by how much each observation misses its flash, a row per source."""
+    calibration = found.calibration
+    flashes_s = seconds_since(
+        np.array([flash.t_ns for flash in calibration.flashes], dtype=np.int64), calibration.at_ns
+    )
+    figure, axes = _new(
+        f"{found.clip.clip_id}: residuals of single flashes",
+        len(calibration.sources),
+        1,
+        (11.0, 1.0 + 1.3 * len(calibration.sources)),
+    )
+    for axis, (name, source) in zip(axes, calibration.sources.items(), strict=True):
+        axis.plot(flashes_s[source.residual_flash], 1e6 * source.residuals_s, ".", markersize=4)
+        axis.axhline(0.0, color="0.6", linewidth=0.8)
+        axis.set_ylabel(f"{name}\nus", fontsize=8)
+        axis.set_xlim(flashes_s.min() - 0.5, flashes_s.max() + 0.5)
+    axes[-1].set_xlabel("seconds from the middle")
+    return figure
+
+
+def _draw_budget(found: CalibratedRecording) -> Figure:
+    """Draw how well each clock is known at every instant, and where the flashes were."""
+    calibration = found.calibration
+    from matplotlib.ticker import ScalarFormatter
+
+    figure, (axis,) = _new(
+        f"{found.clip.clip_id}: one sigma of each clock's correction", 1, 1, (11.0, 5.0)
+    )
+    flashes = np.array([flash.t_ns for flash in calibration.flashes], dtype=np.int64)
+    first, last = int(flashes.min()), int(flashes.max())
+    reach = (last - first) // 4
+    at_s = np.linspace(first - reach, last + reach, N_TIMES) - calibration.at_ns
+    for name, source in calibration.sources.items():
+        if name == calibration.reference:
+            continue
+        times_ns = source.at_ns + at_s.astype(np.int64)
+        sigma_s = error_budget(calibration, name, times_ns)
+        axis.plot(1e-9 * at_s, 1e6 * sigma_s, label=name)
+    axis.plot(
+        seconds_since(flashes, calibration.at_ns),
+        np.full(flashes.size, 0.02),
+        "|",
+        color="0.4",
+        transform=axis.get_xaxis_transform(),
+        label="flashes",
+    )
+    axis.set_yscale("log")
+    for ticks in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
+        ticks(ScalarFormatter())
+    axis.set_ylabel("us")
+    axis.set_xlabel("seconds from the middle")
+    axis.grid(visible=True, which="both", alpha=0.25)
+    axis.legend(fontsize=8, ncols=4)
+    return figure
+
+
+def _draw_bands(name: str, pictures: list[BandPicture]) -> Figure:
+    """Draw lit frames beside the light that their rows gained, with the edges that were fitted."""
+    figure, axes = _new(
+        f"{name}: bands and fitted edges", len(pictures), 2, (11.0, 3.4 * len(pictures))
+    )
+    for picture, (left, right) in zip(
+        pictures, zip(axes[::2], axes[1::2], strict=True), strict=True
+    ):
+        height, width = picture.luma.shape
+        left.imshow(picture.luma, cmap="gray", vmin=0, vmax=255)
+        left.set_title(f"frame {picture.index}", fontsize=9)
+        right.plot(picture.gain, np.arange(height), color="0.3", linewidth=0.9)
+        right.set_ylim(height - 0.5, -0.5)
+        right.set_xlabel("levels above the neighbouring frames, mean of each row")
+        for row, std, part in picture.edges:
+            colour = {0.5: "C1", -0.5: "C0"}.get(part, "C2")
+            left.plot([0, width - 1], [row, row], color=colour, linewidth=1.2)
+            right.axhspan(row - 3.0 * std, row + 3.0 * std, color=colour, alpha=0.3)
+            right.axhline(row, color=colour, linewidth=1.2)
+    return figure
+
+
+def _safe(name: str) -> str:
+    return "".join(char if char.isalnum() or char in "-_." else "_" for char in name)

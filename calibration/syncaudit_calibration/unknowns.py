@@ -1,0 +1,146 @@
+"""The unknowns of the bundle beside the flash instants, and what is believed of them before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from syncaudit.estimators.events import EventEvidence
+from syncaudit.estimators.events.instants import (
+    USUAL_EXPOSURE_S,
+    USUAL_EXPOSURE_STD_S,
+    USUAL_HALF_LIGHT_S,
+    USUAL_READOUT_S,
+    USUAL_READOUT_STD_S,
+)
+from syncaudit.model import FlashEdges
+from syncaudit_calibration.seed import Seed
+
+__all__ = ["Unknown", "unknowns_of"]
+
+# The seed is good to milliseconds, or to tens of them where line delays are not stated.
+OFFSET_PRIOR_S = 0.1
+DRIFT_PRIOR = 1e-3
+STEP_PRIOR_S = 1.0
+# A stated line delay or exposure is believed to this part.
+STATED_SHARE = 1e-4
+# Rows by which encoders were seen to move both edges of a band apart, one sigma.
+EDGE_SHIFT_PX = 4.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """One unknown beside the flash instants.
+
+    Parameters
+    ----------
+    kind : str
+        ``offset``, ``drift``, ``step``, ``line_delay``, ``exposure`` or ``half_light``.
+    source : str
+        Empty for ``half_light``, which all share.
+    assumed : float
+        Value that the unknown is a correction of.
+    prior_std : float
+        What it may be off by.
+    is_stated : bool
+        Whether somebody stated the assumed value.
+    """
+
+    kind: str
+    source: str
+    assumed: float
+    prior_std: float
+    is_stated: bool = False
+
+
+def unknowns_of(items: Mapping[str, EventEvidence], seed: Seed) -> list[Unknown]:
+    """Return what is to be solved for beside the flashes.
+
+    Parameters
+    ----------
+    items : mapping of str to FlashEdges, FlashIntervals or EventTrain
+        Evidence of the connected sources.
+    seed : Seed
+        With their rough maps.
+    """
+    found = []
+    for name, item in sorted(items.items()):
+        if name != seed.reference:
+            rate = seed.maps[name].rate - 1.0
+            found.append(Unknown(kind="offset", source=name, assumed=0.0, prior_std=OFFSET_PRIOR_S))
+            found.append(
+                Unknown(kind="drift", source=name, assumed=0.0, prior_std=DRIFT_PRIOR + abs(rate))
+            )
+        if np.isfinite(seed.maps[name].step_at_s):
+            found.append(Unknown(kind="step", source=name, assumed=0.0, prior_std=STEP_PRIOR_S))
+        if isinstance(item, FlashEdges):
+            found.extend(_of_camera(item))
+    found.append(_half_light(list(items.values())))
+    return found
+
+
+def _of_camera(item: FlashEdges) -> list[Unknown]:
+    usual_s = USUAL_READOUT_S / max(1, item.height_px)
+    return [
+        _stated("line_delay", item.source, item.line_delay_s, usual_s, _readout_std(item)),
+        _exposure(item, usual_s if item.line_delay_s is None else item.line_delay_s),
+    ]
+
+
+def _exposure(item: FlashEdges, line_delay_s: float) -> Unknown:
+    """Return the exposure, which the edges of bands never show exactly.
+
+    Encoders and tone curves move the upper and the lower edge apart, alike in all bands of a
+    camera: that reads as another exposure, and must not be pressed into the flashes.
+    """
+    unknown = _stated(
+        "exposure", item.source, item.exposure_s, USUAL_EXPOSURE_S, USUAL_EXPOSURE_STD_S
+    )
+    return replace(unknown, prior_std=max(unknown.prior_std, EDGE_SHIFT_PX * line_delay_s))
+
+
+def _readout_std(item: FlashEdges) -> float:
+    return USUAL_READOUT_STD_S / max(1, item.height_px)
+
+
+def _stated(
+    kind: str, source: str, stated: float | None, usual: float, usual_std: float
+) -> Unknown:
+    if stated is None:
+        return Unknown(kind=kind, source=source, assumed=usual, prior_std=usual_std)
+    return Unknown(
+        kind=kind,
+        source=source,
+        assumed=stated,
+        prior_std=max(STATED_SHARE * stated, 1e-12),
+        is_stated=True,
+    )
+
+
+def _half_light(items: Sequence[EventEvidence]) -> Unknown:
+    """Return the latency of half-light after onset: one for all, for it is the same light."""
+    known = [
+        (item.half_light_s, item.half_light_std_s or 1e-5)
+        for item in items
+        if isinstance(item, FlashEdges) and item.half_light_s is not None
+    ]
+    if not known:
+        return Unknown(
+            kind="half_light",
+            source="",
+            assumed=USUAL_HALF_LIGHT_S,
+            prior_std=USUAL_HALF_LIGHT_S,
+        )
+    values, std = np.array(known).T
+    weights = std**-2.0
+    mean = float(np.average(values, weights=weights))
+    scatter = float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
+    return Unknown(
+        kind="half_light",
+        source="",
+        assumed=mean,
+        prior_std=float(np.hypot(np.sum(weights) ** -0.5, scatter / np.sqrt(len(known)))),
+        is_stated=True,
+    )

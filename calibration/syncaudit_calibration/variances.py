@@ -1,0 +1,158 @@
+"""Estimate from the residuals how much stamps jitter and detections err.
+
+Restricted maximum likelihood (Patterson & Thompson, Biometrika 58, 1971,
+doi:10.1093/biomet/58.3.545) for two variances a source: that of the stamps, common to all
+observations in a frame, and the stated variance of the detections times a factor. The fixed point
+of ``s <- s * q / t`` with ``q = y' P dV/ds P y`` and ``t = trace(P dV/ds)`` solves the likelihood
+equations (almost unbiased estimate; Foerstner, "Ein Verfahren zur Schaetzung von Varianz- und
+Kovarianzkomponenten", AVN 86, 1979). Components stay positive, and those that the data cannot tell
+apart, like the jitters of two sources alone, keep the ratio that they began with: both share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit_calibration.normal_equations import Noise, Solution
+from syncaudit_calibration.observations import Observations
+
+__all__ = ["Groups", "Scatter", "grouped", "improve_scatter"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Fewer groups of two observations or more do not tell how much detections err.
+MIN_PAIRS = 5
+MAX_FACTOR = 4.0
+# Jitter below this is of no interest; it keeps the fixed point from dying.
+MIN_JITTER_S = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Groups:
+    """Observations of a flash in one frame.
+
+    Parameters
+    ----------
+    group : ndarray of int, shape (n,)
+        Group of every observation.
+    source : ndarray of int, shape (g,)
+        Source of every group.
+    multiplicity : ndarray, shape (g,)
+        Flashes in the same frame: as their common error is taken to be independent, it counts
+        that much more.
+    """
+
+    group: Ints
+    source: Ints
+    multiplicity: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scatter:
+    """Errors of each source.
+
+    Parameters
+    ----------
+    jitter_s : ndarray, shape (s,)
+        Standard deviation of the stamps.
+    scale : ndarray, shape (s,)
+        Factor on the stated errors of detections, 1 or more.
+    """
+
+    jitter_s: Floats
+    scale: Floats
+
+
+def grouped(observations: Observations) -> Groups:
+    """Return which observations share the error of a stamp."""
+    keys = np.stack([observations.source, observations.frame, observations.flash])
+    unique, group = np.unique(keys, axis=1, return_inverse=True)
+    _, frame, count = np.unique(unique[:2], axis=1, return_inverse=True, return_counts=True)
+    return Groups(
+        group=group.reshape(-1).astype(np.int64),
+        source=unique[0].astype(np.int64),
+        multiplicity=count[frame.reshape(-1)].astype(np.float64),
+    )
+
+
+def improve_scatter(
+    groups: Groups,
+    noise: Noise,
+    solution: Solution,
+    flash: Ints,
+    residuals: Floats,
+    is_point: NDArray[np.bool_],
+    scatter: Scatter,
+) -> Scatter:
+    """Return the next iterate of jitters and factors.
+
+    Parameters
+    ----------
+    groups : Groups
+        Who shares what.
+    noise : Noise
+        Covariance under `scatter`.
+    solution : Solution
+        Under `noise`.
+    flash, residuals : ndarray, shape (n,)
+        Flash of each observation, and its residual.
+    is_point : ndarray of bool, shape (n,)
+        Observations that count (no intervals, no outliers).
+    scatter : Scatter
+        Present iterate.
+    """
+    n_sources = scatter.scale.size
+    group, share, total = groups.group, noise.share, noise.total
+    mean_row = noise.mean_of(solution.design)
+    mean_residual = noise.mean_of(residuals)
+    group_flash = np.zeros(total.size, dtype=np.int64)
+    group_flash[group] = flash
+    counts = np.bincount(group, weights=is_point, minlength=total.size) > 0
+    # Of the stamps: the sum of a group's rows of P y, and of its block of P.
+    inner = total * (1.0 - share)
+    pulls = (inner * mean_residual) ** 2
+    traces = inner - inner**2 * solution.variance_of(mean_row, group_flash)
+    weight = groups.multiplicity * counts
+    by_source = groups.source
+    q = np.bincount(by_source, weights=weight * pulls, minlength=n_sources)
+    t = np.bincount(by_source, weights=weight * np.maximum(traces, 0.0), minlength=n_sources)
+    ratio = np.where(t > 0.0, q / np.maximum(t, 1e-300), 0.0)
+    jitter_s = scatter.jitter_s * np.sqrt(np.clip(ratio, 1.0 / MAX_FACTOR, MAX_FACTOR))
+    return Scatter(
+        jitter_s=np.where(t > 0.0, np.maximum(jitter_s, MIN_JITTER_S), 0.0),
+        scale=_scale(groups, noise, solution, flash, residuals, is_point, scatter, mean_residual),
+    )
+
+
+def _scale(
+    groups: Groups,
+    noise: Noise,
+    solution: Solution,
+    flash: Ints,
+    residuals: Floats,
+    is_point: NDArray[np.bool_],
+    scatter: Scatter,
+    mean_residual: Floats,
+) -> Floats:
+    """Return the factors on detections, from what observations of one frame differ by."""
+    n_sources = scatter.scale.size
+    group = groups.group
+    source = groups.source[group]
+    share = noise.share[group]
+    weights = noise.weights * is_point
+    rows = solution.design - share[:, None] * noise.mean_of(solution.design)[group]
+    pull = weights * (residuals - share * mean_residual[group])
+    own = weights - weights**2 * share / np.maximum(noise.total[group], 1e-300)
+    trace = own - weights**2 * solution.variance_of(rows, flash, 1.0 - share)
+    variance = np.where(weights > 0.0, 1.0 / np.maximum(weights, 1e-300), 0.0)
+    q = np.bincount(source, weights=variance * pull**2, minlength=n_sources)
+    t = np.bincount(source, weights=variance * np.maximum(trace, 0.0), minlength=n_sources)
+    size = np.bincount(group, weights=is_point, minlength=groups.source.size)
+    n_pairs = np.bincount(groups.source, weights=size >= 2, minlength=n_sources)
+    ratio = np.where(t > 1.0, q / np.maximum(t, 1e-300), 0.0)
+    ratio = np.clip(ratio, 1.0 / MAX_FACTOR, MAX_FACTOR)
+    return np.where(n_pairs >= MIN_PAIRS, np.maximum(1.0, scatter.scale * np.sqrt(ratio)), 1.0)
