@@ -15,6 +15,7 @@ from syncaudit.detectors.stamp_grid import intervals, seconds_after
 from syncaudit.detectors.stamp_ledger import MIN_STEP_S
 from syncaudit.detectors.stamp_steps import find_level_steps
 from syncaudit.detectors.stamp_words import order_remarks, unit_remarks
+from syncaudit.detectors.strobe import STROBE_ROLE
 from syncaudit.model import (
     AudioStream,
     CameraStream,
@@ -67,14 +68,21 @@ def _audit_regular(stream: Stream) -> StampAudit:
         distinct = _distinct(stream)
         if distinct:
             return _merge(stream, distinct)
+        if stream.channels:
+            return _order_only(stream)
     return audit_stamps(stream.time_ns)
 
 
 def _distinct(stream: SignalStream) -> list[tuple[str, NDArray[np.int64]]]:
-    """Return the channels' stamps, each message once however many signals it carries."""
+    """Return the channels' stamps, each message once however many signals it carries.
+
+    A strobe counter is left out: buses send it at every flash.
+    """
     out: list[tuple[str, NDArray[np.int64]]] = []
     for channel in stream.channels:
-        if not any(np.array_equal(channel.time_ns, seen) for _, seen in out):
+        if channel.name != STROBE_ROLE and not any(
+            np.array_equal(channel.time_ns, seen) for _, seen in out
+        ):
             out.append((channel.name, channel.time_ns))
     return out
 

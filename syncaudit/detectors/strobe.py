@@ -11,9 +11,9 @@ from syncaudit.model import EventStream, EventTrain, Quantity, SignalStream, sec
 from syncaudit.model.evidence import FlashIntervals
 from syncaudit.model.time import MAX_SPAN_S
 
-__all__ = ["find_strobe", "find_triggers"]
+__all__ = ["STROBE_ROLE", "find_strobe", "find_triggers"]
 
-ROLE = "strobe"
+STROBE_ROLE = "strobe"
 # Counters wrap after one or two bytes.
 WRAPS = (256, 65536)
 # Resolutions that stamps are written with, coarsest first.
@@ -38,7 +38,7 @@ def find_strobe(stream: SignalStream) -> FlashIntervals | None:
     FlashIntervals or None
         `Quantity.STROBE`, onsets; None where there is no such channel or it never changes.
     """
-    channel = stream.channel(ROLE)
+    channel = stream.channel(STROBE_ROLE)
     if channel is None or channel.values.shape[1] < 1:
         return None
     epoch_ns, usable = _usable(channel.time_ns)

@@ -241,7 +241,7 @@ class _Normal:
         gain = np.abs(solution[:, is_free]).max(axis=1)
         ridge = np.zeros_like(solution)
         ridge[:, ~is_free] = noise[:, None] / (coupling_std[~is_free] * gain[:, None] + 1e-30) ** 2
-        return ridge
+        return np.asarray(ridge)
 
     def _solution(self, ridge: Floats | None) -> Floats:
         k = self.gram.shape[-1]

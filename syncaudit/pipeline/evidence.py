@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode import iter_luma
-from syncaudit.detectors import RotationDetector, detect_motion, find_clicks, find_loudness
+from syncaudit.detectors import (
+    FlashDetector,
+    RotationDetector,
+    detect_motion,
+    find_clicks,
+    find_loudness,
+    find_strobe,
+    find_taps,
+    find_triggers,
+)
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import (
     Activity,
     AudioStream,
     CameraStream,
+    EventStream,
     EventTrain,
     Finding,
+    FlashEdges,
+    FlashIntervals,
     Quantity,
     ReasonCode,
     RotationIncrements,
@@ -27,7 +40,7 @@ from syncaudit.model.time import MAX_SPAN_S
 from syncaudit.pipeline.reading import unreadable
 from syncaudit.pipeline.stages import Stages
 
-__all__ = ["ClipEvidence", "find_evidence"]
+__all__ = ["ClipEvidence", "find_events", "find_evidence"]
 
 # Fewer rotations say nothing about a clock.
 MIN_INCREMENTS = 8
@@ -43,6 +56,12 @@ class ClipEvidence:
         Of cameras in which anything could be tracked.
     motion : dict of str to dict
         Activities of IMUs and buses by quantity.
+    flashes : dict of str to FlashEdges or FlashIntervals
+        Light pulses: seen by cameras, counted by the strobe counter of a bus.
+    triggers : dict of str to EventTrain
+        Of event logs.
+    taps : dict of str to EventTrain
+        Sharp knocks in accelerometers.
     loudness, clicks : dict of str
         Of microphones.
     sounds : dict of str to AudioStream
@@ -53,6 +72,9 @@ class ClipEvidence:
 
     rotations: dict[str, RotationIncrements] = field(default_factory=dict)
     motion: dict[str, dict[Quantity, Activity]] = field(default_factory=dict)
+    flashes: dict[str, FlashEdges | FlashIntervals] = field(default_factory=dict)
+    triggers: dict[str, EventTrain] = field(default_factory=dict)
+    taps: dict[str, EventTrain] = field(default_factory=dict)
     loudness: dict[str, Activity] = field(default_factory=dict)
     clicks: dict[str, EventTrain] = field(default_factory=dict)
     sounds: dict[str, AudioStream] = field(default_factory=dict)
@@ -84,7 +106,12 @@ def find_evidence(
     evidence = ClipEvidence()
     for name, stream in streams.items():
         if isinstance(stream, CameraStream):
-            _watch(stream, evidence, stages, (wanted or {}).get(name))
+            rotation, flash = RotationDetector(stream), FlashDetector(stream)
+            if not _watch(stream, (rotation, flash), evidence, stages, (wanted or {}).get(name)):
+                continue
+            with stages.spent_on("detect"):
+                _keep_rotation(rotation, evidence)
+                _keep_flashes(flash, evidence)
             continue
         with stages.spent_on("detect"):
             if isinstance(stream, SignalStream):
@@ -92,9 +119,64 @@ def find_evidence(
                 for activity in detect_motion(stream):
                     motion.setdefault(activity.quantity, activity)
                 evidence.motion[name] = motion
+                _keep_strobe(stream, evidence)
             elif isinstance(stream, AudioStream) and stream.samples.size:
                 _listen(stream, evidence)
+            elif isinstance(stream, EventStream):
+                _keep_triggers(stream, evidence)
     return evidence
+
+
+def find_events(streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence:
+    """Find flashes, strobes, triggers, clicks and taps alone: what a calibration goes by.
+
+    Parameters and result as for `find_evidence`.
+    """
+    evidence = ClipEvidence()
+    for name, stream in streams.items():
+        if isinstance(stream, CameraStream):
+            flash = FlashDetector(stream)
+            if _watch(stream, (flash,), evidence, stages, None):
+                with stages.spent_on("detect"):
+                    _keep_flashes(flash, evidence)
+            continue
+        with stages.spent_on("detect"):
+            if isinstance(stream, SignalStream):
+                _keep_strobe(stream, evidence)
+                taps = find_taps(stream)
+                if taps is not None:
+                    evidence.taps[name] = taps
+            elif isinstance(stream, AudioStream) and stream.samples.size:
+                clicks = find_clicks(stream)
+                if clicks is not None:
+                    evidence.clicks[name] = clicks
+            elif isinstance(stream, EventStream):
+                _keep_triggers(stream, evidence)
+    return evidence
+
+
+def _keep_rotation(detector: RotationDetector, evidence: ClipEvidence) -> None:
+    rotation = detector.finish()
+    if rotation is not None and _n_in_order(rotation.start_s) >= MIN_INCREMENTS:
+        evidence.rotations[rotation.source] = rotation
+
+
+def _keep_flashes(detector: FlashDetector, evidence: ClipEvidence) -> None:
+    flashes = detector.finish()
+    if flashes is not None:
+        evidence.flashes[flashes.source] = flashes
+
+
+def _keep_strobe(stream: SignalStream, evidence: ClipEvidence) -> None:
+    strobe = find_strobe(stream)
+    if strobe is not None:
+        evidence.flashes[stream.name] = strobe
+
+
+def _keep_triggers(stream: EventStream, evidence: ClipEvidence) -> None:
+    triggers = find_triggers(stream)
+    if triggers is not None:
+        evidence.triggers[stream.name] = triggers
 
 
 def _listen(stream: AudioStream, evidence: ClipEvidence) -> None:
@@ -107,19 +189,26 @@ def _listen(stream: AudioStream, evidence: ClipEvidence) -> None:
         evidence.clicks[stream.name] = clicks
 
 
+class _Watcher(Protocol):
+    """A detector that looks at every frame of a camera."""
+
+    def update(self, index: int, luma: NDArray[np.uint8]) -> None:
+        """Take one frame."""
+
+
 def _watch(
     stream: CameraStream,
+    detectors: Sequence[_Watcher],
     evidence: ClipEvidence,
     stages: Stages,
     wanted: NDArray[np.bool_] | None,
-) -> None:
-    """Decode a camera once and hand every frame to its detectors."""
+) -> bool:
+    """Decode a camera once and hand every frame to its detectors; tell whether that worked."""
     if stream.time_ns.size == 0:
-        return
+        return False
     if _spans_too_long(stream.time_ns):
-        return  # the stamp audit says so; such stamps place no picture anywhere
+        return False  # the stamp audit says so; such stamps place no picture anywhere
     last = None if wanted is None else int(np.flatnonzero(wanted)[-1])
-    detector = RotationDetector(stream)
     try:
         with stages.spent_on("decode"):
             frames = iter_luma(stream.files)
@@ -135,19 +224,17 @@ def _watch(
                 if not wanted[frame.index]:
                     continue
             with stages.spent_on("detect"):
-                detector.update(frame.index, frame.luma)
+                for detector in detectors:
+                    detector.update(frame.index, frame.luma)
     except SyncAuditError as error:
         evidence.findings.append(unreadable(stream.name, error))
-        return
+        return False
     evidence.findings += _damage(
         stream, frames.n_errors + frames.n_corrupt, frames.n_decoded, frames.first_error
     )
     if wanted is None:
         evidence.findings += _count_mismatch(stream, frames.n_decoded)
-    with stages.spent_on("detect"):
-        rotation = detector.finish()
-    if rotation is not None and _n_in_order(rotation.start_s) >= MIN_INCREMENTS:
-        evidence.rotations[stream.name] = rotation
+    return True
 
 
 def _n_in_order(times_s: NDArray[np.float64]) -> int:

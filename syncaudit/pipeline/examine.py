@@ -113,7 +113,8 @@ def examine(
         streams = dict(read.streams)
         if calibration is not None:
             streams = {
-                name: apply_calibration(stream, calibration) for name, stream in streams.items()
+                name: apply_calibration(stream, calibration, clip)
+                for name, stream in streams.items()
             }
         streams = {name: crop(stream, clip, margin_s=MARGIN_S) for name, stream in streams.items()}
     with stages.spent_on("stamps"):

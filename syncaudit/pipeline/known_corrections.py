@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from syncaudit.errors import UsageError
-from syncaudit.model import Channel, ClockCorrection, SignalStream, Stream
+from syncaudit.model import Channel, Clip, ClockCorrection, SignalStream, Stream, clock_of
 
 __all__ = ["apply_calibration", "check_calibration"]
 
@@ -43,22 +44,34 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def apply_calibration(stream: Stream, calibration: Mapping[str, object]) -> Stream:
+def apply_calibration(
+    stream: Stream, calibration: Mapping[str, object], clip: Clip | None = None
+) -> Stream:
     """Return `stream` with its stamps corrected by what the calibration knows of it.
 
     ``t_ref = t_src + offset_s + drift_ppm * 1e-6 * (t_src - at)``. Drift counts only where the
     calibration states `at_ns` and the stamp lies within a day of it: an oscillator's drift is
     no constant over longer times.
+
+    Parameters
+    ----------
+    stream : Stream
+        Any source.
+    calibration : mapping
+        As formats, section 4.
+    clip : Clip, optional
+        Tells who shares the stream's clock, and which offsets are intended: those stay in.
     """
-    sources = calibration.get("sources")
-    known = sources.get(stream.name) if isinstance(sources, Mapping) else None
-    if not isinstance(known, Mapping) or stream.time_ns.size == 0:
+    known = _known(stream, calibration, clip)
+    if known is None or stream.time_ns.size == 0:
         return stream
-    drift_ppm, at_ns = known.get("drift_ppm"), calibration.get("at_ns")
+    drift_ppm, at_ns = known.get("drift_ppm"), known.get("at_ns", calibration.get("at_ns"))
     if not isinstance(drift_ppm, int | float) or not isinstance(at_ns, int):
         drift_ppm, at_ns = None, None
+    reference = calibration.get("reference")
+    intended_s = _intended_s(clip, stream.name) - _intended_s(clip, reference)
     correction = ClockCorrection(
-        offset_s=float(known["offset_s"]), drift_ppm=drift_ppm, at_ns=at_ns
+        offset_s=float(known["offset_s"]) - intended_s, drift_ppm=drift_ppm, at_ns=at_ns
     ).near(int(stream.time_ns[0]))
     if isinstance(stream, SignalStream):
         channels: tuple[Channel, ...] = tuple(
@@ -67,3 +80,28 @@ def apply_calibration(stream: Stream, calibration: Mapping[str, object]) -> Stre
         )
         return replace(stream, time_ns=correction.apply(stream.time_ns), channels=channels)
     return replace(stream, time_ns=correction.apply(stream.time_ns))
+
+
+def _known(
+    stream: Stream, calibration: Mapping[str, object], clip: Clip | None
+) -> Mapping[str, Any] | None:
+    """Return what the calibration says of a stream, or of another one with the same clock."""
+    sources = calibration.get("sources")
+    if not isinstance(sources, Mapping):
+        return None
+    peers = (
+        []
+        if clip is None
+        else [n for n, spec in clip.sources.items() if clock_of(n, spec) == stream.clock]
+    )
+    for name in (stream.name, *peers):
+        if isinstance(sources.get(name), Mapping):
+            known: Mapping[str, Any] = sources[name]
+            return known
+    return None
+
+
+def _intended_s(clip: Clip | None, name: object) -> float:
+    if clip is None or not isinstance(name, str) or name not in clip.sources:
+        return 0.0
+    return clip.sources[name].expected_offset_s

@@ -5,18 +5,30 @@ from __future__ import annotations
 import numpy as np
 
 from syncaudit.estimators import (
+    EventEvidence,
     estimate_knocks,
     estimate_microphones,
     measure_camera_camera,
     measure_camera_gyro,
     measure_can_imu,
+    measure_flashes,
     measure_imu_imu,
     measure_yaw_camera,
 )
-from syncaudit.model import Activity, PairMeasurement, Quantity, RotationIncrements
+from syncaudit.model import (
+    Activity,
+    FlashEdges,
+    FlashIntervals,
+    PairMeasurement,
+    Quantity,
+    RotationIncrements,
+)
 from syncaudit.pipeline.evidence import ClipEvidence
 
 __all__ = ["measure_pairs"]
+
+# Cameras that are tried as the one that the others are measured against.
+MAX_HUBS = 3
 
 INERTIAL = (Quantity.ANGULAR_RATE, Quantity.SPECIFIC_FORCE)
 
@@ -54,7 +66,42 @@ def measure_pairs(evidence: ClipEvidence, *, max_offset_s: float) -> list[PairMe
             measured += measure_can_imu(signals, imu, max_offset_s=max_offset_s)
     measured += _cameras(evidence, imus, max_offset_s)
     measured += _sounds(evidence, imus, max_offset_s)
+    measured += _flashes(evidence, max_offset_s)
     return measured
+
+
+def _flashes(evidence: ClipEvidence, max_offset_s: float) -> list[PairMeasurement]:
+    """Measure the sources that noticed light pulses: the sharpest pairs that connect them.
+
+    Which cameras see the same pulses is a matter of their phases, so all pairs are tried. More
+    than a tree of them would count each camera's noise twice.
+    """
+    noticed: dict[str, EventEvidence] = {**evidence.triggers, **evidence.flashes}
+    if not any(_is_by_camera(found) for found in evidence.flashes.values()):
+        return []
+    names = list(noticed)
+    pairs = [
+        measure_flashes(noticed[name], noticed[other], max_offset_s=max_offset_s)
+        for k, name in enumerate(names)
+        for other in names[:k]
+    ]
+    tree: list[PairMeasurement] = []
+    group = {name: {name} for name in names}
+    for pair in sorted(pairs, key=lambda pair: pair.offset_std_s or np.inf):
+        if pair.accepted and group[pair.source] is not group[pair.target]:
+            tree.append(pair)
+            joined = group[pair.source] | group[pair.target]
+            group.update(dict.fromkeys(joined, joined))
+    # Of a source that stays alone, one refusal says why.
+    for name in names:
+        if len(group[name]) == 1:
+            own = [pair for pair in pairs if name in (pair.source, pair.target)]
+            tree += own[:1]
+    return tree
+
+
+def _is_by_camera(found: FlashEdges | FlashIntervals) -> bool:
+    return isinstance(found, FlashEdges) or found.quantity is Quantity.FLASH
 
 
 def _imus(imus: dict[str, dict[Quantity, Activity]], max_offset_s: float) -> list[PairMeasurement]:
@@ -88,12 +135,8 @@ def _cameras(
                 del alone[name]
     if not alone:
         return measured
-    hub = max(evidence.rotations, key=lambda name: _liveliness(evidence.rotations[name]))
-    for name, rotation in alone.items():
-        if name != hub:
-            measured.append(
-                measure_camera_camera(rotation, evidence.rotations[hub], max_offset_s=max_offset_s)
-            )
+    hub, pairs = _star(evidence, alone, max_offset_s)
+    measured += pairs
     if hub in alone:
         measured += [
             measure_yaw_camera(
@@ -103,6 +146,29 @@ def _cameras(
             if Quantity.YAW_RATE in motion
         ]
     return measured
+
+
+def _star(
+    evidence: ClipEvidence, alone: dict[str, RotationIncrements], max_offset_s: float
+) -> tuple[str, list[PairMeasurement]]:
+    """Measure cameras against one of them: of the liveliest few the one that most agree with.
+
+    What looks lively may be a near wall that passes by.
+    """
+    lively = sorted(evidence.rotations, key=lambda name: -_liveliness(evidence.rotations[name]))
+    best, most, found = lively[0], -1, list[PairMeasurement]()
+    for hub in lively[:MAX_HUBS]:
+        pairs = [
+            measure_camera_camera(rotation, evidence.rotations[hub], max_offset_s=max_offset_s)
+            for name, rotation in alone.items()
+            if name != hub
+        ]
+        n_accepted = sum(pair.accepted for pair in pairs)
+        if n_accepted > most:
+            best, most, found = hub, n_accepted, pairs
+        if n_accepted == len(pairs):
+            break
+    return best, found
 
 
 def _liveliness(rotation: RotationIncrements) -> float:

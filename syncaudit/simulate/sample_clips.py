@@ -11,7 +11,10 @@ from .frame_faults import FrameFault
 from .imu import ImuConfig
 from .light import FlashConfig
 from .microphone import MicrophoneConfig
+from .pulse_shapes import SquarePulse
+from .pulse_trains import BurstTrain
 from .scenarios import with_all_cameras, with_camera_clock, with_frame_fault
+from .trigger import TriggerConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,13 +169,19 @@ def sample_clips() -> Mapping[str, SampleClip]:
                 style="parked",
                 n_movers=0,
                 can=CanConfig(format="log"),
-                flash=FlashConfig(mean_interval_s=0.18),
+                trigger=TriggerConfig(),
+                flash=FlashConfig(
+                    train=BurstTrain(n_pulses=5, span_s=1 / 12, mean_interval_s=0.9),
+                    shape=SquarePulse(width_s=0.002),
+                ),
             ),
             seed=106,
-            shows="Parked in front of a flashing lamp, for a calibration by flashes: cam_rear is "
-            "35.1 ms early, cam_rear_left 12.3 ms late; the CAN strobe counts the flashes. Natural "
-            "motion shows nothing of it.",
-            verdict="unverified",
+            shows="Parked before a lamp that flashes in bursts, for a calibration: cam_rear is "
+            "35.1 ms early, cam_rear_left 12.3 ms late; the CAN strobe counts the flashes and a "
+            "logger stamps them. Natural motion shows nothing of it.",
+            verdict="reject",
+            culprit=rear,
+            reason="offset",
         ),
     }
     return {

@@ -76,7 +76,7 @@ def test_a_strobe_counter_says_its_interval(onsets):
     found = measure_flashes(counter(rng, onsets), trigger(rng, onsets, clock=MOVED))
     error_s = found.offset_s - _true_offset_s(found, Clock(), MOVED)
     assert abs(error_s) < 3.0 * found.offset_std_s
-    assert 0.2e-3 < found.offset_std_s < 1.5e-3
+    assert 5e-3 < found.offset_std_s < 7e-3  # 20 ms: where in them, nobody knows
 
 
 def test_an_unstated_line_delay_is_found_where_it_shows(onsets):

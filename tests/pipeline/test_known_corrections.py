@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from syncaudit.errors import UsageError
-from syncaudit.model import Channel, SignalStream, SourceKind
+from syncaudit.model import CameraSpec, Channel, Clip, ImuSpec, SignalStream, SourceKind
 from syncaudit.pipeline.known_corrections import apply_calibration, check_calibration
 
 T0 = 1_767_225_600_000_000_000
@@ -62,3 +62,36 @@ def test_drift_counts_only_near_its_epoch(at_ns: int | None) -> None:
     known = {"at_ns": at_ns, "sources": {"imu": {"offset_s": 0.5, "drift_ppm": 10.0}}}
     found = apply_calibration(imu(), known)
     assert (found.time_ns - imu().time_ns).tolist() == [500_000_000] * 3
+
+
+def clip_of(**sources):
+    return Clip(clip_id="c", recording_id="c", sources=sources)
+
+
+def test_sources_of_one_clock_share_a_correction():
+    clip = clip_of(
+        cam=CameraSpec(uri="cam.mp4", clock="imu"), imu=ImuSpec(uri="imu.csv", clock="imu")
+    )
+    stream = imu()
+    found = apply_calibration(stream, {"sources": {"cam": {"offset_s": 0.5}}}, clip)
+    assert np.array_equal(found.time_ns - stream.time_ns, np.full(stream.time_ns.size, 500_000_000))
+
+
+def test_an_intended_offset_stays_in():
+    clip = clip_of(imu=ImuSpec(uri="imu.csv", expected_offset_s=0.2), cam=CameraSpec(uri="cam.mp4"))
+    stream = imu()
+    known = {"reference": "cam", "sources": {"imu": {"offset_s": 0.5}}}
+    found = apply_calibration(stream, known, clip)
+    assert np.array_equal(found.time_ns - stream.time_ns, np.full(stream.time_ns.size, 300_000_000))
+
+
+def test_a_source_may_have_an_epoch_of_its_own():
+    stream = imu()
+    at_ns = int(stream.time_ns[0])
+    known = {
+        "at_ns": 0,
+        "sources": {"imu": {"offset_s": 0.0, "drift_ppm": 1000.0, "at_ns": at_ns}},
+    }
+    found = apply_calibration(stream, known)
+    since_ns = stream.time_ns - at_ns
+    assert np.max(np.abs(found.time_ns - stream.time_ns - since_ns // 1000)) <= 1

@@ -14,7 +14,7 @@ from syncaudit.estimators.events.instants import (
     instants_of,
 )
 from syncaudit.estimators.events.matching import match_events
-from syncaudit.model import PairMeasurement, nanoseconds
+from syncaudit.model import EventTrain, FlashIntervals, PairMeasurement, Quantity, nanoseconds
 
 __all__ = ["METHOD", "measure_flashes"]
 
@@ -22,6 +22,8 @@ METHOD = "flash"
 
 # Part of the standard error that no amount of flashes removes (rows, the shape of pulses).
 FLOOR_STD_S = 5e-6
+# From a flash to the message that counts it: interrupt, queue and arbitration of a bus.
+MESSAGE_STD_S = 2e-4
 # A drift is reported when it is this significant, or known this well.
 DRIFT_Z = 3.5
 DRIFT_STD_PPM = 20.0
@@ -46,6 +48,9 @@ def measure_flashes(
     `systematic_std_s` (``diagnostics["source_line_delay_known"]`` is 0 there). The exposure is
     needed only where no band shows both edges; a usual one then adds to the systematic error.
 
+    A strobe counter that is sent because it rose dates the flash by its message; one that is sent
+    every so often says an interval, and no more than that is claimed.
+
     The same event in several receivers as a common time base is the idea of reference-broadcast
     synchronization (Elson, Girod & Estrin, OSDI 2002, doi:10.1145/844128.844143); rows as clock
     of a flash is that of Smid & Matas, "Rolling shutter camera synchronization with sub-millisecond
@@ -64,7 +69,44 @@ def measure_flashes(
         Method ``flash``; refused, with the reason, where too few events match, or an offset that
         differs by a period would fit as well.
     """
-    source, target = instants_of(source_evidence), instants_of(target_evidence)
+    found: PairMeasurement | None = None
+    for one, one_std_s in _readings(source_evidence):
+        for other, other_std_s in _readings(target_evidence):
+            counter_std_s = math.hypot(one_std_s, other_std_s)
+            found = _measured(instants_of(one), instants_of(other), max_offset_s, counter_std_s)
+            if found.accepted:
+                return found
+    assert found is not None  # noqa: S101  # there is at least one reading of each
+    return found
+
+
+def _readings(evidence: EventEvidence) -> list[tuple[EventEvidence, float]]:
+    """Return how events may be read, the sharper way first, and its systematic error.
+
+    A counter is sent because it rose, and its message dates the flash; or it is sent every so
+    often, and the flash lies somewhere before. Where in the interval, nobody knows: a flash train
+    need not fill it evenly.
+    """
+    if not isinstance(evidence, FlashIntervals) or evidence.quantity is not Quantity.STROBE:
+        return [(evidence, 0.0)]
+    single = evidence.count == 1
+    if not single.any():
+        return [(evidence, 0.0)]
+    messages = EventTrain(
+        source=evidence.source,
+        quantity=evidence.quantity,
+        epoch_ns=evidence.epoch_ns,
+        times_s=evidence.stop_s[single],
+        std_s=np.maximum(evidence.std_s[single], MESSAGE_STD_S),
+        strengths=np.ones(int(single.sum())),
+    )
+    width_s = float(np.median(evidence.stop_s - evidence.start_s))
+    return [(messages, MESSAGE_STD_S), (evidence, width_s / math.sqrt(12.0))]
+
+
+def _measured(
+    source: Instants, target: Instants, max_offset_s: float, counter_std_s: float
+) -> PairMeasurement:
     match = match_events(source, target, max_offset_s=max_offset_s)
     if match.why is not None or match.fit is None:
         return _refuse(match)
@@ -76,11 +118,12 @@ def measure_flashes(
         + source.systematic_std_s**2
         + target.systematic_std_s**2
         + latency_std_s**2
+        + counter_std_s**2
         + _line_delay_part(match) ** 2
     )
     random_s = math.sqrt(max(fit.covariance[0, 0] - _line_delay_part(match) ** 2, 1e-18))
     figures = _figures(match)
-    drift_std = math.hypot(fit.drift_std, _wander(match, systematic_s))
+    drift_std = math.hypot(fit.drift_std, _wander(match, counter_std_s))
     is_useful = drift_std <= 1e-6 * DRIFT_STD_PPM or abs(fit.drift) > DRIFT_Z * drift_std
     has_step = math.isfinite(fit.step_at_s)
     return PairMeasurement(
@@ -140,13 +183,14 @@ def _line_delay_part(match: EventMatch) -> float:
     return math.sqrt(max(0.0, float(cross @ np.linalg.solve(lines, cross))))
 
 
-def _wander(match: EventMatch, systematic_s: float) -> float:
+def _wander(match: EventMatch, counter_std_s: float) -> float:
     """Return the drift that systematic errors of the stamps mimic where they turn round.
 
-    A constant error is no drift; what may differ between the ends is the floor alone.
+    A constant error is no drift; what may differ between the ends is the floor, and where in its
+    interval a flash is counted.
     """
     span_s = float(np.ptp(match.source.times_s[match.i])) if match.n else 0.0
-    return math.sqrt(12.0) * min(systematic_s, FLOOR_STD_S) / max(span_s, 1e-3)
+    return math.sqrt(12.0) * math.hypot(counter_std_s, FLOOR_STD_S) / max(span_s, 1e-3)
 
 
 def _figures(match: EventMatch) -> dict[str, float]:
