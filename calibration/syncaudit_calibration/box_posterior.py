@@ -98,6 +98,8 @@ def refine_boxes(
     n_dated = np.bincount(
         observations.source, weights=use & dated[observations.flash], minlength=n_sources
     )
+    if not np.any(use):
+        return solution
     if has_reference and all(n_dated[s] >= MIN_DATED for s in sought):
         for s in sought:
             own = use & (observations.source == s) & dated[observations.flash]

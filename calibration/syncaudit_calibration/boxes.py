@@ -20,6 +20,8 @@ __all__ = ["propagate"]
 
 Floats = NDArray[np.float64]
 
+# Width of a box, in deviations, below which its ends cannot be told apart.
+NARROWEST = 1e-3
 DAMPING = 0.6
 
 
@@ -41,6 +43,7 @@ def propagate(
     cavity_var = 1.0 / precision
     cavity = cavity_var * (r / s2 - m / v)
     q = np.sqrt(cavity_var + soft**2)
+    half = np.maximum(half, NARROWEST * q)  # a box without width is a point
     slope, bend = _box_moments((-half - cavity) / q, (half - cavity) / q)
     slope, bend = slope / q, np.minimum(bend / q**2, -1e-9 / half**2)
     new_v = np.maximum(-1.0 / bend - cavity_var, 0.01 * soft**2)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.errors import UsageError, nearest_name
-from syncaudit.estimators.events import EventEvidence
+from syncaudit.estimators.events import EventEvidence, sent_at_flashes
 from syncaudit_calibration.box_reference import adjust_with_any_reference
 from syncaudit_calibration.calibration import Calibration
 from syncaudit_calibration.errors import CalibrationError
@@ -16,7 +16,6 @@ from syncaudit_calibration.observability import unobservable_cameras
 from syncaudit_calibration.observations import observe
 from syncaudit_calibration.outcome import calibration_of
 from syncaudit_calibration.seed import Seed, find_seed
-from syncaudit_calibration.sent_on_change import sent_on_change
 
 __all__ = ["calibrate_events"]
 
@@ -70,8 +69,12 @@ def calibrate_events(
             hint=nearest_name(reference, names),
         )
     refused: dict[str, str] = {}
-    left = list(evidence)
-    latent: set[str] = set()
+    read = {
+        item.source: train
+        for item in evidence
+        if (train := sent_at_flashes(item, evidence, max_offset_s=max_offset_s)) is not None
+    }
+    left = [read.get(item.source, item) for item in evidence]
     while True:
         seed = find_seed(left, reference=reference, max_offset_s=max_offset_s)
         if not isinstance(seed, Seed):
@@ -79,16 +82,6 @@ def calibrate_events(
         refused |= seed.refused
         observations = observe(left, seed)
         adjustment = adjust_with_any_reference(observations)
-        changed = {
-            item.source: train
-            for item in left
-            if item.source in observations.sources
-            and (train := sent_on_change(item, observations, adjustment)) is not None
-        }
-        if changed:
-            left = [changed.get(item.source, item) for item in left]
-            latent |= set(changed)
-            continue
         unobservable = unobservable_cameras(observations, adjustment)
         if not unobservable:
             break
@@ -96,7 +89,7 @@ def calibrate_events(
         left = [item for item in left if item.source not in refused]
         if reference in unobservable or len(left) < 2:
             raise _impossible(refused)
-    return calibration_of(left, seed, observations, adjustment, refused, latent)
+    return calibration_of(left, seed, observations, adjustment, refused, set(read))
 
 
 def _impossible(refused: Mapping[str, str]) -> CalibrationError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from syncaudit.estimators import EventEvidence
 from syncaudit.model import Clip, Finding, Stream
@@ -86,12 +86,19 @@ def calibrate_recording(
     findings = (*read.findings, *found.findings)
     if len(evidence) < 2:
         raise _too_little(clip, evidence, findings)
+    broken = {finding.source: finding.message for finding in findings if finding.source}
     with stages.spent_on("solve"):
-        calibration = calibrate_events(
-            list(evidence.values()),
-            reference=_reference(clip, reference, evidence),
-            max_offset_s=max_offset_s,
-        )
+        try:
+            calibration = calibrate_events(
+                list(evidence.values()),
+                reference=_reference(clip, reference, evidence),
+                max_offset_s=max_offset_s,
+            )
+        except CalibrationError as error:
+            raise CalibrationError(
+                error.message, hint=error.hint or NEXT_TIME, refused={**error.refused, **broken}
+            ) from error
+    calibration = replace(calibration, refused={**broken, **calibration.refused})
     return CalibratedRecording(
         clip=clip,
         streams=read.streams,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -27,17 +28,20 @@ NOTHING = "–"
 def print_calibration(console: Console, found: CalibratedRecording) -> None:
     """Print a row per source, then what could not be calibrated and what to mind."""
     calibration = found.calibration
-    table = Table(title=f"{printable(found.clip.clip_id)}: clocks against {calibration.reference}")
-    for head in ("source", "its stamps are", "drift", "line delay", "exposure", "flashes", "rms"):
+    table = Table(
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        title=f"{printable(found.clip.clip_id)}: clocks against {calibration.reference}",
+    )
+    for head in ("source", "its stamps are", "drift", "row, exposure", "flashes, rms"):
         table.add_column(head, overflow="fold")
     for name, source in calibration.sources.items():
         is_camera = isinstance(found.clip.sources.get(name), CameraSpec)
         table.add_row(
             printable(name),
             *(("reference", "") if name == calibration.reference else _clock(source)),
-            *(_shutter(source) if is_camera else (NOTHING, NOTHING)),
-            str(source.flashes_seen),
-            word_duration(source.residual_rms_s),
+            _shutter(source) if is_camera else NOTHING,
+            f"{source.flashes_seen}, {word_duration(source.residual_rms_s)}",
         )
     console.print(table)
     n = len(calibration.flashes)
@@ -68,16 +72,15 @@ def print_refusal(console: Console, clip: Clip, error: CalibrationError) -> None
 
 def _clock(source: CalibratedSource) -> tuple[str, str]:
     offset = word_measure(source.offset_s, source.offset_std_s)
-    drift = word_drift(source.drift_ppm, source.drift_std_ppm)
+    drift = word_drift(source.drift_ppm, source.drift_std_ppm).replace(" (", "\n(")
     return f"{offset} {word_direction(source.offset_s)}", drift
 
 
-def _shutter(source: CalibratedSource) -> tuple[str, str]:
+def _shutter(source: CalibratedSource) -> str:
+    exposure = _measured(source.exposure_s, source.exposure_std_s)
     if source.line_delay_s == 0.0:
-        line_delay = "none (global shutter)"
-    else:
-        line_delay = _measured(source.line_delay_s, source.line_delay_std_s)
-    return line_delay, _measured(source.exposure_s, source.exposure_std_s)
+        return f"global shutter\n{exposure}"
+    return f"{_measured(source.line_delay_s, source.line_delay_std_s)}\n{exposure}"
 
 
 def _measured(value: float | None, std: float | None) -> str:

@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence, Set
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.estimators.events import EventEvidence
+from syncaudit.estimators.events import MESSAGE_STD_S, EventEvidence
 from syncaudit.model import FlashEdges
 from syncaudit_calibration.adjustment import Adjustment, value_of
 from syncaudit_calibration.calibration import CalibratedFlash, CalibratedSource, Calibration
 from syncaudit_calibration.findings import find_warnings
 from syncaudit_calibration.observations import Observations
 from syncaudit_calibration.seed import Seed
-from syncaudit_calibration.sent_on_change import LATENCY_STD_S
 
 __all__ = ["calibration_of"]
 
@@ -60,7 +59,7 @@ def calibration_of(
             observations,
             adjustment,
             at_ns,
-            LATENCY_STD_S if {name, seed.reference} & latent else 0.0,
+            MESSAGE_STD_S if {name, seed.reference} & latent else 0.0,
         )
         for name in observations.sources
     }

@@ -120,7 +120,8 @@ def improve_scatter(
     by_source = groups.source
     q = np.bincount(by_source, weights=weight * pulls, minlength=n_sources)
     t = np.bincount(by_source, weights=weight * np.maximum(traces, 0.0), minlength=n_sources)
-    ratio = np.where(t > 0.0, q / np.maximum(t, 1e-300), 0.0)
+    with np.errstate(over="ignore"):  # next to nothing is free: the clip below says how far
+        ratio = np.where(t > 0.0, q / np.maximum(t, 1e-300), 0.0)
     jitter_s = scatter.jitter_s * np.sqrt(np.clip(ratio, 1.0 / MAX_FACTOR, MAX_FACTOR))
     return Scatter(
         jitter_s=np.where(t > 0.0, np.maximum(jitter_s, MIN_JITTER_S), 0.0),
@@ -153,6 +154,6 @@ def _scale(
     t = np.bincount(source, weights=variance * np.maximum(trace, 0.0), minlength=n_sources)
     size = np.bincount(group, weights=is_point, minlength=groups.source.size)
     n_pairs = np.bincount(groups.source, weights=size >= 2, minlength=n_sources)
-    ratio = np.where(t > 1.0, q / np.maximum(t, 1e-300), 0.0)
+    ratio = np.where(t > 1.0, q / np.maximum(t, 1.0), 0.0)
     ratio = np.clip(ratio, 1.0 / MAX_FACTOR, MAX_FACTOR)
     return np.where(n_pairs >= MIN_PAIRS, np.maximum(1.0, scatter.scale * np.sqrt(ratio)), 1.0)

@@ -1,5 +1,6 @@
 """Flashes, strobes, triggers and clicks: which event is which, and what follows for the clocks."""
 
+from syncaudit.estimators.events.counters import MESSAGE_STD_S, sent_at_flashes
 from syncaudit.estimators.events.event_match import EventMatch
 from syncaudit.estimators.events.flashes import METHOD, measure_flashes
 from syncaudit.estimators.events.instants import EventEvidence, Instants, instants_of
@@ -7,6 +8,7 @@ from syncaudit.estimators.events.matching import match_events, period_of
 from syncaudit.estimators.events.pair_fit import PairFit
 
 __all__ = [
+    "MESSAGE_STD_S",
     "METHOD",
     "EventEvidence",
     "EventMatch",
@@ -16,4 +18,5 @@ __all__ = [
     "match_events",
     "measure_flashes",
     "period_of",
+    "sent_at_flashes",
 ]

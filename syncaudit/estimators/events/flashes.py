@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from syncaudit.estimators.events.counters import MESSAGE_STD_S, sent_at_flashes
 from syncaudit.estimators.events.event_match import EventMatch
 from syncaudit.estimators.events.instants import (
     USUAL_HALF_LIGHT_S,
@@ -22,8 +23,6 @@ METHOD = "flash"
 
 # Part of the standard error that no amount of flashes removes (rows, the shape of pulses).
 FLOOR_STD_S = 5e-6
-# From a flash to the message that counts it: interrupt, queue and arbitration of a bus.
-MESSAGE_STD_S = 2e-4
 # A drift is reported when it is this significant, or known this well.
 DRIFT_Z = 3.5
 DRIFT_STD_PPM = 20.0
@@ -69,39 +68,29 @@ def measure_flashes(
         Method ``flash``; refused, with the reason, where too few events match, or an offset that
         differs by a period would fit as well.
     """
-    found: PairMeasurement | None = None
-    for one, one_std_s in _readings(source_evidence):
-        for other, other_std_s in _readings(target_evidence):
-            counter_std_s = math.hypot(one_std_s, other_std_s)
-            found = _measured(instants_of(one), instants_of(other), max_offset_s, counter_std_s)
-            if found.accepted:
-                return found
-    assert found is not None  # noqa: S101  # there is at least one reading of each
-    return found
-
-
-def _readings(evidence: EventEvidence) -> list[tuple[EventEvidence, float]]:
-    """Return how events may be read, the sharper way first, and its systematic error.
-
-    A counter is sent because it rose, and its message dates the flash; or it is sent every so
-    often, and the flash lies somewhere before. Where in the interval, nobody knows: a flash train
-    need not fill it evenly.
-    """
-    if not isinstance(evidence, FlashIntervals) or evidence.quantity is not Quantity.STROBE:
-        return [(evidence, 0.0)]
-    single = evidence.count == 1
-    if not single.any():
-        return [(evidence, 0.0)]
-    messages = EventTrain(
-        source=evidence.source,
-        quantity=evidence.quantity,
-        epoch_ns=evidence.epoch_ns,
-        times_s=evidence.stop_s[single],
-        std_s=np.maximum(evidence.std_s[single], MESSAGE_STD_S),
-        strengths=np.ones(int(single.sum())),
+    one = sent_at_flashes(source_evidence, [target_evidence], max_offset_s=max_offset_s)
+    other = sent_at_flashes(target_evidence, [source_evidence], max_offset_s=max_offset_s)
+    counter_std_s = math.hypot(
+        _counter_std_s(source_evidence, one), _counter_std_s(target_evidence, other)
     )
-    width_s = float(np.median(evidence.stop_s - evidence.start_s))
-    return [(messages, MESSAGE_STD_S), (evidence, width_s / math.sqrt(12.0))]
+    return _measured(
+        instants_of(one or source_evidence),
+        instants_of(other or target_evidence),
+        max_offset_s,
+        counter_std_s,
+    )
+
+
+def _counter_std_s(evidence: EventEvidence, messages: EventTrain | None) -> float:
+    """Return the systematic error of a counter.
+
+    Where in an interval the flashes lie, nobody knows: their train need not fill it evenly.
+    """
+    if messages is not None:
+        return MESSAGE_STD_S
+    if not isinstance(evidence, FlashIntervals) or evidence.quantity is not Quantity.STROBE:
+        return 0.0
+    return float(np.median(evidence.stop_s - evidence.start_s)) / math.sqrt(12.0)
 
 
 def _measured(

@@ -1,0 +1,75 @@
+"""Tell counters of flashes that are sent at every flash from those that are sent every so often.
+
+A counter that rose between two messages says an interval. Where the message goes out *because* it
+rose, its stamp dates the flash; taken for an interval in which the flash may lie anywhere, it
+would place the clock half an interval late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from syncaudit.estimators.events.event_match import EventMatch
+from syncaudit.estimators.events.instants import EventEvidence, instants_of
+from syncaudit.estimators.events.matching import match_events
+from syncaudit.model import EventTrain, FlashIntervals, Quantity
+
+__all__ = ["MESSAGE_STD_S", "is_whole", "messages_of", "sent_at_flashes"]
+
+# From a flash to the message that counts it: interrupt, queue and arbitration of a bus.
+MESSAGE_STD_S = 2e-4
+# Share of the shorter train that must match where messages are read as flashes: of messages that
+# are sent every so often, chance matches a few.
+MIN_WHOLE = 0.6
+
+
+def messages_of(evidence: EventEvidence) -> EventTrain | None:
+    """Return the messages with which a strobe counter rose by one; None for anything else."""
+    if not isinstance(evidence, FlashIntervals) or evidence.quantity is not Quantity.STROBE:
+        return None
+    single = evidence.count == 1
+    if not single.any():
+        return None
+    return EventTrain(
+        source=evidence.source,
+        quantity=evidence.quantity,
+        epoch_ns=evidence.epoch_ns,
+        times_s=evidence.stop_s[single],
+        std_s=np.maximum(evidence.std_s[single], MESSAGE_STD_S),
+        strengths=np.ones(int(single.sum())),
+    )
+
+
+def is_whole(match: EventMatch) -> bool:
+    """Return whether two trains match, and most of their events do."""
+    if match.why is not None:
+        return False
+    return bool(match.n >= MIN_WHOLE * min(match.source.n, match.target.n))
+
+
+def sent_at_flashes(
+    evidence: EventEvidence, others: Iterable[EventEvidence], *, max_offset_s: float
+) -> EventTrain | None:
+    """Return the messages of a counter as events, if they follow the flashes that others date.
+
+    Parameters
+    ----------
+    evidence : FlashEdges, FlashIntervals or EventTrain
+        Only strobe counters are looked at.
+    others : iterable of FlashEdges, FlashIntervals or EventTrain
+        Evidence of other sources.
+    max_offset_s : float
+        Largest offset searched for, either sign.
+    """
+    messages = messages_of(evidence)
+    if messages is None:
+        return None
+    for other in others:
+        if other.source == evidence.source or isinstance(other, FlashIntervals):
+            continue
+        match = match_events(instants_of(messages), instants_of(other), max_offset_s=max_offset_s)
+        if is_whole(match):
+            return messages
+    return None
