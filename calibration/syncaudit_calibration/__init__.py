@@ -10,10 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from syncaudit_calibration.budget import error_budget
     from syncaudit_calibration.bundle import calibrate_events
     from syncaudit_calibration.calibrate_recording import calibrate
     from syncaudit_calibration.calibration import CalibratedFlash, CalibratedSource, Calibration
-    from syncaudit_calibration.error_budget import error_budget
     from syncaudit_calibration.errors import CalibrationError
 
 __all__ = [
@@ -34,7 +34,7 @@ _HOME_OF = {
     "CalibrationError": "errors",
     "calibrate": "calibrate_recording",
     "calibrate_events": "bundle",
-    "error_budget": "error_budget",
+    "error_budget": "budget",
 }
 
 

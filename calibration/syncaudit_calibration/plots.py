@@ -13,8 +13,8 @@ from syncaudit.errors import MissingExtraError
 from syncaudit.estimators.events import instants_of
 from syncaudit.model import CameraStream, FlashEdges, seconds_since
 from syncaudit_calibration.band_pictures import BandPicture, find_band_pictures
+from syncaudit_calibration.budget import error_budget
 from syncaudit_calibration.calibrate_recording import CalibratedRecording
-from syncaudit_calibration.error_budget import error_budget
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
