@@ -42,6 +42,7 @@ check:
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/flash.py
 
 clean:
 	rm -rf out build dist benchmarks/out .pytest_cache .mypy_cache .ruff_cache .hypothesis \

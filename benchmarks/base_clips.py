@@ -45,6 +45,11 @@ PICTURE_MODULES = (
     "visibility",
     "world",
     "frame_faults",
+    "still",
+    "pulse_trains",
+    "pulse_shapes",
+    "light_faults",
+    "camera_recorder",
 )
 
 

@@ -30,7 +30,9 @@ def simulate(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same clips.")] = 0,
     duration: Annotated[
         float | None,
-        typer.Option("--duration", help="Seconds a clip; default 20.", show_default=False),
+        typer.Option(
+            "--duration", help="Seconds a clip; default: that of the scenario.", show_default=False
+        ),
     ] = None,
     size: Annotated[
         str | None,
