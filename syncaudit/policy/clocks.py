@@ -40,7 +40,11 @@ _QUARTZ_PPM = 200.0
 
 def word_method(method: str) -> str:
     """Return a method's name for people: ``yaw rate``."""
-    words = {"lateral_accel": "lateral acceleration", "long_accel": "forward acceleration"}
+    words = {
+        "lateral_accel": "lateral acceleration",
+        "long_accel": "forward acceleration",
+        "flash": "flashes",
+    }
     return words.get(method, method.replace("_", " "))
 
 

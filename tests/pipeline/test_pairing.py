@@ -1,0 +1,73 @@
+"""Which pairs are measured by the flashes that several sources noticed."""
+
+import numpy as np
+import pytest
+
+from syncaudit.model import EventTrain, FlashIntervals, Quantity
+from syncaudit.pipeline.evidence import ClipEvidence
+from syncaudit.pipeline.pairing import measure_pairs
+
+# Instants of points are exact to some microseconds.
+POINT_TOL_S = 1e-4
+
+
+def pulses(seed=1, n=60):
+    return np.cumsum(np.random.default_rng(seed).uniform(0.2, 1.0, n))
+
+
+def trigger(name, times_s):
+    n = times_s.size
+    return EventTrain(
+        source=name,
+        quantity=Quantity.TRIGGER,
+        epoch_ns=0,
+        times_s=times_s,
+        std_s=np.full(n, 1e-5),
+        strengths=np.ones(n),
+    )
+
+
+def global_camera(name, times_s, half_s=0.004):
+    n = times_s.size
+    return FlashIntervals(
+        source=name,
+        quantity=Quantity.FLASH,
+        epoch_ns=0,
+        start_s=times_s - half_s,
+        stop_s=times_s + half_s,
+        std_s=np.full(n, 1e-4),
+        count=np.ones(n, dtype=np.int64),
+        is_onset=False,
+    )
+
+
+def evidence(**triggers):
+    seen = pulses()
+    return ClipEvidence(
+        flashes={"cam": global_camera("cam", seen)},
+        triggers={name: trigger(name, seen + by_s) for name, by_s in triggers.items()},
+    )
+
+
+def test_flashes_tie_sources_by_a_tree():
+    found = measure_pairs(evidence(gpio=0.02, box=-0.3), max_offset_s=2.0)
+    assert len(found) == 2  # three sources, no loop: a loop would count noise twice
+    assert all(pair.accepted and pair.method == "flash" for pair in found)
+    (sharp,) = [pair for pair in found if {pair.source, pair.target} == {"box", "gpio"}]
+    sign = 1.0 if sharp.source == "box" else -1.0
+    assert sharp.offset_s == pytest.approx(sign * 0.32, abs=POINT_TOL_S)
+
+
+def test_without_a_camera_triggers_are_not_compared():
+    only = ClipEvidence(triggers={"a": trigger("a", pulses()), "b": trigger("b", pulses())})
+    assert measure_pairs(only, max_offset_s=2.0) == []
+
+
+def test_a_source_that_fits_nowhere_says_why_once():
+    clip = evidence(gpio=0.02)
+    clip.triggers["other"] = trigger("other", pulses(seed=9))
+    found = measure_pairs(clip, max_offset_s=2.0)
+    refused = [pair for pair in found if not pair.accepted]
+    assert len(refused) == 1
+    assert "other" in (refused[0].source, refused[0].target)
+    assert refused[0].why
