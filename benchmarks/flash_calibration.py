@@ -92,6 +92,8 @@ def _errors(document: Mapping[str, Any], truth: Truth) -> tuple[SourceError, ...
             continue
         # To the reference's own clock: first to true time, then back through its correction.
         true_s = at_s + _offset_s(source) + 1e-6 * source.drift_ppm * at_s
+        # Lost frames make a step, and the offset holds on its own side of it.
+        true_s += sum(step.by_s for step in source.steps if step.at_ns <= document["at_ns"])
         rate = 1 + 1e-6 * reference.drift_ppm
         offset_s = (true_s - _offset_s(reference)) / rate - at_s
         drift_ppm = 1e6 * ((1 + 1e-6 * source.drift_ppm) / rate - 1)
