@@ -643,8 +643,8 @@ def test_contradicting_methods_make_the_clip_inconsistent() -> None:
     assert result.verdict is Verdict.REJECT
     assert codes(result) == [("inconsistent", None)]
     assert result.reasons[0].message == (
-        "flash and rotation between cam_rear and imu contradict each other by 40.2 ± 0.4 ms, and "
-        "nothing tells which is wrong; limit 10 ms"
+        "flashes and rotation between cam_rear and imu contradict each other by 40.2 ± 0.4 ms, "
+        "and nothing tells which is wrong; limit 10 ms"
     )
     assert verdicts(result)["cam_rear"] == "unverified"
     assert verdicts(result)["cam_front"] == "pass"
