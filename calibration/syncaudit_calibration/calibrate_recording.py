@@ -133,5 +133,8 @@ def _too_little(
         f"two sources must notice flashes to be compared, but {seen}"
         + (f" ({broken})" if broken else ""),
         hint=f"{NEXT_TIME}. Without events: {', '.join(blind)}.",
-        refused=dict.fromkeys(blind, "no flash, strobe, trigger, click or tap was found"),
+        refused={
+            **dict.fromkeys(blind, "no flash, strobe, trigger, click or tap was found"),
+            **{finding.source: finding.message for finding in findings if finding.source},
+        },
     )
