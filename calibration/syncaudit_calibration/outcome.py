@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.estimators.events import MESSAGE_STD_S, EventEvidence
-from syncaudit.model import FlashEdges
+from syncaudit.model import EventTrain, FlashEdges, Quantity
 from syncaudit_calibration.adjustment import Adjustment, value_of
 from syncaudit_calibration.calibration import CalibratedFlash, CalibratedSource, Calibration
 from syncaudit_calibration.findings import find_warnings
@@ -21,6 +21,8 @@ __all__ = ["calibration_of"]
 Floats = NDArray[np.float64]
 
 DAY_S = 86_400.0
+# Ways of sound that differ by a metre, one sigma.
+SOUND_WAY_STD_S = 3e-3
 # A step is so many whole frames if it is one to this part of a frame period.
 FRAME_SHARE = 0.03
 # Encoders and tone curves move all bands of a camera by this part of a row (seen on H.264 480p).
@@ -59,7 +61,10 @@ def calibration_of(
             observations,
             adjustment,
             at_ns,
-            MESSAGE_STD_S if {name, seed.reference} & latent else 0.0,
+            math.hypot(
+                MESSAGE_STD_S if {name, seed.reference} & latent else 0.0,
+                SOUND_WAY_STD_S if _hangs_on_sound(name, items, observations, adjustment) else 0.0,
+            ),
         )
         for name in observations.sources
     }
@@ -83,6 +88,28 @@ def _optional(
 ) -> tuple[float, float] | tuple[None, None]:
     column = observations.column(kind, name)
     return (None, None) if column is None else value_of(observations, adjustment, column)
+
+
+def _hangs_on_sound(
+    name: str,
+    items: Mapping[str, EventEvidence],
+    observations: Observations,
+    adjustment: Adjustment,
+) -> bool:
+    """Return whether most of a source's events are known to others by sound or touch alone.
+
+    A tap is heard at once, the click of a lamp later: the way differs from event to event.
+    """
+    is_sound = np.array([_is_sound(items[source]) for source in observations.sources])
+    number = observations.sources.index(name)
+    others = ~is_sound & (np.arange(is_sound.size) != number)
+    seen = observations.flash[others[observations.source] & adjustment.is_used]
+    own = np.unique(observations.flash[(observations.source == number) & adjustment.is_used])
+    return bool(is_sound[number] and np.isin(own, seen).sum() < 0.5 * own.size)
+
+
+def _is_sound(item: EventEvidence) -> bool:
+    return isinstance(item, EventTrain) and item.quantity is Quantity.CLICK
 
 
 def _source(
