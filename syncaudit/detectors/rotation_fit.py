@@ -115,15 +115,12 @@ class RotationFits:
     influence : ndarray, shape (m, n, 3, 3)
         Share of each point in the result: the rotation that the fit reports is the sum over
         points of ``influence[k] @ (rotation at the time of point k)``; the shares add up to one.
-    noise : ndarray, shape (m,)
-        Robust residual across the parallax direction (focal lengths).
     """
 
     is_found: Bools
     angles_rad: Floats
     std_rad: Floats
     influence: Floats
-    noise: Floats
 
 
 def fit_rotations(
@@ -164,7 +161,6 @@ def fit_rotations(
     fits.angles_rad[used] = found.angles
     fits.std_rad[used] = np.sqrt(np.abs(found.step.variance))
     fits.influence[used] = found.step.influence
-    fits.noise[used] = found.step.noise
     return fits
 
 
@@ -175,7 +171,6 @@ def _nothing(shape: tuple[int, ...]) -> RotationFits:
         angles_rad=np.zeros((m, 3)),
         std_rad=np.ones((m, 3)),
         influence=np.zeros((m, n, 3, 3)),
-        noise=np.zeros(m),
     )
 
 

@@ -133,18 +133,18 @@ def measure_can_imu(
     list of PairMeasurement
         One per quantity, accepted or refused.
     """
+    drivers: dict[tuple[Quantity, bool], RunningIntegral] = {}
     measurements = []
     for quantity, relation in _RELATIONS.items():
-        if quantity in signals and relation.target in imu:
-            measurements.append(
-                _measure(
-                    quantity,
-                    relation,
-                    signals,
-                    imu,
-                    max_offset_s,
-                )
-            )
+        if quantity not in signals or relation.target not in imu:
+            continue
+        kind = (relation.target, quantity is Quantity.STEERING_ANGLE)
+        if kind not in drivers:
+            drivers[kind] = _driver(quantity, imu[relation.target], imu)
+        target = imu[relation.target]
+        measurements.append(
+            _measure(quantity, relation, signals, target, drivers[kind], max_offset_s)
+        )
     return measurements
 
 
@@ -152,10 +152,11 @@ def _measure(
     quantity: Quantity,
     relation: _Relation,
     signals: Mapping[Quantity, Activity],
-    imu: Mapping[Quantity, Activity],
+    target: Activity,
+    driver: RunningIntegral,
     max_offset_s: float,
 ) -> PairMeasurement:
-    activity, target = signals[quantity], imu[relation.target]
+    activity = signals[quantity]
     task = DelayTask(
         source=activity.source,
         target=target.source,
@@ -172,7 +173,6 @@ def _measure(
     )
     if float(np.ptp(activity.values)) <= 0.0:
         return refuse(task, float(activity.times_s.mean()), f"{quantity} never changes")
-    driver = _driver(quantity, target, imu)
     signal = _running_integral(quantity, activity, signals)
     period_s = float(np.mean(np.diff(activity.times_s)))
     width_s = max(relation.min_width_s, PERIODS_PER_INCREMENT * period_s)

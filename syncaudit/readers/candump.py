@@ -22,7 +22,6 @@ _LINE = re.compile(
     re.MULTILINE,
 )
 _ID_LIMIT = 0x1FFFFFFF  # above it are error frames
-_STAMP_LIMIT_S = 2**63 // 10**9
 
 
 def parse_candump(uri: str, data: bytes, wanted: Collection[int]) -> BusFrames:

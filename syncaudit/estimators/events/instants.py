@@ -93,14 +93,6 @@ class Instants:
         row_s = np.abs(self.row_px) * self.line_delay_std_s
         return float(np.median(self.half_s + 2.0 * np.hypot(self.std_s, row_s)))
 
-    def with_line_delay(self, line_delay_s: float, line_delay_std_s: float) -> Instants:
-        """Return the instants as another line delay places them."""
-        times = self.times_s + self.row_px * (line_delay_s - self.line_delay_s)
-        moved = replace(
-            self, times_s=times, line_delay_s=line_delay_s, line_delay_std_s=line_delay_std_s
-        )
-        return _in_order(moved)
-
 
 def instants_of(evidence: EventEvidence) -> Instants:
     """Return the events of one source as instants in the order of time.
