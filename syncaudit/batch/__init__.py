@@ -1,7 +1,24 @@
-"""Many clips: a pool of processes, a ledger that survives crashes, and the outputs of a run."""
+"""Many clips: one task each, on one machine or many, and outputs that survive anything."""
 
+from syncaudit.batch.engines import ENGINES
 from syncaudit.batch.fingerprint import fingerprint_of
+from syncaudit.batch.ledger import VerdictFile
+from syncaudit.batch.merge import Shard, merge_shards, read_shard
+from syncaudit.batch.rejudge import Change, judge_again
 from syncaudit.batch.run import run_batch
 from syncaudit.batch.summary import BatchSummary, Progress, Tally
 
-__all__ = ["BatchSummary", "Progress", "Tally", "fingerprint_of", "run_batch"]
+__all__ = [
+    "ENGINES",
+    "BatchSummary",
+    "Change",
+    "Progress",
+    "Shard",
+    "Tally",
+    "VerdictFile",
+    "fingerprint_of",
+    "judge_again",
+    "merge_shards",
+    "read_shard",
+    "run_batch",
+]

@@ -1,4 +1,4 @@
-"""Tell whether a clip was audited before under the very same circumstances."""
+"""Tell whether a clip was measured before, and judged, under the very same circumstances."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from syncaudit.model import Clip
 from syncaudit.policy import Policy
 from syncaudit.readers.uris import is_url, resolve
 
-__all__ = ["FILE_KEYS", "fingerprint_of"]
+__all__ = ["FILE_KEYS", "content_half", "fingerprint_of", "with_policy"]
 
 # Keys of a source that name files (formats, section 2).
 FILE_KEYS = ("uri", "timestamps", "dbc")
@@ -25,11 +25,12 @@ _REMOTE_MARKS = ("size", "ETag", "etag", "mtime", "LastModified", "last_modified
 def fingerprint_of(
     clip: Clip, policy: Policy, *, calibration: Mapping[str, object] | None = None
 ) -> str | None:
-    """Return a digest of everything that a clip's verdict depends on.
+    """Return a digest of everything that a clip's verdict depends on, in two halves.
 
-    That is the manifest row, the policy, the calibration, the version of syncaudit, and the size
-    and modification time of every file the row names. Contents are not read: that would cost
-    as much as half an audit.
+    The first half covers what is measured: the manifest row, the calibration, the search range,
+    the version of syncaudit, and the size and modification time of every file the row names.
+    Contents are not read: that would cost as much as half an audit. The second half covers the
+    policy, so that a clip whose first half is unchanged is judged again without its files.
 
     Parameters
     ----------
@@ -43,7 +44,8 @@ def fingerprint_of(
     Returns
     -------
     str or None
-        Hexadecimal digest; None where a remote file cannot be asked, so that nothing is reused.
+        Hexadecimal digests with a hyphen between; None where a remote file cannot be asked, so
+        that nothing is reused.
     """
     files: dict[str, object] = {}
     for spec in clip.sources.values():
@@ -60,10 +62,24 @@ def fingerprint_of(
     subject = {
         "version": __version__,
         "row": plain(clip),
-        "policy": plain(policy),
+        "max_offset_s": policy.max_offset_s,
         "calibration": plain(calibration),
         "files": files,
     }
+    return with_policy(_digest(subject), policy)
+
+
+def content_half(fingerprint: str) -> str:
+    """Return the half that says what was measured."""
+    return fingerprint.partition("-")[0]
+
+
+def with_policy(fingerprint: str, policy: Policy) -> str:
+    """Return a fingerprint, or its first half, as it is under another policy."""
+    return f"{content_half(fingerprint)}-{_digest(plain(policy))[:16]}"
+
+
+def _digest(subject: object) -> str:
     return hashlib.sha256(json_line(subject, sort_keys=True).encode()).hexdigest()[:32]
 
 

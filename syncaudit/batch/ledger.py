@@ -1,7 +1,9 @@
 """The ledger of done clips: ``verdicts.jsonl``, appended to as verdicts come.
 
 A run that was killed leaves whole lines and at most one half-written last one, which is cut off
-when the ledger is opened again. Where a clip stands twice, the later line counts.
+when the ledger is opened again. Where a clip stands twice, the later line counts. Lines whose
+policy is out of date are no verdicts, but hold measurements: a run that is stopped before it has
+judged them again keeps them in a hidden file beside.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Any
 
 from syncaudit.errors import UsageError
 
-__all__ = ["Entry", "Ledger"]
+__all__ = ["Entry", "Ledger", "VerdictFile"]
 
 _SYNC_EVERY_S = 1.0
 
@@ -43,6 +45,57 @@ class Entry:
     fingerprint: str | None
 
 
+class VerdictFile:
+    """A ``verdicts.jsonl`` for reading: any line by its clip.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read or holds no verdict.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._index, _ = _scan(path)
+        except OSError as error:
+            raise UsageError(
+                f"the verdicts cannot be read: {error.strerror}",
+                path=str(path),
+                hint="Expected the output folder of 'syncaudit validate'.",
+            ) from error
+        if not self._index:
+            raise UsageError(
+                "holds no verdicts",
+                path=str(path),
+                hint="Expected the output of 'syncaudit validate'.",
+            )
+
+    @property
+    def clip_ids(self) -> list[str]:
+        """Clips in the order of the file."""
+        return list(self._index)
+
+    def __contains__(self, clip_id: object) -> bool:
+        return clip_id in self._index
+
+    def entry(self, clip_id: str) -> Entry:
+        """Return what is known of a clip; KeyError where it is not in the file."""
+        return self._index[clip_id]
+
+    def line(self, clip_id: str) -> str:
+        """Return the row of a clip as text; KeyError where it is not in the file."""
+        entry = self._index[clip_id]
+        with self.path.open("rb") as file:
+            file.seek(entry.start)
+            return file.read(entry.length).decode()
+
+
 class Ledger:
     """Append-only file of verdict rows with an index by clip.
 
@@ -56,8 +109,9 @@ class Ledger:
         self.path = path
         self._lock = _lock(path.with_name(f".{path.name}.lock"))
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-        self._index: dict[str, Entry] = {}
-        self._end = self._load()
+        self._index, self._end = _scan(path)
+        os.ftruncate(self._file, self._end)
+        self._stale: dict[str, str] = dict(_lines_of(self._stale_path))
         self._synced_at = time.monotonic()
 
     def __enter__(self) -> Ledger:
@@ -86,12 +140,24 @@ class Ledger:
         return None if entry is None else entry.verdict
 
     def forget(self, clip_id: str) -> None:
-        """Take a stale verdict out of the index; the next `rewrite` leaves its line out."""
+        """Take a verdict out; the next `rewrite` leaves its line out."""
         self._index.pop(clip_id, None)
+        self._stale.pop(clip_id, None)
+
+    def outdate(self, clip_id: str) -> None:
+        """Take a verdict out, but keep its line: its measurements can be judged again."""
+        entry = self._index.pop(clip_id, None)
+        if entry is not None:
+            self._stale[clip_id] = self._read(entry)
+
+    def outdated(self, clip_id: str) -> str | None:
+        """Return the line of a clip that must be judged again."""
+        return self._stale.get(clip_id)
 
     def append(self, clip_id: str, verdict: str, fingerprint: str | None, line: str) -> None:
         """Add one verdict in a single write, so that a kill cannot tear two apart."""
         data = line.encode() + b"\n"
+        self._stale.pop(clip_id, None)
         # Indexed first: Ctrl-C between the two must not lose a line that stands in the file.
         self._index[clip_id] = Entry(
             start=self._end, length=len(data) - 1, verdict=verdict, fingerprint=fingerprint
@@ -119,7 +185,7 @@ class Ledger:
         for clip_id in clip_ids:
             entry = self._index.get(clip_id)
             if entry is not None:
-                yield os.pread(self._file, entry.length, entry.start).decode()
+                yield self._read(entry)
 
     def rows(self, clip_ids: Iterable[str]) -> Iterator[dict[str, Any]]:
         """Yield the row of each clip that is done, in the order asked for."""
@@ -134,6 +200,7 @@ class Ledger:
                 file.write(line + "\n")
             file.flush()
             os.fsync(file.fileno())
+        _write_lines(self._stale_path, self._stale.values())
         draft.replace(self.path)
 
     def close(self) -> None:
@@ -146,23 +213,51 @@ class Ledger:
             os.close(self._lock)
             self._lock = -1
 
-    def _load(self) -> int:
-        end = 0
-        with self.path.open("rb") as file:
-            for data in file:
-                if not data.endswith(b"\n"):
-                    break  # half written when the last run was killed
-                row = _row_of(data)
-                if row is not None:
-                    self._index[row["clip_id"]] = Entry(
-                        start=end,
-                        length=len(data) - 1,
-                        verdict=row["verdict"],
-                        fingerprint=row.get("fingerprint"),
-                    )
-                end += len(data)
-        os.ftruncate(self._file, end)
-        return end
+    @property
+    def _stale_path(self) -> Path:
+        return self.path.with_name(f".{self.path.name}.outdated")
+
+    def _read(self, entry: Entry) -> str:
+        return os.pread(self._file, entry.length, entry.start).decode()
+
+
+def _scan(path: Path) -> tuple[dict[str, Entry], int]:
+    """Return the whole verdict lines of a file by clip, and where they end."""
+    index: dict[str, Entry] = {}
+    end = 0
+    with path.open("rb") as file:
+        for data in file:
+            if not data.endswith(b"\n"):
+                break  # half written when the last run was killed
+            row = _row_of(data)
+            if row is not None:
+                index[row["clip_id"]] = Entry(
+                    start=end,
+                    length=len(data) - 1,
+                    verdict=row["verdict"],
+                    fingerprint=row.get("fingerprint"),
+                )
+            end += len(data)
+    return index, end
+
+
+def _lines_of(path: Path) -> Iterator[tuple[str, str]]:
+    if not path.exists():
+        return
+    file = VerdictFile(path)
+    for clip_id in file.clip_ids:
+        yield clip_id, file.line(clip_id)
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Replace a file by these lines in one step; none: no file."""
+    draft = path.with_name(f"{path.name}.tmp")
+    draft.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    if draft.stat().st_size:
+        draft.replace(path)
+    else:
+        draft.unlink()
+        path.unlink(missing_ok=True)
 
 
 def _row_of(data: bytes) -> dict[str, Any] | None:

@@ -21,7 +21,7 @@ from typing import Generic, TypeVar
 
 from syncaudit.errors import SyncAuditError
 
-__all__ = ["Lost", "limit_threads", "map_isolated"]
+__all__ = ["Crew", "Lost", "limit_threads", "map_isolated"]
 
 _Task = TypeVar("_Task")
 _Value = TypeVar("_Value")
@@ -110,42 +110,83 @@ def map_isolated(
     SyncAuditError
         If workers cannot start at all.
     """
-    second_try: list[int] = []
-    for index, value in _run(function, tasks, range(len(tasks)), workers, timeout_s):
-        if isinstance(value, Lost) and not value.is_timeout:
-            second_try.append(index)
-        else:
-            yield index, value
-    yield from _run(function, tasks, second_try, 1, timeout_s)
+    with Crew(function, workers=workers, timeout_s=timeout_s) as crew:
+        yield from crew.map(tasks)
 
 
-def _run(
-    function: Callable[[_Task], _Value],
-    tasks: Sequence[_Task],
-    indices: Iterable[int],
-    workers: int,
-    timeout_s: float | None,
-) -> Iterator[tuple[int, _Value | Lost]]:
-    queue = deque(indices)
-    crew: list[_Worker[_Task, _Value]] = []
-    try:
-        while queue or any(worker.index is not None for worker in crew):
-            busy = sum(worker.index is not None for worker in crew)
-            while len(crew) < min(workers, busy + len(queue)):
-                crew.append(_Worker(function))
-            for worker in crew:
-                if queue and worker.is_idle:
-                    worker.give(queue.popleft(), tasks, timeout_s)
-            for worker in _ready(crew):
-                outcome = worker.collect()
-                if outcome is not None:
-                    yield outcome
-            for worker in [worker for worker in crew if worker.is_gone]:
-                worker.stop()
-                crew.remove(worker)
-    finally:
-        for worker in crew:
+class Crew(Generic[_Task, _Value]):
+    """Worker processes that stay for several rounds of tasks (see `map_isolated`).
+
+    Parameters
+    ----------
+    function : callable
+        Picklable; sent to each worker once.
+    workers : int
+        Processes at work at a time.
+    timeout_s : float, optional
+        Wall time after which a task's worker is killed.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[_Task], _Value],
+        *,
+        workers: int,
+        timeout_s: float | None = None,
+    ) -> None:
+        self._function = function
+        self._n_workers = workers
+        self._timeout_s = timeout_s
+        self._crew: list[_Worker[_Task, _Value]] = []
+
+    def __enter__(self) -> Crew[_Task, _Value]:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End all workers."""
+        self.close()
+
+    def map(self, tasks: Sequence[_Task]) -> Iterator[tuple[int, _Value | Lost]]:
+        """Yield (index, value) of every task as they come."""
+        second_try: list[int] = []
+        for index, value in self._run(tasks, range(len(tasks)), self._n_workers):
+            if isinstance(value, Lost) and not value.is_timeout:
+                second_try.append(index)
+            else:
+                yield index, value
+        if second_try:
+            self.close()  # alone: what the idle hold in memory is given back as well
+            yield from self._run(tasks, second_try, 1)
+
+    def close(self) -> None:
+        """End all workers."""
+        for worker in self._crew:
             worker.stop()
+        self._crew.clear()
+
+    def _run(
+        self, tasks: Sequence[_Task], indices: Iterable[int], n_workers: int
+    ) -> Iterator[tuple[int, _Value | Lost]]:
+        queue, crew = deque(indices), self._crew
+        try:
+            while queue or any(worker.index is not None for worker in crew):
+                busy = sum(worker.index is not None for worker in crew)
+                while len(crew) < min(n_workers, busy + len(queue)):
+                    crew.append(_Worker(self._function))
+                for worker in crew:
+                    if queue and worker.is_idle:
+                        worker.give(queue.popleft(), tasks, self._timeout_s)
+                for worker in _ready(crew):
+                    outcome = worker.collect()
+                    if outcome is not None:
+                        yield outcome
+                for worker in [worker for worker in crew if worker.is_gone]:
+                    worker.stop()
+                    crew.remove(worker)
+        except BaseException:
+            self.close()  # also when the caller stops listening: nobody waits for the answers
+            raise
 
 
 def _ready(

@@ -1,8 +1,8 @@
-"""Audit many clips on this machine and write what comes out."""
+"""Audit many clips, here or on a cluster, and write what comes out."""
 
 from __future__ import annotations
 
-import platform
+import json
 import signal
 import threading
 import time
@@ -10,25 +10,27 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from syncaudit import __version__
-from syncaudit.batch.fingerprint import fingerprint_of
+from syncaudit.batch.engines import Engine, engine_called
+from syncaudit.batch.fingerprint import content_half, fingerprint_of
+from syncaudit.batch.finish import RunFacts, finish
 from syncaudit.batch.ledger import Ledger
-from syncaudit.batch.outputs import RowMaker, write_json, write_split, write_verdicts
-from syncaudit.batch.plain import plain
-from syncaudit.batch.pool import Lost, limit_threads, map_isolated
-from syncaudit.batch.summary import BatchSummary, Progress, Tally
-from syncaudit.batch.task import AuditFunction, AuditTask, TaskResult, failed_result
+from syncaudit.batch.outputs import RowMaker
+from syncaudit.batch.picked import Picked
+from syncaudit.batch.pool import Lost
+from syncaudit.batch.summary import BatchSummary, Progress
+from syncaudit.batch.task import AuditFunction, AuditTask, JudgeTask, TaskResult, failed_result
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip, ReasonCode, Verdict
 from syncaudit.policy import Policy
-from syncaudit.report import write_report
 
-__all__ = ["run_batch"]
+__all__ = ["check_unique", "make_folder", "run_batch"]
 
-_PACKAGES = ("numpy", "scipy", "opencv-python-headless", "opencv-python", "av", "pyarrow")
+# Judging again takes a millisecond a clip: fewer are not worth starting workers for.
+_FEW = 500
 
 
 def run_batch(
@@ -43,13 +45,16 @@ def run_batch(
     timeout_s: float | None = None,
     about: Mapping[str, object] | None = None,
     audit: AuditFunction | None = None,
+    engine: str = "local",
+    address: str | None = None,
 ) -> BatchSummary:
     """Audit `clips`, one task each, and write verdicts, split manifests, summary and report.
 
     Verdicts are appended to ``verdicts.jsonl`` as they come. A clip that stands there already
     with the same fingerprint (row, policy, calibration, version, file sizes and times) is not
-    audited again, so a run that was stopped goes on where it stopped. Ctrl-C and SIGTERM end
-    the run early; the outputs then hold what is done.
+    audited again, so a run that was stopped goes on where it stopped; one of which only the
+    policy has changed is judged again by what was measured. Ctrl-C and SIGTERM end the run early;
+    the outputs then hold what is done. Clips of one recording are pooled at the end.
 
     Parameters
     ----------
@@ -75,6 +80,10 @@ def run_batch(
         Further entries of ``summary.json``.
     audit : callable, optional
         ``audit(clip, policy, calibration=...)``; default `syncaudit.pipeline.audit`. Picklable.
+    engine : str
+        ``local`` or ``ray``.
+    address : str, optional
+        Of a running Ray cluster.
 
     Returns
     -------
@@ -87,20 +96,25 @@ def run_batch(
         If clip ids repeat, an argument is out of range, or another run writes to `out`.
     """
     _check(clips, workers, timeout_s)
+    run_engine = engine_called(engine)
     began = time.monotonic()
     started_at = datetime.now(UTC)
-    folder = _make_folder(out)
+    folder = make_folder(out)
     task = AuditTask(audit=audit or _pipeline_audit(), policy=policy, calibration=calibration)
     clip_ids = [clip.clip_id for clip in clips]
     stopped: str | None = None
     with Ledger(folder / "verdicts.jsonl") as ledger:
-        todo = _sort_out(clips, ledger, policy, calibration)
+        todo, again = _sort_out(clips, ledger, policy, calibration)
         counter = _Counter(ledger, clip_ids, on_progress)
-        n_workers = min(workers, len(todo))
+        options = {"timeout_s": timeout_s, "address": address}
         try:
             with _terminable():
                 counter.tell()
-                for clip, result in _results(task, todo, n_workers, timeout_s):
+                n_judges = min(workers, len(again) // _FEW)
+                for clip, result in _judged(policy, clips, again, ledger, n_judges):
+                    ledger.append(clip.clip_id, result.verdict, result.fingerprint, result.line)
+                    counter.tell(clip.clip_id, result.verdict)
+                for clip, result in _audited(task, clips, todo, run_engine, workers, options):
                     ledger.append(clip.clip_id, result.verdict, result.fingerprint, result.line)
                     if result.trace is not None:
                         _log(folder / "errors.log", clip.clip_id, result.trace)
@@ -109,49 +123,60 @@ def run_batch(
             stopped = "terminated"
         except KeyboardInterrupt:
             stopped = "interrupted"
-        ledger.settle()
-        tally = Tally()
-        for row in ledger.rows(clip_ids):
-            tally.add(row)
-        summary = BatchSummary(
-            total=len(clips),
-            reused=len(clips) - len(todo),
-            tally=tally,
-            wall_s=time.monotonic() - began,
-            workers=n_workers,
-            stopped=stopped,
-            out=folder,
-            tolerances_s=_tolerances(clips, policy),
-            about={
-                "started_at": started_at.isoformat(timespec="seconds"),
-                **(about or {}),
-                "calibrated": calibration is not None,
-                "policy": plain(policy),
-                "versions": _versions(),
-            },
+        return finish(
+            clips,
+            ledger,
+            policy,
+            folder,
+            RunFacts(
+                reused=len(clips) - len(todo),
+                wall_s=time.monotonic() - began,
+                workers=min(workers, len(todo)),
+                stopped=stopped,
+                about={
+                    "started_at": started_at.isoformat(timespec="seconds"),
+                    **(about or {}),
+                    "engine": engine,
+                    "calibrated": calibration is not None,
+                    "judged_again": len(again),
+                },
+            ),
+            to_row=to_row,
         )
-        write_verdicts(ledger, clip_ids, folder)
-        if to_row is not None:
-            write_split(clips, ledger.verdict, to_row, folder)
-        write_json(summary.to_json(), folder / "summary.json")
-        write_report(ledger.rows(clip_ids), summary.to_json(), folder / "report.html")
-    return summary
 
 
-def _check(clips: Sequence[Clip], workers: int, timeout_s: float | None) -> None:
-    repeated = [name for name, n in Counter(clip.clip_id for clip in clips).items() if n > 1]
+def check_unique(clip_ids: Sequence[str]) -> None:
+    """Refuse clip ids that repeat.
+
+    Raises
+    ------
+    UsageError
+        Naming the first.
+    """
+    repeated = [name for name, n in Counter(clip_ids).items() if n > 1]
     if repeated:
         raise UsageError(
             f"clip_id '{repeated[0]}' stands more than once in the manifest",
             hint="Every clip needs an id of its own.",
         )
+
+
+def _check(clips: Sequence[Clip], workers: int, timeout_s: float | None) -> None:
+    check_unique([clip.clip_id for clip in clips])
     if workers < 0:
         raise UsageError(f"workers must be 0 or more, got {workers}")
     if timeout_s is not None and not timeout_s > 0:
         raise UsageError(f"timeout must be more than 0 s, got {timeout_s}")
 
 
-def _make_folder(out: str | Path) -> Path:
+def make_folder(out: str | Path) -> Path:
+    """Return the output folder, made where missing.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be made.
+    """
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -169,35 +194,62 @@ def _sort_out(
     ledger: Ledger,
     policy: Policy,
     calibration: Mapping[str, object] | None,
-) -> list[Clip]:
-    """Return the clips that must be audited; stale verdicts are forgotten."""
-    todo = []
-    for clip in clips:
+) -> tuple[list[int], list[int]]:
+    """Return which clips must be audited, and which only judged again."""
+    todo, again = [], []
+    for k, clip in enumerate(clips):
         entry = ledger.entry(clip.clip_id)
-        if entry is not None:
-            known = entry.fingerprint
-            if known and known == fingerprint_of(clip, policy, calibration=calibration):
-                continue
+        known = None if entry is None else entry.fingerprint
+        if entry is None:
+            known = _fingerprint_in(ledger.outdated(clip.clip_id))
+        if not known:
             ledger.forget(clip.clip_id)
-        todo.append(clip)
-    return todo
+            todo.append(k)
+            continue
+        now = fingerprint_of(clip, policy, calibration=calibration)
+        if now is None or content_half(now) != content_half(known):
+            ledger.forget(clip.clip_id)
+            todo.append(k)
+        elif entry is None or now != known:
+            ledger.outdate(clip.clip_id)
+            again.append(k)
+    return todo, again
 
 
-def _results(
-    task: AuditTask, clips: Sequence[Clip], workers: int, timeout_s: float | None
+def _fingerprint_in(line: str | None) -> str | None:
+    return None if line is None else json.loads(line).get("fingerprint")
+
+
+def _judged(
+    policy: Policy, clips: Sequence[Clip], again: Sequence[int], ledger: Ledger, workers: int
 ) -> Iterator[tuple[Clip, TaskResult]]:
-    if workers == 0:
-        if clips:
-            limit_threads()
-        for clip in clips:
-            yield clip, task(clip)
-        return
-    for index, value in map_isolated(task, clips, workers=workers, timeout_s=timeout_s):
-        clip = clips[index]
+    """Yield the clips that are judged again, by what their rows hold."""
+    items = Picked(again, lambda k: (clips[k], ledger.outdated(clips[k].clip_id) or ""))
+    run = engine_called("local")
+    for index, value in run(JudgeTask(policy=policy), items, workers=workers):
+        clip = clips[again[index]]
+        if isinstance(value, Lost):
+            message = f"the process that judged this clip again ended without an answer: {value}"
+            value = failed_result(clip, ReasonCode.UNREADABLE, message)
+        yield clip, value
+
+
+def _audited(
+    task: AuditTask,
+    clips: Sequence[Clip],
+    todo: Sequence[int],
+    run: Engine,
+    workers: int,
+    options: Mapping[str, Any],
+) -> Iterator[tuple[Clip, TaskResult]]:
+    items = Picked(todo, lambda k: clips[k])
+    for index, value in run(task, items, workers=workers, **options):
+        clip = clips[todo[index]]
         if not isinstance(value, Lost):
             yield clip, value
         elif value.is_timeout:
-            message = f"the audit took longer than {timeout_s:g} s and was stopped"
+            limit_s = options["timeout_s"]
+            message = f"the audit took longer than {limit_s:g} s and was stopped"
             yield clip, failed_result(clip, ReasonCode.TIMEOUT, message)
         else:
             message = (
@@ -205,16 +257,6 @@ def _results(
                 "A damaged file may crash a decoder; the other clips are not affected."
             )
             yield clip, failed_result(clip, ReasonCode.UNREADABLE, message)
-
-
-def _tolerances(clips: Sequence[Clip], policy: Policy) -> dict[str, float]:
-    """Return the tolerated offset of every source name, for the report."""
-    tolerances: dict[str, float] = {}
-    for clip in clips:
-        for name, spec in clip.sources.items():
-            if name not in tolerances:
-                tolerances[name] = policy.limits(name, spec.kind).offset_s
-    return tolerances
 
 
 class _Counter:
@@ -275,16 +317,6 @@ def _log(path: Path, clip_id: str, trace: str) -> None:
     with path.open("a", encoding="utf-8") as file:
         stamp = datetime.now(UTC).isoformat(timespec="seconds")
         file.write(f"{stamp} clip {clip_id}, syncaudit {__version__}\n{trace}\n")
-
-
-def _versions() -> dict[str, str]:
-    versions = {"syncaudit": __version__, "python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
 
 
 def _pipeline_audit() -> AuditFunction:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from syncaudit.model import Verdict
 
 __all__ = ["BatchSummary", "Progress", "SourceTally", "Tally"]
+
+
+# Recordings that the summary lists, the worst first; all are in ``recordings.jsonl``.
+MAX_RECORDINGS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +130,8 @@ class BatchSummary:
         Versions, policy, calibration, time of the run.
     tolerances_s : mapping of str to float
         Tolerated offset by source, where the policy states one.
+    recordings : sequence of mapping
+        Rows of ``recordings.jsonl``: the clocks of recordings of several clips.
     """
 
     total: int
@@ -136,6 +143,7 @@ class BatchSummary:
     out: Path
     about: Mapping[str, object]
     tolerances_s: Mapping[str, float]
+    recordings: Sequence[Mapping[str, Any]] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -166,9 +174,20 @@ class BatchSummary:
                 name: tally.to_json() for name, tally in sorted(self.tally.sources.items())
             },
             "tolerances_s": dict(sorted(self.tolerances_s.items())),
+            "recordings": list(islice(sorted(self.recordings, key=_urgency), MAX_RECORDINGS)),
             "stages_s": {stage: round(s, 4) for stage, s in sorted(self.tally.stages_s.items())},
             "cpu_s": round(self.tally.cpu_s, 3),
             "wall_s": round(self.wall_s, 3),
             "workers": self.workers,
             **self.about,
         }
+
+
+def _urgency(recording: Mapping[str, Any]) -> tuple[float, str]:
+    """Sort by rejected share, then by the clock that moves farthest."""
+    moved = [
+        abs(clock["offset_last_s"] - clock["offset_first_s"])
+        for clock in recording["clocks"].values()
+    ]
+    rejected = recording["reject"] / recording["clips"]
+    return (-rejected - max(moved, default=0.0), recording["recording_id"])

@@ -7,6 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from syncaudit.batch.plain import json_line
+
 __all__ = ["verdict_schema", "write_parquet"]
 
 _ROWS_PER_GROUP = 1000
@@ -44,6 +46,14 @@ def verdict_schema() -> Any:
             ("is_synthetic", pa.bool_()),
         ]
     )
+    pooled = pa.struct(
+        [
+            ("offset_s", pa.float64()),
+            ("offset_std_s", pa.float64()),
+            ("drift_ppm", pa.float64()),
+            ("drift_std_ppm", pa.float64()),
+        ]
+    )
     source = pa.struct(
         [
             ("verdict", pa.string()),
@@ -55,6 +65,7 @@ def verdict_schema() -> Any:
             ("drift_std_ppm", pa.float64()),
             ("observable", pa.bool_()),
             ("timing", timing),
+            ("recording", pooled),
         ]
     )
     pair = pa.struct(
@@ -90,6 +101,8 @@ def verdict_schema() -> Any:
             ("warnings", pa.list_(finding)),
             ("seconds", pa.float64()),
             ("stages", pa.map_(pa.string(), pa.float64())),
+            # What `syncaudit judge` needs beside the columns, as JSON.
+            ("record", pa.string()),
             ("fingerprint", pa.string()),
         ]
     )
@@ -126,6 +139,7 @@ def _arrow_row(row: Mapping[str, Any]) -> dict[str, Any]:
         "sources": list(row.get("sources", {}).items()),
         "pairs": pairs,
         "stages": list(row.get("stages", {}).items()),
+        "record": None if row.get("record") is None else json_line(row["record"]),
     }
 
 

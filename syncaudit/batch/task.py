@@ -1,16 +1,18 @@
-"""One clip as one task: whatever happens inside, a verdict row comes out."""
+"""One clip as one task, measured or judged again: whatever happens, a verdict row comes out."""
 
 from __future__ import annotations
 
+import json
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from syncaudit.batch.fingerprint import fingerprint_of
+from syncaudit.batch.fingerprint import fingerprint_of, with_policy
 from syncaudit.batch.plain import json_line
 from syncaudit.errors import ClipInputError, SyncAuditError
 from syncaudit.model import (
     Clip,
+    ClipRecord,
     ClipVerdict,
     Finding,
     ReasonCode,
@@ -20,7 +22,15 @@ from syncaudit.model import (
 )
 from syncaudit.policy import Policy
 
-__all__ = ["AuditFunction", "AuditTask", "TaskResult", "failed_result", "failed_verdict"]
+__all__ = [
+    "AuditFunction",
+    "AuditTask",
+    "JudgeTask",
+    "TaskResult",
+    "failed_result",
+    "failed_verdict",
+    "row_result",
+]
 
 AuditFunction = Callable[..., ClipVerdict]
 
@@ -74,20 +84,54 @@ class AuditTask:
             # Before the audit: a file that changes meanwhile is then audited again.
             fingerprint = fingerprint_of(clip, self.policy, calibration=self.calibration)
             verdict = self.audit(clip, self.policy, calibration=self.calibration)
-            return _result(verdict, fingerprint)
+            return row_result(verdict, fingerprint)
         except ClipInputError as error:
             verdict = failed_verdict(clip, _code(error.code), str(error), source=error.source)
-            return _result(verdict, fingerprint)
+            return row_result(verdict, fingerprint)
         except SyncAuditError as error:
             # The machine lacks something (an optional package): another run may fare better.
-            return _result(failed_verdict(clip, ReasonCode.UNREADABLE, str(error)), None)
+            return row_result(failed_verdict(clip, ReasonCode.UNREADABLE, str(error)), None)
         except Exception as error:  # noqa: BLE001  # the per-clip boundary
             message = (
                 f"the audit failed with {type(error).__name__}: {_first_line(error)}. "
                 "This is a defect of syncaudit; errors.log has the details."
             )
             verdict = failed_verdict(clip, ReasonCode.UNREADABLE, message)
-            return _result(verdict, None, trace=traceback.format_exc())
+            return row_result(verdict, None, trace=traceback.format_exc())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeTask:
+    """Judges a clip anew by what was measured before: call it with (clip, row as text).
+
+    Parameters
+    ----------
+    policy : Policy
+        The new policy.
+    """
+
+    policy: Policy
+
+    def __call__(self, item: tuple[Clip, str]) -> TaskResult:
+        """Judge; a row without measurements (a crash, a timeout) stays as it is."""
+        from syncaudit.pipeline import conclude
+
+        clip, line = item
+        row = json.loads(line)
+        record = ClipRecord.from_row(row)
+        fingerprint = row.get("fingerprint")
+        if fingerprint is not None:
+            fingerprint = with_policy(fingerprint, self.policy)
+        if record is None:
+            row["fingerprint"] = fingerprint
+            return TaskResult(
+                clip_id=clip.clip_id,
+                verdict=row["verdict"],
+                line=json_line(row),
+                fingerprint=fingerprint,
+            )
+        _, verdict = conclude(clip, record, self.policy)
+        return row_result(verdict, fingerprint)
 
 
 def failed_verdict(
@@ -114,12 +158,13 @@ def failed_verdict(
 
 def failed_result(clip: Clip, code: ReasonCode, message: str) -> TaskResult:
     """Return the result of a clip whose worker never answered; never remembered."""
-    return _result(failed_verdict(clip, code, message), None)
+    return row_result(failed_verdict(clip, code, message), None)
 
 
-def _result(
+def row_result(
     verdict: ClipVerdict, fingerprint: str | None, *, trace: str | None = None
 ) -> TaskResult:
+    """Return a verdict as its row."""
     line = json_line({**verdict.to_json(), "fingerprint": fingerprint})
     return TaskResult(
         clip_id=verdict.clip_id,

@@ -21,6 +21,8 @@ from syncaudit import __version__
 from syncaudit.cli.console import printable, stderr
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.inspect_clip import inspect
+from syncaudit.cli.judge import judge
+from syncaudit.cli.merge import merge
 from syncaudit.cli.plugins import add_plugins
 from syncaudit.cli.policy import policy_app
 from syncaudit.cli.simulate import simulate
@@ -76,6 +78,8 @@ def build_app() -> typer.Typer:
     app.callback()(_root)
     app.command()(validate)
     app.command()(inspect)
+    app.command()(judge)
+    app.command()(merge)
     app.command()(simulate)
     app.add_typer(policy_app, name="policy")
     add_plugins(app)

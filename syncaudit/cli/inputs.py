@@ -6,12 +6,22 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from syncaudit.errors import ManifestError, UsageError, nearest_name
 from syncaudit.model import Clip
 
-__all__ = ["cores", "load_calibration", "load_clips", "pick_clip"]
+if TYPE_CHECKING:
+    from syncaudit.batch import VerdictFile
+
+__all__ = [
+    "cores",
+    "load_calibration",
+    "load_clips",
+    "load_judged",
+    "parse_shard",
+    "pick_clip",
+]
 
 _MANIFEST_NAMES = ("manifest.jsonl", "manifest.parquet")
 
@@ -48,6 +58,52 @@ def load_clips(manifest: str, *, limit: int | None = None) -> list[Clip]:
     if not clips:
         raise ManifestError("the manifest holds no clip", path=manifest)
     return clips
+
+
+def load_judged(folder: Path) -> tuple[list[Clip], VerdictFile]:
+    """Return the clips of an output folder in the order of its verdicts, and the verdicts.
+
+    Raises
+    ------
+    UsageError
+        If the folder lacks its verdicts or its split manifests.
+    """
+    from syncaudit.batch import VerdictFile
+    from syncaudit.batch.outputs import SPLIT_FILES
+    from syncaudit.datasets import iter_manifest
+
+    if folder.name == "verdicts.jsonl":
+        folder = folder.parent
+    verdicts = VerdictFile(folder / "verdicts.jsonl")
+    by_id: dict[str, Clip] = {}
+    for name in SPLIT_FILES.values():
+        path = folder / name
+        if path.exists() and path.stat().st_size:
+            by_id |= {clip.clip_id: clip for clip in iter_manifest(str(path))}
+    missing = [clip_id for clip_id in verdicts.clip_ids if clip_id not in by_id]
+    if missing:
+        raise UsageError(
+            f"the manifest row of clip '{missing[0]}' is missing",
+            path=str(folder),
+            hint=f"{', '.join(SPLIT_FILES.values())} must lie beside the verdicts.",
+        )
+    return [by_id[clip_id] for clip_id in verdicts.clip_ids], verdicts
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """Return (number, count) of ``3/8``.
+
+    Raises
+    ------
+    UsageError
+        If it is no shard.
+    """
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise UsageError(
+            f"--shard is '{text}', expected I/N with I from 1 to N", hint="For example 3/8."
+        )
+    return int(number), int(count)
 
 
 def pick_clip(clips: Sequence[Clip], clip_id: str | None) -> Clip:

@@ -47,6 +47,18 @@ def validate(
     timeout: Annotated[
         float, typer.Option("--timeout", help="Seconds after which a clip is given up.")
     ] = 600.0,
+    engine: Annotated[
+        str, typer.Option("--engine", help="Where clips are audited: local, or a Ray cluster.")
+    ] = "local",
+    address: Annotated[
+        str | None, typer.Option("--address", help="Ray cluster: auto, ray://head:10001 ...")
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            "--shard", help="Only every N-th clip, from the I-th: I/N. Join with 'merge'."
+        ),
+    ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress and no table: only errors.")
     ] = False,
@@ -64,12 +76,16 @@ def validate(
 
     - `syncaudit validate manifest.jsonl --out out/ --fail-on never` (exit 0 with rejects)
 
+    - `syncaudit validate manifest.jsonl --out part3/ --shard 3/8` (on one of eight machines)
+
+    - `syncaudit validate manifest.jsonl --out out/ --engine ray --address auto --workers 64`
+
     **Outputs**: report.html, passed.jsonl, rejected.jsonl, unverified.jsonl, verdicts.jsonl,
-    verdicts.parquet, summary.json.
+    verdicts.parquet, recordings.jsonl, summary.json.
     """
     from syncaudit.batch import run_batch
     from syncaudit.cli.console import stderr, stdout
-    from syncaudit.cli.inputs import cores, load_calibration, load_clips
+    from syncaudit.cli.inputs import cores, load_calibration, load_clips, parse_shard
     from syncaudit.cli.progress import ProgressView
     from syncaudit.cli.verdict_table import print_outcome
     from syncaudit.datasets import clip_to_row
@@ -77,6 +93,9 @@ def validate(
 
     rules = load_policy(None if policy is None else str(policy), profile=profile)
     clips = load_clips(manifest, limit=limit)
+    part = None if shard is None else parse_shard(shard)
+    if part is not None:
+        clips = clips[part[0] - 1 :: part[1]]
     known = load_calibration(calibration)
     with ProgressView(stderr(), is_quiet=quiet) as view:
         summary = run_batch(
@@ -88,7 +107,13 @@ def validate(
             on_progress=view,
             to_row=clip_to_row,
             timeout_s=timeout,
-            about={"manifest": manifest, "calibration": None if known is None else calibration},
+            about={
+                "manifest": manifest,
+                "calibration": None if known is None else calibration,
+                "shard": None if part is None else {"number": part[0], "count": part[1]},
+            },
+            engine=engine,
+            address=address,
         )
     if not quiet:
         print_outcome(stdout(), summary, str(out))

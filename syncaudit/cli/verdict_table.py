@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -16,12 +16,14 @@ from syncaudit.cli.console import printable
 from syncaudit.cli.glyphs import STYLES, glyph, verdict_text
 from syncaudit.cli.progress import word_span
 from syncaudit.model import Verdict
+from syncaudit.model.wording import word_count, word_drift, word_measure
 from syncaudit.report.phrases import word_correction
 
-__all__ = ["SHOW_ALL_UP_TO", "print_outcome", "source_lines", "verdict_table"]
+__all__ = ["SHOW_ALL_UP_TO", "print_outcome", "print_totals", "source_lines", "verdict_table"]
 
 SHOW_ALL_UP_TO = 20
 SHOW_REJECTED = 20
+SHOW_MOVING = 10
 # A finding of more characters takes more than one line on a narrow terminal.
 WIDE_FINDING = 40
 
@@ -31,6 +33,8 @@ _PURPOSES = {
     "rejected.jsonl": "manifest of the clips that were rejected",
     "unverified.jsonl": "manifest of the clips that hold too little evidence",
     "verdicts.parquet": "every figure, one row a clip (also verdicts.jsonl)",
+    "recordings.jsonl": "the clocks of recordings of several clips",
+    "changes.jsonl": "the clips whose verdict is another now",
     "errors.log": "defects of syncaudit itself: please report them",
 }
 
@@ -63,9 +67,45 @@ def print_outcome(console: Console, summary: BatchSummary, out: str) -> None:
             console.print(f"... and {hidden} more rejected clips, see the report.")
         elif not rows:
             console.print("No clip was rejected.")
+    print_totals(console, summary, out)
+
+
+def print_totals(console: Console, summary: BatchSummary, out: str) -> None:
+    """Print what moves over whole recordings, the totals, and where the outputs lie."""
     console.print()
+    for line in recording_lines(summary.recordings):
+        console.print(line, soft_wrap=True)
     console.print(_totals(summary))
     _print_outputs(console, summary, out)
+
+
+def recording_lines(recordings: Sequence[Mapping[str, Any]]) -> list[Text]:
+    """Say which clocks drift or jump over recordings, beyond two standard errors."""
+    lines = []
+    for recording in recordings:
+        for name, clock in recording["clocks"].items():
+            said = []
+            drift, std = clock["drift_ppm"], clock["drift_std_ppm"]
+            if drift is not None and abs(drift) > 2.0 * std:
+                said.append(
+                    f"drifts by {word_drift(drift, std)} ({clock['drift_ms_per_h']:+.1f} ms/h)"
+                )
+            said += [
+                f"jumps by {word_measure(step['step_s'], step['step_std_s'])}"
+                for step in clock["steps"]
+            ]
+            if said:
+                clips = word_count(recording["clips"], "clip")
+                lines.append(
+                    Text(
+                        f"{printable(recording['recording_id'])} ({clips}): "
+                        f"{printable(name)} {', '.join(said)}"
+                    )
+                )
+    more = len(lines) - SHOW_MOVING
+    return lines[:SHOW_MOVING] + (
+        [Text(f"... and {more} more clocks that move, see recordings.jsonl")] if more > 0 else []
+    )
 
 
 def verdict_table(rows: Iterable[Mapping[str, Any]], *, only_guilty: bool = False) -> Table:

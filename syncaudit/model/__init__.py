@@ -15,6 +15,7 @@ from syncaudit.model.clip import (
 )
 from syncaudit.model.clocks import ClockEstimate, ClockSolution, EdgeResidual, LoopClosure
 from syncaudit.model.correction import ClockCorrection
+from syncaudit.model.course import ClockCourse, CourseStep
 from syncaudit.model.evidence import (
     Activity,
     EventTrain,
@@ -26,6 +27,7 @@ from syncaudit.model.evidence import (
 )
 from syncaudit.model.finding import Finding, ReasonCode, Severity
 from syncaudit.model.measurement import PairMeasurement
+from syncaudit.model.record import ClipRecord
 from syncaudit.model.stream import (
     AudioStream,
     CameraStream,
@@ -51,10 +53,13 @@ __all__ = [
     "CanSpec",
     "Channel",
     "Clip",
+    "ClipRecord",
     "ClipVerdict",
     "ClockCorrection",
+    "ClockCourse",
     "ClockEstimate",
     "ClockSolution",
+    "CourseStep",
     "EdgeResidual",
     "EventStream",
     "EventTrain",

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from syncaudit.model.clocks import ClockEstimate
 from syncaudit.model.finding import Finding
 from syncaudit.model.measurement import PairMeasurement
+from syncaudit.model.record import ClipRecord
 from syncaudit.model.timing import StampAudit
 
 __all__ = ["ClipVerdict", "SourceVerdict", "Verdict"]
@@ -23,7 +25,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceVerdict:
-    """Verdict on one source with the figures behind it (formats, section 3)."""
+    """Verdict on one source with the figures behind it (formats, section 3).
+
+    `recording` is its clock at this clip by all clips of the recording, where those were pooled.
+    """
 
     verdict: Verdict
     kind: str
@@ -34,9 +39,11 @@ class SourceVerdict:
     drift_std_ppm: float | None = None
     is_observable: bool = False
     timing: StampAudit | None = None
+    recording: ClockEstimate | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return the source object of the contract."""
+        pooled = self.recording
         return {
             "verdict": str(self.verdict),
             "kind": self.kind,
@@ -47,6 +54,14 @@ class SourceVerdict:
             "drift_std_ppm": self.drift_std_ppm,
             "observable": self.is_observable,
             "timing": None if self.timing is None else self.timing.to_json(),
+            "recording": None
+            if pooled is None
+            else {
+                "offset_s": pooled.offset_s,
+                "offset_std_s": pooled.offset_std_s,
+                "drift_ppm": pooled.drift_ppm,
+                "drift_std_ppm": pooled.drift_std_ppm,
+            },
         }
 
 
@@ -74,6 +89,8 @@ class ClipVerdict:
         CPU seconds spent.
     stages : mapping of str to float
         CPU seconds per stage (read, decode, detect, estimate, solve).
+    record : ClipRecord, optional
+        What was measured, so that another policy can judge it; None where nothing was.
     """
 
     clip_id: str
@@ -87,6 +104,7 @@ class ClipVerdict:
     pairs: tuple[PairMeasurement, ...] = ()
     seconds: float = 0.0
     stages: Mapping[str, float] = field(default_factory=dict)
+    record: ClipRecord | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return the row of ``verdicts.jsonl`` (formats, section 3)."""
@@ -102,4 +120,5 @@ class ClipVerdict:
             "warnings": [finding.to_json() for finding in self.warnings],
             "seconds": round(self.seconds, 4),
             "stages": {name: round(value, 4) for name, value in self.stages.items()},
+            "record": None if self.record is None else self.record.to_json(),
         }

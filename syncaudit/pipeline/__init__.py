@@ -1,15 +1,20 @@
 """From one clip to its verdict: the only place that knows every step."""
 
+from syncaudit.pipeline.conclude import conclude
 from syncaudit.pipeline.evidence import ClipEvidence, find_events
 from syncaudit.pipeline.examine import Examination, audit, examine
 from syncaudit.pipeline.reading import ReadClip, read_clip
+from syncaudit.pipeline.recordings import Recording, pool_clips
 
 __all__ = [
     "ClipEvidence",
     "Examination",
     "ReadClip",
+    "Recording",
     "audit",
+    "conclude",
     "examine",
     "find_events",
+    "pool_clips",
     "read_clip",
 ]

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from syncaudit.detectors import audit_stream
-from syncaudit.graph import solve_clocks
 from syncaudit.model import (
     CameraStream,
     Clip,
+    ClipRecord,
     ClipVerdict,
     ClockSolution,
     PairMeasurement,
     StampAudit,
     Stream,
-    clock_of,
 )
+from syncaudit.pipeline.conclude import conclude
 from syncaudit.pipeline.evidence import ClipEvidence, find_evidence
 from syncaudit.pipeline.known_corrections import apply_calibration, check_calibration
 from syncaudit.pipeline.pairing import measure_pairs
@@ -29,7 +29,7 @@ from syncaudit.pipeline.window import (
     wanted_frames,
     window_of,
 )
-from syncaudit.policy import Policy, judge, load_policy
+from syncaudit.policy import Policy, load_policy
 
 __all__ = ["Examination", "audit", "examine"]
 
@@ -133,41 +133,26 @@ def examine(
         },
     )
     with stages.spent_on("estimate"):
-        measurements = tuple(
-            replace(pair, is_baseline_only=policy.is_baseline_only(pair))
-            for pair in measure_pairs(evidence, max_offset_s=policy.max_offset_s)
-        )
-    with stages.spent_on("solve"):
-        solution = solve_clocks(
-            measurements,
-            {name: clock_of(name, spec) for name, spec in clip.sources.items()},
-            at_ns=window.at_ns,
-            tolerance_s=policy.clock_tolerances(clip),
-            reference=clip.reference,
-            preference=policy.clock_preference(clip),
-            span_s=window.span_s,
-            expected_offset_s={name: spec.expected_offset_s for name, spec in clip.sources.items()},
-        )
-    verdict = judge(
-        clip,
-        policy=policy,
-        solution=solution,
+        measurements = tuple(measure_pairs(evidence, max_offset_s=policy.max_offset_s))
+    record = ClipRecord(
+        at_ns=window.at_ns,
+        span_s=window.span_s,
+        max_offset_s=policy.max_offset_s,
         stamps=stamps,
         findings=(
             *read.findings,
             *(from_manifest(finding, clip.base_uri) for finding in evidence.findings),
         ),
         measurements=measurements,
-        span_s=window.span_s,
-        seconds=stages.total_s,
         stages=stages.seconds,
     )
+    solution, verdict = conclude(clip, record, policy)
     return Examination(
         clip=clip,
         verdict=verdict,
         streams=streams,
         stamps=stamps,
         evidence=evidence,
-        measurements=measurements,
+        measurements=verdict.pairs,
         solution=solution,
     )

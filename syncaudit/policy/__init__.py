@@ -2,7 +2,8 @@
 
 from syncaudit.policy.judge import judge
 from syncaudit.policy.limits import Baseline, Limits, Policy
-from syncaudit.policy.load import DEFAULT_PROFILE, load_policy, profile_names
+from syncaudit.policy.load import DEFAULT_PROFILE, load_policy, policy_from_plain, profile_names
+from syncaudit.policy.recordings import judge_with_recording
 
 __all__ = [
     "DEFAULT_PROFILE",
@@ -10,6 +11,8 @@ __all__ = [
     "Limits",
     "Policy",
     "judge",
+    "judge_with_recording",
     "load_policy",
+    "policy_from_plain",
     "profile_names",
 ]

@@ -9,13 +9,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from syncaudit.errors import PolicyError, nearest_name
 from syncaudit.model import SourceKind
 from syncaudit.policy.limits import Baseline, Limits, Policy
 
-__all__ = ["DEFAULT_PROFILE", "load_policy", "profile_names"]
+__all__ = ["DEFAULT_PROFILE", "load_policy", "policy_from_plain", "profile_names"]
 
 DEFAULT_PROFILE = "driving"
 
@@ -94,6 +94,30 @@ def load_policy(path: str | None = None, *, profile: str | None = None) -> Polic
         return _policy(name, _profile_chain(name, ()))
     chain = _file_chain(Path(path), profile, ())
     return _policy(path, chain)
+
+
+def policy_from_plain(content: object) -> Policy:
+    """Return the policy that a ``summary.json`` states.
+
+    Parameters
+    ----------
+    content : object
+        Its entry ``policy``: every field of `Policy` in base units.
+
+    Raises
+    ------
+    PolicyError
+        If it is none of this version's.
+    """
+    try:
+        return TypeAdapter(Policy).validate_python(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise PolicyError(
+            f"the policy of the summary is not one of this version: {where}: {first['msg']}",
+            hint="Judge the clips anew with 'syncaudit judge'.",
+        ) from error
 
 
 def _profile_chain(name: str, seen: tuple[str, ...]) -> list[_PolicyFile]:

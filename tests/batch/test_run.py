@@ -97,9 +97,9 @@ def test_a_second_run_audits_nothing_again(tmp_path, marked):
     assert (tmp_path / "out" / "verdicts.jsonl").read_bytes() == before
 
 
-def test_another_policy_or_calibration_audits_again(tmp_path, marked):
+def test_another_search_range_or_calibration_audits_again(tmp_path, marked):
     run(["pass1"], tmp_path / "out")
-    other = replace(POLICY, confidence=0.9)
+    other = replace(POLICY, max_offset_s=9.0)
     run(["pass1"], tmp_path / "out", policy=other)
     run(["pass1"], tmp_path / "out", policy=other, calibration={"version": 1})
     assert len(marks(marked)) == 3

@@ -1,0 +1,122 @@
+"""Turn a ledger into the outputs of a run: pooled recordings, tables, splits, summary, report."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from syncaudit import __version__
+from syncaudit.batch.ledger import Ledger
+from syncaudit.batch.outputs import RowMaker, write_json, write_split, write_verdicts
+from syncaudit.batch.plain import plain
+from syncaudit.batch.recordings import pool_recordings, write_recordings
+from syncaudit.batch.summary import BatchSummary, Tally
+from syncaudit.model import Clip
+from syncaudit.policy import Policy
+from syncaudit.report import write_report
+
+__all__ = ["RunFacts", "finish"]
+
+_PACKAGES = ("numpy", "scipy", "opencv-python-headless", "opencv-python", "av", "pyarrow", "ray")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """What a run knows of itself, for its summary.
+
+    Parameters
+    ----------
+    reused : int
+        Verdicts kept from an earlier run.
+    wall_s : float
+        Wall time.
+    workers : int
+        Worker processes; 0 for none.
+    stopped : str, optional
+        ``interrupted`` or ``terminated`` where the run was stopped.
+    about : mapping
+        Further entries of ``summary.json``.
+    """
+
+    reused: int
+    wall_s: float
+    workers: int
+    stopped: str | None
+    about: Mapping[str, object]
+
+
+def finish(
+    clips: Sequence[Clip],
+    ledger: Ledger,
+    policy: Policy,
+    folder: Path,
+    facts: RunFacts,
+    *,
+    to_row: RowMaker | None = None,
+) -> BatchSummary:
+    """Pool recordings and write every output from the ledger.
+
+    Parameters
+    ----------
+    clips : sequence of Clip
+        The manifest; those without a line in the ledger are not done.
+    ledger : Ledger
+        Open, in `folder`.
+    policy : Policy
+        What was judged by.
+    folder : Path
+        Of the outputs.
+    facts : RunFacts
+        For the summary.
+    to_row : callable, optional
+        Makes manifest rows; without it the split manifests are not written.
+    """
+    clip_ids = [clip.clip_id for clip in clips]
+    ledger.settle()
+    recordings = write_recordings(
+        pool_recordings(clips, ledger, policy), folder / "recordings.jsonl"
+    )
+    tally = Tally()
+    for row in ledger.rows(clip_ids):
+        tally.add(row)
+    summary = BatchSummary(
+        total=len(clips),
+        reused=facts.reused,
+        tally=tally,
+        wall_s=facts.wall_s,
+        workers=facts.workers,
+        stopped=facts.stopped,
+        out=folder,
+        tolerances_s=_tolerances(clips, policy),
+        recordings=recordings,
+        about={**facts.about, "policy": plain(policy), "versions": _versions()},
+    )
+    write_verdicts(ledger, clip_ids, folder)
+    if to_row is not None:
+        write_split(clips, ledger.verdict, to_row, folder)
+    write_json(summary.to_json(), folder / "summary.json")
+    write_report(ledger.rows(clip_ids), summary.to_json(), folder / "report.html")
+    return summary
+
+
+def _tolerances(clips: Sequence[Clip], policy: Policy) -> dict[str, float]:
+    """Return the tolerated offset of every source name, for the report."""
+    tolerances: dict[str, float] = {}
+    for clip in clips:
+        for name, spec in clip.sources.items():
+            if name not in tolerances:
+                tolerances[name] = policy.limits(name, spec.kind).offset_s
+    return tolerances
+
+
+def _versions() -> dict[str, str]:
+    versions = {"syncaudit": __version__, "python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions

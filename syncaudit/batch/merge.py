@@ -1,0 +1,150 @@
+"""Join the outputs of shards into what one run would have written."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any
+
+from syncaudit.batch.finish import RunFacts, finish
+from syncaudit.batch.ledger import Ledger, VerdictFile
+from syncaudit.batch.outputs import RowMaker
+from syncaudit.batch.run import check_unique, make_folder
+from syncaudit.batch.summary import BatchSummary
+from syncaudit.errors import UsageError
+from syncaudit.model import Clip
+from syncaudit.policy import Policy, policy_from_plain
+
+__all__ = ["Shard", "merge_shards", "read_shard"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """Outputs of one run over a part of a manifest.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they lie.
+    clips : sequence of Clip
+        Clips that have a verdict, in the order of the verdicts.
+    policy : mapping
+        Policy as the summary holds it.
+    number, count : int, optional
+        Which of how many shards, counted from 1; None where it was no shard.
+    """
+
+    folder: Path
+    clips: Sequence[Clip]
+    policy: Mapping[str, Any]
+    number: int | None
+    count: int | None
+
+
+def read_shard(folder: Path, clips: Sequence[Clip]) -> Shard:
+    """Return a shard from its ``summary.json``.
+
+    Parameters
+    ----------
+    folder : Path
+        Output folder of a run.
+    clips : sequence of Clip
+        Clips of its split manifests, in the order of its verdicts.
+
+    Raises
+    ------
+    UsageError
+        If the summary cannot be read or the run was stopped early.
+    """
+    path = folder / "summary.json"
+    try:
+        summary = json.loads(path.read_text(encoding="utf-8"))
+        is_complete, policy = summary["complete"], summary["policy"]
+        shard = summary.get("shard") or {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(
+            "this is no summary of a run",
+            path=str(path),
+            hint="Name output folders of 'syncaudit validate'.",
+        ) from error
+    if not is_complete:
+        raise UsageError(
+            f"the run in {folder} was stopped early",
+            path=str(path),
+            hint="Run it again: it goes on where it stopped. Then merge.",
+        )
+    return Shard(
+        folder=folder,
+        clips=clips,
+        policy=policy,
+        number=shard.get("number"),
+        count=shard.get("count"),
+    )
+
+
+def merge_shards(
+    shards: Sequence[Shard], *, out: str | Path, to_row: RowMaker | None = None
+) -> BatchSummary:
+    """Write the outputs of several runs as those of one.
+
+    Shards of one manifest come out in the manifest's order; other runs one after the other.
+    Clips of one recording are pooled over all shards.
+
+    Raises
+    ------
+    UsageError
+        If policies differ, clips repeat, or shards are missing.
+    """
+    began = time.monotonic()
+    policy = _one_policy(shards)
+    clips = _in_order(shards)
+    check_unique([clip.clip_id for clip in clips])
+    folder = make_folder(out)
+    if any(shard.folder.resolve() == folder for shard in shards):
+        raise UsageError(
+            f"{out} is one of the folders to merge", hint="Choose another --out folder."
+        )
+    with Ledger(folder / "verdicts.jsonl") as ledger:
+        for shard in shards:
+            verdicts = VerdictFile(shard.folder / "verdicts.jsonl")
+            for clip in shard.clips:
+                entry = verdicts.entry(clip.clip_id)
+                line = verdicts.line(clip.clip_id)
+                ledger.append(clip.clip_id, entry.verdict, entry.fingerprint, line)
+        facts = RunFacts(
+            reused=len(clips),
+            wall_s=time.monotonic() - began,
+            workers=0,
+            stopped=None,
+            about={"merged": [str(shard.folder) for shard in shards]},
+        )
+        return finish(clips, ledger, policy, folder, facts, to_row=to_row)
+
+
+def _one_policy(shards: Sequence[Shard]) -> Policy:
+    first = shards[0]
+    for shard in shards[1:]:
+        if shard.policy != first.policy:
+            raise UsageError(
+                f"{shard.folder} was judged by another policy than {first.folder}",
+                hint="Judge it anew with 'syncaudit judge', then merge.",
+            )
+    return policy_from_plain(first.policy)
+
+
+def _in_order(shards: Sequence[Shard]) -> list[Clip]:
+    """Return the clips of all shards; those of one manifest take turns, as they were dealt."""
+    count = shards[0].count
+    if count is None or any(shard.count != count for shard in shards):
+        return [clip for shard in shards for clip in shard.clips]
+    by_number = {shard.number: shard for shard in shards}
+    missing = [k for k in range(1, count + 1) if k not in by_number]
+    if missing or len(by_number) < len(shards):
+        what = f"shard {missing[0]} of {count} is missing" if missing else "a shard is there twice"
+        raise UsageError(what, hint=f"Name the folders of all {count} shards, each once.")
+    dealt = zip_longest(*(by_number[k].clips for k in range(1, count + 1)))
+    return [clip for clip in chain.from_iterable(dealt) if clip is not None]

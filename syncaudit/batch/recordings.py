@@ -1,0 +1,143 @@
+"""Pool the clips of every recording once all of them are done."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from syncaudit.batch.ledger import Ledger
+from syncaudit.batch.plain import json_line
+from syncaudit.batch.task import row_result
+from syncaudit.model import Clip, ClipRecord, ClockCourse, clock_of
+from syncaudit.policy import Policy
+
+if TYPE_CHECKING:
+    from syncaudit.pipeline import Recording
+
+__all__ = ["MS_PER_HOUR", "pool_recordings", "write_recordings"]
+
+# One ppm is 3.6 ms in an hour.
+MS_PER_HOUR = 3.6
+
+
+def pool_recordings(
+    clips: Sequence[Clip], ledger: Ledger, policy: Policy
+) -> Iterator[dict[str, object]]:
+    """Judge the clips of each recording together, put that in the ledger, and tell the clocks.
+
+    Only recordings of two clips or more that have been measured are touched. What is done twice
+    comes out the same: clips are judged from their own measurements, never from pooled verdicts.
+
+    Parameters
+    ----------
+    clips : sequence of Clip
+        The manifest.
+    ledger : Ledger
+        Holds the rows of the clips that are done; gets the rows that change.
+    policy : Policy
+        What is judged by.
+
+    Yields
+    ------
+    dict
+        Row of ``recordings.jsonl``.
+    """
+    for members in _groups(clips):
+        lines = {clips[k].clip_id: line for k, line in _lines(clips, members, ledger)}
+        records = {}
+        for k in members:
+            line = lines.get(clips[k].clip_id)
+            record = None if line is None else ClipRecord.from_row(json.loads(line))
+            if record is not None:
+                records[k] = record
+        if len(records) < 2:
+            continue
+        from syncaudit.pipeline import pool_clips  # heavy, and most runs have no such recording
+
+        recording = pool_clips([clips[k] for k in records], list(records.values()), policy)
+        for verdict in recording.verdicts:
+            entry = ledger.entry(verdict.clip_id)
+            result = row_result(verdict, None if entry is None else entry.fingerprint)
+            if result.line != lines[verdict.clip_id]:
+                ledger.append(verdict.clip_id, result.verdict, result.fingerprint, result.line)
+        yield _recording_row(recording, [clips[k] for k in records])
+
+
+def write_recordings(rows: Iterator[dict[str, object]], path: Path) -> list[dict[str, object]]:
+    """Write ``recordings.jsonl`` and return its rows; no recordings, no file."""
+    kept = list(rows)
+    if not kept:
+        path.unlink(missing_ok=True)
+        return kept
+    draft = path.with_name(f".{path.name}.tmp")
+    draft.write_text("".join(f"{json_line(row)}\n" for row in kept), encoding="utf-8")
+    draft.replace(path)
+    return kept
+
+
+def _groups(clips: Sequence[Clip]) -> list[list[int]]:
+    """Return the positions of the clips of every recording that has several, in order."""
+    groups: dict[str, list[int]] = {}
+    for k, clip in enumerate(clips):
+        groups.setdefault(clip.recording_id, []).append(k)
+    return [members for members in groups.values() if len(members) > 1]
+
+
+def _lines(
+    clips: Sequence[Clip], members: Sequence[int], ledger: Ledger
+) -> Iterator[tuple[int, str]]:
+    for k in members:
+        for line in ledger.lines([clips[k].clip_id]):
+            yield k, line
+
+
+def _recording_row(recording: Recording, clips: Sequence[Clip]) -> dict[str, object]:
+    """Return the row of ``recordings.jsonl``."""
+    sources: dict[str, set[str]] = {}
+    for clip in clips:
+        for name, spec in clip.sources.items():
+            sources.setdefault(clock_of(name, spec), set()).add(name)
+    verdicts = Counter(str(verdict.verdict) for verdict in recording.verdicts)
+    return {
+        "recording_id": recording.recording_id,
+        "clips": len(recording.verdicts),
+        **{name: verdicts[name] for name in ("pass", "reject", "unverified")},
+        "reference": recording.reference,
+        "clocks": {
+            clock: {"sources": sorted(sources.get(clock, ())), **_course(course)}
+            for clock, course in recording.clocks.items()
+        },
+    }
+
+
+def _course(course: ClockCourse) -> Mapping[str, Any]:
+    middle = course.at_ns.size // 2
+    drift, std = course.drift_ppm, course.drift_std_ppm
+    return {
+        "at_ns": int(course.at_ns[middle]),
+        "offset_s": float(course.offset_s[middle]),
+        "offset_std_s": float(course.offset_std_s[middle]),
+        "offset_first_s": float(course.offset_s[0]),
+        "offset_last_s": float(course.offset_s[-1]),
+        "span_s": float(course.at_ns[-1] - course.at_ns[0]) * 1e-9,
+        "clips_measured": int(course.is_measured.sum()),
+        "drift_ppm": drift,
+        "drift_std_ppm": std,
+        "drift_ms_per_h": None if drift is None else MS_PER_HOUR * drift,
+        "drift_std_ms_per_h": None if std is None else MS_PER_HOUR * std,
+        # One sigma of the unsteady part after an hour.
+        "wander_ms_per_root_h": 1e3 * course.wander_s * math.sqrt(3600.0),
+        "steps": [
+            {
+                "after_ns": step.after_ns,
+                "before_ns": step.before_ns,
+                "step_s": step.step_s,
+                "step_std_s": step.step_std_s,
+            }
+            for step in course.steps
+        ],
+    }

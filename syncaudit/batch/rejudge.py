@@ -1,0 +1,167 @@
+"""Judge the clips of a finished run by another policy, without opening a single recording."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from syncaudit.batch.engines import engine_called
+from syncaudit.batch.finish import RunFacts, finish
+from syncaudit.batch.ledger import Ledger, VerdictFile
+from syncaudit.batch.outputs import RowMaker
+from syncaudit.batch.picked import Picked
+from syncaudit.batch.plain import json_line
+from syncaudit.batch.pool import Lost
+from syncaudit.batch.run import make_folder
+from syncaudit.batch.summary import BatchSummary, Progress
+from syncaudit.batch.task import JudgeTask
+from syncaudit.errors import SyncAuditError, UsageError
+from syncaudit.model import Clip, Verdict
+from syncaudit.policy import Policy
+
+__all__ = ["Change", "judge_again"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A clip whose verdict is another now.
+
+    Parameters
+    ----------
+    clip_id : str
+        The clip.
+    before, after : str
+        Its verdicts.
+    why : tuple of str
+        Sentences: the reasons of the new verdict, or those that fell away.
+    """
+
+    clip_id: str
+    before: str
+    after: str
+    why: tuple[str, ...]
+
+
+def judge_again(
+    clips: Sequence[Clip],
+    verdicts: VerdictFile,
+    policy: Policy,
+    *,
+    out: str | Path,
+    workers: int = 0,
+    on_progress: Callable[[Progress], None] | None = None,
+    to_row: RowMaker | None = None,
+) -> tuple[BatchSummary, list[Change]]:
+    """Judge clips by `policy` and write all outputs of a run, and ``changes.jsonl``.
+
+    Parameters
+    ----------
+    clips : sequence of Clip
+        In the order of the verdicts.
+    verdicts : VerdictFile
+        What was measured.
+    policy : Policy
+        The new policy.
+    out : str or Path
+        Folder of the outputs; another one than that of `verdicts`.
+    workers : int
+        Processes; 0 judges in this process.
+    on_progress : callable, optional
+        Called at the start and after every clip.
+    to_row : callable, optional
+        Makes manifest rows.
+
+    Returns
+    -------
+    BatchSummary, list of Change
+
+    Raises
+    ------
+    UsageError
+        If the policy asks for another search range than the clips were measured with.
+    """
+    began = time.monotonic()
+    folder = make_folder(out)
+    if folder == verdicts.path.parent.resolve():
+        raise UsageError(
+            f"{out} holds the verdicts that are to be judged again",
+            hint="Choose another --out folder, or run 'syncaudit validate' on the same one.",
+        )
+    items = Picked(range(len(clips)), lambda k: (clips[k], _checked(verdicts, clips[k], policy)))
+    counts: Counter[str] = Counter()
+    with Ledger(folder / "verdicts.jsonl") as ledger:
+
+        def tell(clip_id: str | None, verdict: str | None) -> None:
+            if on_progress is not None:
+                done = {str(v): counts[v] for v in Verdict}
+                on_progress(
+                    Progress(
+                        total=len(clips),
+                        done=counts.total(),
+                        reused=0,
+                        counts=done,
+                        clip_id=clip_id,
+                        verdict=verdict,
+                    )
+                )
+
+        tell(None, None)
+        run = engine_called("local")
+        for index, value in run(JudgeTask(policy=policy), items, workers=workers):
+            if isinstance(value, Lost):
+                raise SyncAuditError(f"a worker ended without an answer: {value}")
+            clip_id = clips[index].clip_id
+            ledger.append(clip_id, value.verdict, value.fingerprint, value.line)
+            counts[value.verdict] += 1
+            tell(clip_id, value.verdict)
+        facts = RunFacts(
+            reused=0,
+            wall_s=time.monotonic() - began,
+            workers=workers,
+            stopped=None,
+            about={"judged_from": str(verdicts.path.parent), "judged_again": len(clips)},
+        )
+        summary = finish(clips, ledger, policy, folder, facts, to_row=to_row)
+        changes = list(_changes(clips, verdicts, ledger))
+    text = "".join(
+        json_line({"clip_id": c.clip_id, "before": c.before, "after": c.after, "why": c.why}) + "\n"
+        for c in changes
+    )
+    (folder / "changes.jsonl").write_text(text, encoding="utf-8")
+    return summary, changes
+
+
+def _checked(verdicts: VerdictFile, clip: Clip, policy: Policy) -> str:
+    """Return the row of a clip, refused where the policy looks for larger or smaller offsets."""
+    line = verdicts.line(clip.clip_id)
+    record = json.loads(line).get("record")
+    if record is not None and record["max_offset_s"] != policy.max_offset_s:
+        raise UsageError(
+            f"clip '{clip.clip_id}' was measured within {record['max_offset_s']:g} s, but the "
+            f"policy looks within {policy.max_offset_s:g} s",
+            path=str(verdicts.path),
+            hint="Set max_offset_s alike, or measure again with 'syncaudit validate'.",
+        )
+    return line
+
+
+def _changes(clips: Sequence[Clip], verdicts: VerdictFile, ledger: Ledger) -> Iterator[Change]:
+    for clip in clips:
+        before, after = verdicts.entry(clip.clip_id).verdict, ledger.verdict(clip.clip_id)
+        if after is None or before == after:
+            continue
+        new = next(ledger.rows([clip.clip_id]))
+        reasons = _messages(new)
+        if not reasons:
+            old = json.loads(verdicts.line(clip.clip_id))
+            reasons = tuple(f"no longer: {message}" for message in _messages(old))
+        yield Change(clip_id=clip.clip_id, before=before, after=after, why=reasons)
+
+
+def _messages(row: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(reason["message"] for reason in row["reasons"])

@@ -1,0 +1,109 @@
+"""`syncaudit judge`: another policy on clips that were measured before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from syncaudit.cli.exit_codes import FailOn, code_for
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from syncaudit.batch import Change
+
+__all__ = ["judge"]
+
+# Changes that are listed one by one; all are in changes.jsonl.
+SHOWN = 20
+
+
+def judge(
+    verdicts: Annotated[Path, typer.Argument(help="Output folder of an earlier 'validate'.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the new outputs.")],
+    policy: Annotated[
+        Path | None, typer.Option("--policy", help="Policy file (TOML) with tolerances.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="Policy profile: driving, vla, speech, strict.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", "-j", min=0, help="Processes; default: as needed.")
+    ] = None,
+    fail_on: Annotated[
+        FailOn, typer.Option("--fail-on", help="Which verdicts make the exit code 1.")
+    ] = FailOn.REJECT,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
+) -> None:
+    """Judge measured clips by another policy, without opening a recording.
+
+    Every verdict row keeps what was measured. A new policy is a matter of milliseconds a clip;
+    which clips change, and why, is printed and written to changes.jsonl.
+
+    **Examples**
+
+    - `syncaudit judge out/ --profile strict --out strict/`
+
+    - `syncaudit judge out/ --policy new.toml --out new/ --workers 16`
+    """
+    from syncaudit.batch import judge_again
+    from syncaudit.cli.console import stderr, stdout
+    from syncaudit.cli.inputs import cores, load_judged
+    from syncaudit.cli.progress import ProgressView
+    from syncaudit.cli.verdict_table import print_totals
+    from syncaudit.datasets import clip_to_row
+    from syncaudit.policy import load_policy
+
+    rules = load_policy(None if policy is None else str(policy), profile=profile)
+    clips, known = load_judged(verdicts)
+    if workers is None:
+        workers = cores() if len(clips) > 2000 else 0
+    with ProgressView(stderr(), is_quiet=quiet) as view:
+        summary, changes = judge_again(
+            clips,
+            known,
+            rules,
+            out=out,
+            workers=workers,
+            on_progress=view,
+            to_row=clip_to_row,
+        )
+    if not quiet:
+        _print_changes(stdout(), changes)
+        print_totals(stdout(), summary, str(out))
+    raise typer.Exit(code_for(summary.counts, fail_on=fail_on))
+
+
+def _print_changes(console: Console, changes: Sequence[Change]) -> None:
+    from rich.text import Text
+
+    from syncaudit.cli.console import printable
+    from syncaudit.cli.glyphs import verdict_text
+    from syncaudit.model.wording import word_count
+
+    if not changes:
+        console.print("No clip changes its verdict.")
+    kinds = Counter((change.before, change.after) for change in changes)
+    for (before, after), n in sorted(kinds.items()):
+        console.print(
+            Text.assemble(
+                f"{word_count(n, 'clip')}: ", verdict_text(before), " → ", verdict_text(after)
+            )
+        )
+    for change in changes[:SHOWN]:
+        console.print(
+            Text.assemble(
+                "  ",
+                verdict_text(change.after),
+                f" {printable(change.clip_id)}: ",
+                printable("; ".join(change.why[:2]) or "no reason left"),
+            ),
+            soft_wrap=True,
+        )
+    if len(changes) > SHOWN:
+        console.print(f"  ... and {len(changes) - SHOWN} more in changes.jsonl")

@@ -1,0 +1,139 @@
+"""What was measured on one clip, before any policy: enough to judge it again without its files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from syncaudit.model.finding import Finding, ReasonCode, Severity
+from syncaudit.model.measurement import PairMeasurement
+from syncaudit.model.timing import StampAudit, StampRemark
+
+__all__ = ["ClipRecord"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipRecord:
+    """Everything a verdict depends on beside the manifest row and the policy.
+
+    Parameters
+    ----------
+    at_ns : int
+        Middle of the clip's window.
+    span_s : float
+        Length of the window.
+    max_offset_s : float
+        Search range that the pairs were measured with.
+    stamps : mapping of str to StampAudit
+        By source.
+    findings : tuple of Finding
+        Of readers and detectors.
+    measurements : tuple of PairMeasurement
+        Accepted and refused, as measured.
+    stages : mapping of str to float
+        CPU seconds per stage.
+    """
+
+    at_ns: int
+    span_s: float
+    max_offset_s: float
+    stamps: Mapping[str, StampAudit] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    measurements: tuple[PairMeasurement, ...] = ()
+    stages: Mapping[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, object]:
+        """Return what a verdict row does not hold anyway in its pairs, timings and stages."""
+        return {
+            "at_ns": self.at_ns,
+            "span_s": self.span_s,
+            "max_offset_s": self.max_offset_s,
+            "baseline_pairs": [
+                k for k, pair in enumerate(self.measurements) if pair.is_baseline_only
+            ],
+            "findings": [
+                finding.to_json() | {"severity": str(finding.severity)} for finding in self.findings
+            ],
+            "remarks": {
+                name: [
+                    {
+                        "code": str(remark.code),
+                        "text": remark.text,
+                        "is_figure": remark.is_figure,
+                        "is_defect": remark.is_defect,
+                    }
+                    for remark in audit.remarks
+                ]
+                for name, audit in self.stamps.items()
+                if audit.remarks
+            },
+        }
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> ClipRecord | None:
+        """Return the record that a row of ``verdicts.jsonl`` holds.
+
+        Parameters
+        ----------
+        row : mapping
+            Parsed row.
+
+        Returns
+        -------
+        ClipRecord or None
+            None where the clip was never measured to the end (crash, timeout).
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            If the row is no verdict row of this version.
+        """
+        own = row.get("record")
+        if own is None:
+            return None
+        of_estimators = set(own["baseline_pairs"])
+        return cls(
+            at_ns=own["at_ns"],
+            span_s=own["span_s"],
+            max_offset_s=own["max_offset_s"],
+            stamps={
+                name: _audit(source["timing"], own["remarks"].get(name, ()))
+                for name, source in row["sources"].items()
+                if source["timing"] is not None
+            },
+            findings=tuple(_finding(item) for item in own["findings"]),
+            measurements=tuple(
+                replace(PairMeasurement(**pair), is_baseline_only=k in of_estimators)
+                for k, pair in enumerate(row["pairs"])
+            ),
+            stages=row["stages"],
+        )
+
+
+def _audit(timing: Mapping[str, Any], remarks: Any) -> StampAudit:
+    figures = {key: value for key, value in timing.items() if key != "steps"}
+    return StampAudit(
+        **figures,
+        steps=tuple((step["at_ns"], step["step_s"]) for step in timing["steps"]),
+        remarks=tuple(
+            StampRemark(
+                code=ReasonCode(item["code"]),
+                text=item["text"],
+                is_figure=item["is_figure"],
+                is_defect=item["is_defect"],
+            )
+            for item in remarks
+        ),
+    )
+
+
+def _finding(item: Mapping[str, Any]) -> Finding:
+    return Finding(
+        code=ReasonCode(item["code"]),
+        message=item["message"],
+        source=item["source"],
+        value=item["value"],
+        limit=item["limit"],
+        severity=Severity(item["severity"]),
+    )

@@ -1,0 +1,75 @@
+"""Solve the clocks of a clip from what was measured, and judge them by a policy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from syncaudit.graph import solve_clocks
+from syncaudit.model import Clip, ClipRecord, ClipVerdict, ClockSolution, PairMeasurement, clock_of
+from syncaudit.policy import Policy, judge
+
+__all__ = ["conclude", "solve_record"]
+
+
+def conclude(clip: Clip, record: ClipRecord, policy: Policy) -> tuple[ClockSolution, ClipVerdict]:
+    """Return clocks and verdict of a clip that was measured before; no file is opened.
+
+    Parameters
+    ----------
+    clip : Clip
+        The manifest row.
+    record : ClipRecord
+        What was measured on it.
+    policy : Policy
+        What is judged by.
+    """
+    began = time.process_time()
+    solution = solve_record(clip, record, policy)
+    spent_s = time.process_time() - began
+    stages = {**record.stages, "solve": record.stages.get("solve", spent_s)}
+    # Rounded as rows have them, so that judging again gives the same row.
+    stages = {stage: round(seconds, 4) for stage, seconds in stages.items()}
+    record = replace(record, stages=stages)
+    verdict = judge(
+        clip,
+        policy=policy,
+        solution=solution,
+        stamps=record.stamps,
+        findings=record.findings,
+        measurements=_as_the_policy_takes_them(record, policy),
+        span_s=record.span_s,
+        seconds=sum(stages.values()),
+        stages=stages,
+    )
+    return solution, replace(verdict, record=record)
+
+
+def solve_record(
+    clip: Clip, record: ClipRecord, policy: Policy, *, reference: str | None = None
+) -> ClockSolution:
+    """Return the clocks of a clip, read from the clip's reference or another one."""
+    return solve_clocks(
+        _as_the_policy_takes_them(record, policy),
+        {name: clock_of(name, spec) for name, spec in clip.sources.items()},
+        at_ns=record.at_ns,
+        tolerance_s=policy.clock_tolerances(clip),
+        reference=clip.reference if reference is None else reference,
+        preference=policy.clock_preference(clip),
+        span_s=record.span_s,
+        expected_offset_s=_expected_offsets(clip),
+    )
+
+
+def _as_the_policy_takes_them(record: ClipRecord, policy: Policy) -> tuple[PairMeasurement, ...]:
+    return tuple(
+        replace(pair, is_baseline_only=True)
+        if policy.is_baseline_only(pair) and not pair.is_baseline_only
+        else pair
+        for pair in record.measurements
+    )
+
+
+def _expected_offsets(clip: Clip) -> Mapping[str, float]:
+    return {name: spec.expected_offset_s for name, spec in clip.sources.items()}

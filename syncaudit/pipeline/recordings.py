@@ -1,0 +1,199 @@
+"""Pool the clips of one recording: they share their clocks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from syncaudit.errors import UsageError
+from syncaudit.graph import follow_clock
+from syncaudit.model import (
+    Clip,
+    ClipRecord,
+    ClipVerdict,
+    ClockCourse,
+    ClockEstimate,
+    ClockSolution,
+    clock_of,
+)
+from syncaudit.pipeline.conclude import conclude, solve_record
+from syncaudit.policy import Policy, judge_with_recording
+
+__all__ = ["Recording", "pool_clips"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """The clocks of a recording and the verdicts on its clips with them.
+
+    Parameters
+    ----------
+    recording_id : str
+        As in the manifest.
+    reference : str, optional
+        Clock that reference time is read from; None where no clip measured anything.
+    clocks : mapping of str to ClockCourse
+        Every other clock that a clip measured.
+    verdicts : tuple of ClipVerdict
+        In the order of the clips given.
+    """
+
+    recording_id: str
+    reference: str | None
+    clocks: Mapping[str, ClockCourse]
+    verdicts: tuple[ClipVerdict, ...]
+
+
+def pool_clips(clips: Sequence[Clip], records: Sequence[ClipRecord], policy: Policy) -> Recording:
+    """Pool the clips of one recording and judge each by the pooled clocks as well.
+
+    Parameters
+    ----------
+    clips : sequence of Clip
+        Of one recording, at least one.
+    records : sequence of ClipRecord
+        What was measured on each.
+    policy : Policy
+        What is judged by.
+
+    Returns
+    -------
+    Recording
+    """
+    own = [conclude(clip, record, policy) for clip, record in zip(clips, records, strict=True)]
+    reference = _reference(clips, [solution for solution, _ in own], policy)
+    verdicts = tuple(verdict for _, verdict in own)
+    recording_id = clips[0].recording_id
+    if reference is None or len(clips) < 2:
+        return Recording(
+            recording_id=recording_id, reference=reference, clocks={}, verdicts=verdicts
+        )
+    order = sorted(range(len(clips)), key=lambda k: (records[k].at_ns, k))
+    solutions = [_read_from(reference, clips[k], records[k], policy, own[k][0]) for k in order]
+    at_ns = np.array([records[k].at_ns for k in order], dtype=np.int64)
+    clocks = {}
+    for clock in sorted(_lasting_clocks(clips) - {reference}):
+        estimates = [None if s is None else s.clocks.get(clock) for s in solutions]
+        course = follow_clock(
+            clock,
+            at_ns,
+            [None if e is None else e.offset_s for e in estimates],
+            [None if e is None else e.offset_std_s for e in estimates],
+            systematic_std_s=_systematic_std_s(clock, clips, records),
+        )
+        if course is not None:
+            clocks[clock] = course
+    place = {k: position for position, k in enumerate(order)}
+    return Recording(
+        recording_id=recording_id,
+        reference=reference,
+        clocks=clocks,
+        verdicts=tuple(
+            judge_with_recording(
+                clip,
+                verdict,
+                policy,
+                _at_clip(reference, clocks, place[k], records[k].at_ns, verdict),
+                span_s=records[k].span_s,
+                n_clips=len(clips),
+            )
+            for k, (clip, verdict) in enumerate(zip(clips, verdicts, strict=True))
+        ),
+    )
+
+
+def _lasting_clocks(clips: Sequence[Clip]) -> set[str]:
+    """Return the clocks that go on from clip to clip: each transcript was made for its own."""
+    return {
+        clock_of(name, spec)
+        for clip in clips
+        for name, spec in clip.sources.items()
+        if spec.kind != "transcript"
+    }
+
+
+def _reference(
+    clips: Sequence[Clip], solutions: Sequence[ClockSolution], policy: Policy
+) -> str | None:
+    """Return the clock that most clips can be read from and fewest clips would correct."""
+    seen: Counter[str] = Counter()
+    for clip, solution in zip(clips, solutions, strict=True):
+        if solution.reference is None:
+            continue
+        if solution.is_reference_stated:
+            seen[solution.reference] += 1000
+        home = next(c for c in solution.components if solution.reference in c)
+        seen.update(clock for clock in home if clock not in solution.suspects)
+        seen.update(dict.fromkeys(home, 0))
+        preference = policy.clock_preference(clip)
+    if not seen:
+        return None
+    rank = {clock: k for k, clock in enumerate(preference)}
+    return min(seen, key=lambda clock: (-seen[clock], rank.get(clock, len(rank)), clock))
+
+
+def _read_from(
+    reference: str, clip: Clip, record: ClipRecord, policy: Policy, own: ClockSolution
+) -> ClockSolution | None:
+    """Return a clip's clocks as read from the recording's reference; None where it lacks it."""
+    if own.reference == reference:
+        return own
+    try:
+        return solve_record(clip, record, policy, reference=reference)
+    except UsageError:
+        return None
+
+
+def _systematic_std_s(clock: str, clips: Sequence[Clip], records: Sequence[ClipRecord]) -> float:
+    """Return the part of a clock's error that clips have in common."""
+    parts = [
+        pair.systematic_std_s
+        for clip, record in zip(clips, records, strict=True)
+        for pair in record.measurements
+        if pair.accepted
+        and not pair.is_baseline_only
+        and clock in {clock_of(name, clip.sources[name]) for name in (pair.source, pair.target)}
+    ]
+    return float(np.median(parts)) if parts else 0.0
+
+
+def _at_clip(
+    reference: str,
+    clocks: Mapping[str, ClockCourse],
+    k: int,
+    at_ns: int,
+    verdict: ClipVerdict,
+) -> ClockSolution:
+    """Return the pooled clocks at clip `k`, unknown where that would be extrapolation."""
+    estimates = {
+        clock: ClockEstimate(
+            clock=clock,
+            is_observable=True,
+            offset_s=float(course.offset_s[k]),
+            offset_std_s=float(course.offset_std_s[k]),
+            drift_ppm=course.drift_ppm,
+            drift_std_ppm=course.drift_std_ppm,
+            n_measurements=int(course.is_measured.sum()),
+        )
+        for clock, course in clocks.items()
+        if course.is_bracketed(k)
+    }
+    if estimates:
+        estimates[reference] = ClockEstimate(
+            clock=reference,
+            is_observable=True,
+            offset_s=0.0,
+            offset_std_s=0.0,
+            drift_ppm=0.0,
+            drift_std_ppm=0.0,
+            n_measurements=len(estimates),
+        )
+    return ClockSolution(
+        reference=reference,
+        is_reference_stated=verdict.reference == reference,
+        at_ns=at_ns,
+        clocks=estimates,
+    )

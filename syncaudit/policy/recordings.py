@@ -1,0 +1,171 @@
+"""Judge a clip by the clocks of its whole recording, beside its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from syncaudit.model import (
+    Clip,
+    ClipVerdict,
+    ClockEstimate,
+    ClockSolution,
+    Finding,
+    ReasonCode,
+    SourceVerdict,
+    Verdict,
+    clock_of,
+)
+from syncaudit.model.wording import word_count, word_direction, word_measure
+from syncaudit.policy.clocks import judge_clock
+from syncaudit.policy.equivalence import quantile
+from syncaudit.policy.limits import Policy
+from syncaudit.policy.opinion import remark
+
+__all__ = ["judge_with_recording"]
+
+
+def judge_with_recording(
+    clip: Clip,
+    verdict: ClipVerdict,
+    policy: Policy,
+    pooled: ClockSolution,
+    *,
+    span_s: float,
+    n_clips: int,
+) -> ClipVerdict:
+    """Return the verdict on a clip when its recording has a say.
+
+    The clocks of one recording are the same in all of its clips, so that many clips know them
+    better than one. A source is rejected where either shows it to be outside its limit. It
+    passes where its own clip could not tell and the recording can. A clip whose own evidence
+    rejects stays rejected: its file may be damaged where its neighbours are not.
+
+    Parameters
+    ----------
+    clip : Clip
+        The manifest row.
+    verdict : ClipVerdict
+        By the clip's own measurements.
+    policy : Policy
+        Limits.
+    pooled : ClockSolution
+        Clocks of the recording at this clip; unobservable where neither the clip nor clips on
+        both sides of it measured them.
+    span_s : float
+        Length of the clip.
+    n_clips : int
+        Clips of the recording that have been measured.
+    """
+    z = quantile(policy.confidence)
+    whole = f" ({word_count(n_clips, 'clip')} of {clip.recording_id} together)"
+    sources: dict[str, SourceVerdict] = {}
+    reasons, warnings = list(verdict.reasons), list(verdict.warnings)
+    for name, spec in clip.sources.items():
+        own = verdict.sources[name]
+        estimate = pooled.clocks.get(clock_of(name, spec))
+        sources[name] = own
+        if estimate is None or not estimate.is_observable:
+            continue
+        sources[name] = replace(own, recording=estimate)
+        opinion = judge_clock(
+            name,
+            estimate.clock,
+            limits=policy.limits(name, spec.kind),
+            solution=pooled,
+            measurements=(),
+            clock_of_source={other: clock_of(other, s) for other, s in clip.sources.items()},
+            expected_offset_s=spec.expected_offset_s,
+            span_s=span_s,
+            z=z,
+        )
+        is_about_clock = _is_unknown(name, verdict)
+        if opinion.verdict is Verdict.REJECT and own.verdict is not Verdict.REJECT:
+            sources[name] = replace(sources[name], verdict=Verdict.REJECT)
+            reasons += [replace(f, message=f.message + whole) for f in opinion.defects]
+        elif opinion.verdict is Verdict.PASS and own.verdict is Verdict.REJECT:
+            warnings += _dissent(name, own, estimate, whole, z)
+        elif (
+            opinion.verdict is Verdict.PASS and own.verdict is Verdict.UNVERIFIED and is_about_clock
+        ):
+            sources[name] = replace(sources[name], verdict=Verdict.PASS)
+            warnings.append(_vouched(name, estimate, whole))
+    return _summed_up(clip, verdict, policy, sources, reasons, warnings)
+
+
+def _is_unknown(name: str, verdict: ClipVerdict) -> bool:
+    """Tell whether lack of evidence alone keeps a source from passing."""
+    own = [f for f in (*verdict.reasons, *verdict.warnings) if f.source == name]
+    is_lacking = any(f.code is ReasonCode.UNOBSERVABLE for f in own)
+    return is_lacking and not any(f.code is ReasonCode.INCONSISTENT for f in own)
+
+
+def _vouched(name: str, estimate: ClockEstimate, whole: str) -> Finding:
+    offset_s = estimate.offset_s or 0.0
+    message = (
+        f"{name} passes by its recording: "
+        f"{word_measure(offset_s, estimate.offset_std_s)} {word_direction(offset_s)}{whole}"
+    )
+    return remark(ReasonCode.OFFSET, name, message, value=offset_s)
+
+
+def _dissent(
+    name: str, own: SourceVerdict, estimate: ClockEstimate, whole: str, z: float
+) -> list[Finding]:
+    """Say that the recording disagrees with the clip, where it does."""
+    if own.offset_s is None or estimate.offset_s is None:
+        return []
+    apart = abs(own.offset_s - estimate.offset_s)
+    if apart <= z * math.hypot(own.offset_std_s or 0.0, estimate.offset_std_s or 0.0):
+        return []
+    message = (
+        f"{name} is {word_measure(estimate.offset_s, estimate.offset_std_s)} "
+        f"{word_direction(estimate.offset_s)} in the rest of its recording{whole}: this clip alone "
+        "is off"
+    )
+    return [remark(ReasonCode.INCONSISTENT, name, message, value=estimate.offset_s)]
+
+
+def _summed_up(
+    clip: Clip,
+    verdict: ClipVerdict,
+    policy: Policy,
+    sources: Mapping[str, SourceVerdict],
+    reasons: list[Finding],
+    warnings: list[Finding],
+) -> ClipVerdict:
+    """Return the clip's verdict from those of its sources, reasons parted from warnings anew."""
+    gaps = [f for f in reasons if f.code is ReasonCode.UNOBSERVABLE]
+    defects = [f for f in reasons if f.code is not ReasonCode.UNOBSERVABLE]
+    verdicts = {source.verdict for source in sources.values()}
+    open_sources = {
+        name
+        for name, spec in clip.sources.items()
+        if sources[name].verdict is Verdict.UNVERIFIED and policy.is_required(spec.kind)
+    }
+    if defects:
+        outcome = Verdict.REJECT
+    elif open_sources or Verdict.PASS not in verdicts:
+        outcome = Verdict.UNVERIFIED
+    else:
+        outcome = Verdict.PASS
+    held = [
+        f
+        for f in gaps
+        if outcome is Verdict.UNVERIFIED
+        and (f.source is None or sources[f.source].verdict is Verdict.UNVERIFIED)
+    ]
+    settled = [f for f in gaps if f not in held and _still_true(f, sources)]
+    return replace(
+        verdict,
+        verdict=outcome,
+        sources=sources,
+        reasons=(*defects, *held),
+        warnings=(*warnings, *settled),
+    )
+
+
+def _still_true(gap: Finding, sources: Mapping[str, SourceVerdict]) -> bool:
+    """Tell whether a lack of evidence in the clip is still worth telling."""
+    return gap.source is None or sources[gap.source].verdict is not Verdict.PASS

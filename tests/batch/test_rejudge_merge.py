@@ -1,0 +1,175 @@
+"""Measure once, judge often; and shards that join to what one run would have written."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from syncaudit import load_manifest
+from syncaudit.batch import VerdictFile, judge_again, merge_shards, read_shard, run, run_batch
+from syncaudit.batch.outputs import SPLIT_FILES
+from syncaudit.datasets import clip_to_row
+from syncaudit.errors import UsageError
+from syncaudit.policy import load_policy
+
+POLICY = load_policy()
+STRICT = replace(POLICY, name="stricter", kinds={**POLICY.kinds}, required_kinds=frozenset())
+
+
+def lines(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def rows(folder: Path) -> list[dict]:
+    return [
+        {k: v for k, v in row.items() if k not in ("seconds", "stages")}
+        for row in lines(folder / "verdicts.jsonl")
+    ]
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory):
+    """IMU and CAN of the sample data: quick to audit, and with content."""
+    wanted = ("good", "can_shifted", "nan_imu", "empty_can", "imu_shifted")
+    sample = load_manifest(str(Path(__file__).parents[2] / "sample_data" / "manifest.jsonl"))
+    return [
+        replace(
+            clip,
+            recording_id="drive",
+            sources={n: s for n, s in clip.sources.items() if s.kind in ("imu", "can")},
+        )
+        for clip in sample
+        if clip.clip_id in wanted
+    ]
+
+
+@pytest.fixture(scope="module")
+def done(clips, tmp_path_factory):
+    out = tmp_path_factory.mktemp("whole")
+    run_batch(clips, POLICY, out=out, workers=0, to_row=clip_to_row)
+    return out
+
+
+def judged(done, out, policy, clips):
+    return judge_again(
+        clips, VerdictFile(done / "verdicts.jsonl"), policy, out=out, to_row=clip_to_row
+    )
+
+
+def test_the_same_policy_gives_the_same_rows(clips, done, tmp_path):
+    _, changes = judged(done, tmp_path, POLICY, clips)
+    assert rows(tmp_path) == rows(done)
+    assert changes == []
+    for name in SPLIT_FILES.values():
+        assert len((tmp_path / name).read_text()) >= 0
+
+
+def test_another_policy_gives_what_an_audit_by_it_gives(clips, done, tmp_path):
+    wide = {kind: replace(limits, offset_s=1.0) for kind, limits in POLICY.kinds.items()}
+    lax = replace(POLICY, kinds=wide)
+    _, changes = judged(done, tmp_path / "judged", lax, clips)
+    run_batch(clips, lax, out=tmp_path / "audited", workers=0)
+    assert rows(tmp_path / "judged") == rows(tmp_path / "audited")
+    assert {c.clip_id: (c.before, c.after) for c in changes}["can_shifted"] == ("reject", "pass")
+    assert all(change.why for change in changes)
+    written = lines(tmp_path / "judged" / "changes.jsonl")
+    assert [w["clip_id"] for w in written] == [c.clip_id for c in changes]
+
+
+def test_validate_judges_again_by_itself(clips, done, tmp_path, monkeypatch):
+    run_batch(clips, POLICY, out=tmp_path, workers=0)
+    monkeypatch.setattr(run, "_pipeline_audit", lambda: None)  # nothing may be read
+    summary = run_batch(clips, STRICT, out=tmp_path, workers=0)
+    assert (summary.reused, summary.about["judged_again"]) == (len(clips), len(clips))
+    assert json.loads((tmp_path / "summary.json").read_text())["policy"]["name"] == "stricter"
+
+
+def test_measurements_survive_a_stop_while_judging_again(clips, tmp_path, monkeypatch):
+    run_batch(clips, POLICY, out=tmp_path, workers=0)
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("syncaudit.batch.task.JudgeTask.__call__", stop)
+        summary = run_batch(clips, STRICT, out=tmp_path, workers=0)
+    assert (summary.stopped, summary.done) == ("interrupted", 0)
+    assert rows(tmp_path) == []
+    monkeypatch.setattr(run, "_pipeline_audit", lambda: None)
+    assert run_batch(clips, STRICT, out=tmp_path, workers=0).done == len(clips)
+
+
+def test_another_search_range_must_be_measured_anew(clips, done, tmp_path):
+    with pytest.raises(UsageError, match=r"measured within 2 s, but the policy looks within 5 s"):
+        judged(done, tmp_path, replace(POLICY, max_offset_s=5.0), clips)
+
+
+def test_judging_into_the_same_folder_is_refused(clips, done):
+    with pytest.raises(UsageError, match="holds the verdicts that are to be judged again"):
+        judged(done, done, POLICY, clips)
+
+
+def test_verdicts_that_are_none(tmp_path):
+    with pytest.raises(UsageError, match="cannot be read"):
+        VerdictFile(tmp_path / "verdicts.jsonl")
+    (tmp_path / "verdicts.jsonl").write_text("hello\n")
+    with pytest.raises(UsageError, match="holds no verdicts"):
+        VerdictFile(tmp_path / "verdicts.jsonl")
+
+
+@pytest.fixture
+def parts(clips, tmp_path):
+    folders = []
+    for number in (1, 2):
+        folder = tmp_path / f"part{number}"
+        own = clips[number - 1 :: 2]
+        about = {"shard": {"number": number, "count": 2}}
+        run_batch(own, POLICY, out=folder, workers=0, to_row=clip_to_row, about=about)
+        folders.append(read_shard(folder, own))
+    return folders
+
+
+def test_shards_join_to_one_run(parts, done, tmp_path):
+    merge_shards(parts[::-1], out=tmp_path / "all", to_row=clip_to_row)
+    assert rows(tmp_path / "all") == rows(done)
+    one, many = (
+        [row["clip_id"] for row in lines(folder / "passed.jsonl")]
+        for folder in (done, tmp_path / "all")
+    )
+    assert one == many
+
+
+def test_shards_that_do_not_fit_are_refused(parts, clips, tmp_path):
+    out = tmp_path / "all"
+    with pytest.raises(UsageError, match="shard 2 of 2 is missing"):
+        merge_shards(parts[:1], out=out)
+    with pytest.raises(UsageError, match="a shard is there twice"):
+        merge_shards([*parts, parts[0]], out=out)
+    with pytest.raises(UsageError, match="judged by another policy"):
+        merge_shards([parts[0], replace(parts[1], policy={})], out=out)
+    with pytest.raises(UsageError, match="is one of the folders to merge"):
+        merge_shards(parts, out=parts[0].folder)
+    path = parts[0].folder / "summary.json"
+    summary = json.loads(path.read_text())
+    path.write_text(json.dumps(summary | {"complete": False}))
+    with pytest.raises(UsageError, match="was stopped early"):
+        read_shard(parts[0].folder, [])
+    path.unlink()
+    with pytest.raises(UsageError, match="this is no summary of a run"):
+        read_shard(parts[0].folder, [])
+
+
+def test_runs_of_different_manifests_stand_one_after_the_other(parts, tmp_path):
+    plain = [replace(part, number=None, count=None) for part in parts]
+    merge_shards(plain, out=tmp_path / "all")
+    expected = [clip.clip_id for part in plain for clip in part.clips]
+    assert [row["clip_id"] for row in rows(tmp_path / "all")] == expected
+
+
+def test_recordings_are_listed(clips, done):
+    (row,) = lines(done / "recordings.jsonl")
+    assert (row["recording_id"], row["clips"]) == ("drive", len(clips))
+    assert row["clocks"]["can"]["clips_measured"] >= 2
+    summary = json.loads((done / "summary.json").read_text())
+    assert summary["recordings"] == [row]
