@@ -36,6 +36,8 @@ def without_times(table: list[dict[str, object]]) -> list[dict[str, object]]:
 def filled(value: object, like: object) -> object:
     """Return a Parquet value as JSON has it: maps as objects, absent optional keys dropped."""
     if isinstance(like, dict):
+        if isinstance(value, str):  # the record
+            value = json.loads(value)
         pairs = dict(value) if isinstance(value, list) else value
         assert isinstance(pairs, dict)
         assert {key for key, item in pairs.items() if item is not None} <= like.keys()
