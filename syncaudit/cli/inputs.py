@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ def cores() -> int:
         return os.cpu_count() or 1
 
 
-def load_clips(manifest: str, *, limit: int | None = None) -> list[Clip]:
+def load_clips(manifest: str, *, limit: int | None = None) -> Sequence[Clip]:
     """Return the clips of a manifest, or of the manifest in a folder; at most `limit`.
 
     Raises
@@ -44,7 +45,7 @@ def load_clips(manifest: str, *, limit: int | None = None) -> list[Clip]:
     UsageError
         If a folder has no manifest.
     """
-    from syncaudit.datasets import load_manifest
+    from syncaudit.datasets import ClipTable, iter_manifest
 
     if "://" not in manifest and Path(manifest).is_dir():
         found = [name for name in _MANIFEST_NAMES if (Path(manifest) / name).exists()]
@@ -54,13 +55,13 @@ def load_clips(manifest: str, *, limit: int | None = None) -> list[Clip]:
                 hint=f"Expected {' or '.join(_MANIFEST_NAMES)} in it, or name the file.",
             )
         manifest = str(Path(manifest) / found[0])
-    clips = load_manifest(manifest, limit=limit)
+    clips = ClipTable(islice(iter_manifest(manifest), limit))
     if not clips:
         raise ManifestError("the manifest holds no clip", path=manifest)
     return clips
 
 
-def load_judged(folder: Path) -> tuple[list[Clip], VerdictFile]:
+def load_judged(folder: Path) -> tuple[Sequence[Clip], VerdictFile]:
     """Return the clips of an output folder in the order of its verdicts, and the verdicts.
 
     Raises
@@ -70,24 +71,27 @@ def load_judged(folder: Path) -> tuple[list[Clip], VerdictFile]:
     """
     from syncaudit.batch import VerdictFile
     from syncaudit.batch.outputs import SPLIT_FILES
-    from syncaudit.datasets import iter_manifest
+    from syncaudit.datasets import ClipTable, iter_manifest
 
     if folder.name == "verdicts.jsonl":
         folder = folder.parent
     verdicts = VerdictFile(folder / "verdicts.jsonl")
-    by_id: dict[str, Clip] = {}
-    for name in SPLIT_FILES.values():
-        path = folder / name
-        if path.exists() and path.stat().st_size:
-            by_id |= {clip.clip_id: clip for clip in iter_manifest(str(path))}
-    missing = [clip_id for clip_id in verdicts.clip_ids if clip_id not in by_id]
+    paths = [folder / name for name in SPLIT_FILES.values()]
+    table = ClipTable(
+        clip
+        for path in paths
+        if path.exists() and path.stat().st_size
+        for clip in iter_manifest(str(path))
+    )
+    place = {clip.clip_id: k for k, clip in enumerate(table)}
+    missing = [clip_id for clip_id in verdicts.clip_ids if clip_id not in place]
     if missing:
         raise UsageError(
             f"the manifest row of clip '{missing[0]}' is missing",
             path=str(folder),
             hint=f"{', '.join(SPLIT_FILES.values())} must lie beside the verdicts.",
         )
-    return [by_id[clip_id] for clip_id in verdicts.clip_ids], verdicts
+    return ClipTable(table[place[clip_id]] for clip_id in verdicts.clip_ids), verdicts
 
 
 def parse_shard(text: str) -> tuple[int, int]:

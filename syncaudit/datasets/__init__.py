@@ -1,6 +1,7 @@
 """Where clips come from: manifests, and importers that make them from data sets."""
 
+from syncaudit.datasets.clip_table import ClipTable
 from syncaudit.datasets.manifest import iter_manifest, load_manifest
 from syncaudit.datasets.rows import clip_to_row, write_manifest
 
-__all__ = ["clip_to_row", "iter_manifest", "load_manifest", "write_manifest"]
+__all__ = ["ClipTable", "clip_to_row", "iter_manifest", "load_manifest", "write_manifest"]
