@@ -59,6 +59,10 @@ def validate(
             "--shard", help="Only every N-th clip, from the I-th: I/N. Join with 'merge'."
         ),
     ] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", help="JUnit XML for CI servers.")] = None,
+    sarif: Annotated[
+        Path | None, typer.Option("--sarif", help="SARIF for code-scanning views.")
+    ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress and no table: only errors.")
     ] = False,
@@ -84,6 +88,7 @@ def validate(
     verdicts.parquet, recordings.jsonl, summary.json.
     """
     from syncaudit.batch import run_batch
+    from syncaudit.cli.ci_files import write_for_ci
     from syncaudit.cli.console import stderr, stdout
     from syncaudit.cli.inputs import cores, load_calibration, load_clips, parse_shard
     from syncaudit.cli.progress import ProgressView
@@ -115,6 +120,7 @@ def validate(
             engine=engine,
             address=address,
         )
+    write_for_ci(summary, manifest, junit=junit, sarif=sarif)
     if not quiet:
         print_outcome(stdout(), summary, str(out))
     raise typer.Exit(code_for(summary.counts, fail_on=fail_on, stopped=summary.stopped))

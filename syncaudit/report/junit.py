@@ -1,0 +1,75 @@
+"""Verdicts as a JUnit report: CI servers show rejected clips as failed tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import XMLGenerator
+
+__all__ = ["write_junit"]
+
+# What XML 1.0 cannot hold, not even escaped.
+_FORBIDDEN = {code: "\ufffd" for code in range(32) if code not in (9, 10, 13)} | {
+    0xFFFE: "\ufffd",
+    0xFFFF: "\ufffd",
+    **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),
+}
+
+
+def write_junit(rows: Iterable[Mapping[str, Any]], counts: Mapping[str, int], path: Path) -> None:
+    """Write one test case a clip: rejected is failed, unverified is skipped.
+
+    Parameters
+    ----------
+    rows : iterable of mapping
+        Rows of ``verdicts.jsonl``.
+    counts : mapping of str to int
+        Clips by verdict.
+    path : Path
+        XML file; replaced in one step.
+    """
+    draft = path.with_name(f".{path.name}.tmp")
+    with draft.open("w", encoding="utf-8") as file:
+        xml = XMLGenerator(file, encoding="utf-8", short_empty_elements=True)
+        xml.startDocument()
+        suite = {
+            "name": "syncaudit",
+            "tests": str(sum(counts.values())),
+            "failures": str(counts["reject"]),
+            "skipped": str(counts["unverified"]),
+        }
+        xml.startElement("testsuites", suite)
+        xml.startElement("testsuite", suite)
+        for row in rows:
+            _add_case(xml, row)
+        xml.endElement("testsuite")
+        xml.endElement("testsuites")
+        xml.endDocument()
+        file.write("\n")
+    draft.replace(path)
+
+
+def _add_case(xml: XMLGenerator, row: Mapping[str, Any]) -> None:
+    xml.startElement(
+        "testcase",
+        {
+            "classname": _safe(row["recording_id"]),
+            "name": _safe(row["clip_id"]),
+            "time": f"{row['seconds'] or 0.0:.3f}",
+        },
+    )
+    tag = {"reject": "failure", "unverified": "skipped"}.get(row["verdict"])
+    if tag is not None:
+        messages = [_safe(reason["message"]) for reason in row["reasons"]]
+        codes = ",".join(dict.fromkeys(reason["code"] for reason in row["reasons"]))
+        head = messages[0] if messages else row["verdict"]
+        attributes = {"message": head} | ({"type": codes} if tag == "failure" else {})
+        xml.startElement(tag, attributes)
+        xml.characters("\n".join(messages))
+        xml.endElement(tag)
+    xml.endElement("testcase")
+
+
+def _safe(text: str) -> str:
+    return text.translate(_FORBIDDEN)

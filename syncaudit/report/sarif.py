@@ -1,0 +1,76 @@
+"""Verdicts as SARIF 2.1.0: code-scanning views list every finding under its rule.
+
+Format: OASIS Standard "Static Analysis Results Interchange Format (SARIF) Version 2.1.0" (2020).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from syncaudit.report.overview import REASONS
+
+__all__ = ["write_sarif"]
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def write_sarif(
+    rows: Iterable[Mapping[str, Any]], path: Path, *, version: str, manifest: str
+) -> None:
+    """Write one result a reason (``error``) and a warning (``warning``) of every clip.
+
+    Parameters
+    ----------
+    rows : iterable of mapping
+        Rows of ``verdicts.jsonl``, in manifest order.
+    path : Path
+        JSON file; replaced in one step.
+    version : str
+        Of syncaudit.
+    manifest : str
+        URI of the manifest that the clips stand in.
+    """
+    driver = {
+        "name": "syncaudit",
+        "version": version,
+        "rules": [
+            {"id": code, "shortDescription": {"text": words}} for code, words in REASONS.items()
+        ],
+    }
+    head = {"$schema": _SCHEMA, "version": "2.1.0"}
+    draft = path.with_name(f".{path.name}.tmp")
+    with draft.open("w", encoding="utf-8") as file:
+        # Results one by one: a million clips do not fit into memory twice.
+        file.write(json.dumps(head)[:-1] + ', "runs": [{"tool": ')
+        file.write(json.dumps({"driver": driver}) + ', "results": [')
+        separator = "\n"
+        for row in rows:
+            for result in _results(row, manifest):
+                file.write(separator + json.dumps(result, ensure_ascii=False))
+                separator = ",\n"
+        file.write("\n]}]}\n")
+    draft.replace(path)
+
+
+def _results(row: Mapping[str, Any], manifest: str) -> Iterable[dict[str, Any]]:
+    level = {"reject": "error", "unverified": "note"}.get(row["verdict"], "warning")
+    for kind, own in (("reasons", level), ("warnings", "warning")):
+        for finding in row[kind]:
+            source = finding["source"]
+            name = row["clip_id"] if source is None else f"{row['clip_id']}/{source}"
+            yield {
+                "ruleId": finding["code"],
+                "level": own,
+                "message": {"text": f"{row['clip_id']}: {finding['message']}"},
+                "locations": [
+                    {
+                        "physicalLocation": {"artifactLocation": {"uri": manifest}},
+                        "logicalLocations": [{"fullyQualifiedName": name, "kind": "clip"}],
+                    }
+                ],
+                # The same finding of the same clip is one issue from run to run.
+                "partialFingerprints": {"clipSourceCode/v1": f"{name}/{finding['code']}"},
+            }
