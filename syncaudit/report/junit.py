@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import XMLGenerator
+from xml.sax.xmlreader import AttributesImpl
 
 __all__ = ["write_junit"]
 
@@ -33,12 +34,14 @@ def write_junit(rows: Iterable[Mapping[str, Any]], counts: Mapping[str, int], pa
     with draft.open("w", encoding="utf-8") as file:
         xml = XMLGenerator(file, encoding="utf-8", short_empty_elements=True)
         xml.startDocument()
-        suite = {
-            "name": "syncaudit",
-            "tests": str(sum(counts.values())),
-            "failures": str(counts["reject"]),
-            "skipped": str(counts["unverified"]),
-        }
+        suite = AttributesImpl(
+            {
+                "name": "syncaudit",
+                "tests": str(sum(counts.values())),
+                "failures": str(counts["reject"]),
+                "skipped": str(counts["unverified"]),
+            }
+        )
         xml.startElement("testsuites", suite)
         xml.startElement("testsuite", suite)
         for row in rows:
@@ -53,11 +56,13 @@ def write_junit(rows: Iterable[Mapping[str, Any]], counts: Mapping[str, int], pa
 def _add_case(xml: XMLGenerator, row: Mapping[str, Any]) -> None:
     xml.startElement(
         "testcase",
-        {
-            "classname": _safe(row["recording_id"]),
-            "name": _safe(row["clip_id"]),
-            "time": f"{row['seconds'] or 0.0:.3f}",
-        },
+        AttributesImpl(
+            {
+                "classname": _safe(row["recording_id"]),
+                "name": _safe(row["clip_id"]),
+                "time": f"{row['seconds'] or 0.0:.3f}",
+            }
+        ),
     )
     tag = {"reject": "failure", "unverified": "skipped"}.get(row["verdict"])
     if tag is not None:
@@ -65,7 +70,7 @@ def _add_case(xml: XMLGenerator, row: Mapping[str, Any]) -> None:
         codes = ",".join(dict.fromkeys(reason["code"] for reason in row["reasons"]))
         head = messages[0] if messages else row["verdict"]
         attributes = {"message": head} | ({"type": codes} if tag == "failure" else {})
-        xml.startElement(tag, attributes)
+        xml.startElement(tag, AttributesImpl(attributes))
         xml.characters("\n".join(messages))
         xml.endElement(tag)
     xml.endElement("testcase")
