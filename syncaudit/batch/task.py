@@ -114,8 +114,6 @@ class JudgeTask:
 
     def __call__(self, item: tuple[Clip, str]) -> TaskResult:
         """Judge; a row without measurements (a crash, a timeout) stays as it is."""
-        from syncaudit.pipeline import conclude
-
         clip, line = item
         row = json.loads(line)
         record = ClipRecord.from_row(row)
@@ -130,6 +128,8 @@ class JudgeTask:
                 line=json_line(row),
                 fingerprint=fingerprint,
             )
+        from syncaudit.pipeline import conclude  # heavy
+
         _, verdict = conclude(clip, record, self.policy)
         return row_result(verdict, fingerprint)
 

@@ -26,6 +26,7 @@ from syncaudit.cli.merge import merge
 from syncaudit.cli.plugins import add_plugins
 from syncaudit.cli.policy import policy_app
 from syncaudit.cli.simulate import simulate
+from syncaudit.cli.trace import trace
 from syncaudit.cli.validate import validate
 from syncaudit.errors import SyncAuditError
 
@@ -80,6 +81,7 @@ def build_app() -> typer.Typer:
     app.command()(inspect)
     app.command()(judge)
     app.command()(merge)
+    app.command()(trace)
     app.command()(simulate)
     app.add_typer(policy_app, name="policy")
     add_plugins(app)

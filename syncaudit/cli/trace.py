@@ -1,0 +1,119 @@
+"""`syncaudit trace`: what is known of the samples of a batch."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from syncaudit.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from syncaudit.batch import VerdictFile
+
+__all__ = ["clip_of", "trace"]
+
+# What sample ids join to a clip's id: drive/7:000123, drive-7_f0042.jpg ...
+_JOINTS = re.compile(r"[/:._\-#@ ]")
+
+
+def trace(
+    verdicts: Annotated[Path, typer.Argument(help="Output folder of 'validate'.")],
+    ids: Annotated[
+        list[str] | None, typer.Argument(help="Clip ids, or sample ids that begin with one.")
+    ] = None,
+    listed: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            help="File with ids: a line each, or the log of a guard (JSON Lines); '-' for stdin.",
+        ),
+    ] = None,
+) -> None:
+    """Print what is known of the clips that samples come from.
+
+    For the batch that made a loss explode: which of its samples come from clips that were rejected,
+    were never verified, or were never audited at all, and what their sources' clocks are.
+
+    **Examples**
+
+    - `syncaudit trace out/ drive07/000123 drive09/000002/f0042`
+
+    - `syncaudit trace out/ --from bad_samples.jsonl`
+
+    **Exit codes**: 0 every clip passed · 1 some did not, or have no verdict.
+    """
+    from rich.text import Text
+
+    from syncaudit.batch import VerdictFile
+    from syncaudit.cli.console import printable, stdout
+    from syncaudit.cli.verdict_table import verdict_table
+    from syncaudit.errors import UsageError
+    from syncaudit.model import Verdict
+
+    folder = verdicts.parent if verdicts.name == "verdicts.jsonl" else verdicts
+    file = VerdictFile(folder / "verdicts.jsonl")
+    asked = list(dict.fromkeys([*(ids or []), *_read_ids(listed)]))
+    if not asked:
+        raise UsageError("no ids to trace", hint="Name clips or samples, or a file with --from.")
+    clips: dict[str, list[str]] = {}
+    unknown = []
+    for name in asked:
+        clip_id = clip_of(name, file)
+        if clip_id is None:
+            unknown.append(name)
+        else:
+            clips.setdefault(clip_id, []).append(name)
+    rows = [json.loads(file.line(clip_id)) for clip_id in clips]
+    console = stdout()
+    if rows:
+        console.print(verdict_table(rows))
+    for clip_id, names in clips.items():
+        samples = [name for name in names if name != clip_id]
+        if samples:
+            text = f"{clip_id}: {', '.join(samples)}"
+            console.print(Text(printable(text), style="dim"), soft_wrap=True)
+    for name in unknown:
+        console.print(Text(f"? {printable(name)}: no verdict of such a clip", style="yellow"))
+    is_good = not unknown and all(row["verdict"] == Verdict.PASS for row in rows)
+    raise typer.Exit(ExitCode.DONE if is_good else ExitCode.REJECTED)
+
+
+def clip_of(name: str, verdicts: VerdictFile) -> str | None:
+    """Return the clip that a sample belongs to: the longest clip id that its own begins with."""
+    if name in verdicts:
+        return name
+    for joint in reversed(list(_JOINTS.finditer(name))):
+        if name[: joint.start()] in verdicts:
+            return name[: joint.start()]
+    return None
+
+
+def _read_ids(path: Path | None) -> Iterator[str]:
+    from syncaudit.errors import UsageError
+
+    if path is None:
+        return
+    try:
+        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the ids cannot be read: {error}", path=str(path)) from error
+    yield from _ids_in(text.splitlines())
+
+
+def _ids_in(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        name = line.strip()
+        if name.startswith("{"):
+            try:
+                row = json.loads(name)
+            except ValueError:
+                row = {}
+            name = str(row.get("sample") or row.get("clip_id") or "")
+        if name:
+            yield name

@@ -1,0 +1,29 @@
+"""Keep what was not shown to be in time out of training: filters, guards, traces.
+
+Every filter reads the verdicts of `syncaudit validate`. What has no verdict is never let through
+silently. Nothing here imports a loader before it is used.
+"""
+
+from syncaudit.ingest.filters import (
+    PassedDataset,
+    PassedRows,
+    PassedStream,
+    passed_samples,
+)
+from syncaudit.ingest.guard import BadSampleError, Expected, bisect, guard
+from syncaudit.ingest.torch_stream import torch_stream
+from syncaudit.ingest.verdict_index import UnknownClipError, VerdictIndex
+
+__all__ = [
+    "BadSampleError",
+    "Expected",
+    "PassedDataset",
+    "PassedRows",
+    "PassedStream",
+    "UnknownClipError",
+    "VerdictIndex",
+    "bisect",
+    "guard",
+    "passed_samples",
+    "torch_stream",
+]

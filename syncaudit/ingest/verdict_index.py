@@ -1,0 +1,173 @@
+"""Look up the verdict of a clip: what every data loader asks."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Literal
+
+from syncaudit.errors import SyncAuditError, UsageError, nearest_name
+from syncaudit.model import Verdict
+
+__all__ = ["UnknownClipError", "VerdictIndex"]
+
+
+class UnknownClipError(SyncAuditError, KeyError):
+    """A sample belongs to a clip that no audit has seen; it is never let through silently."""
+
+    __str__ = SyncAuditError.__str__
+
+
+class VerdictIndex:
+    """Verdicts by clip.
+
+    Parameters
+    ----------
+    verdicts : iterable of (str, str)
+        Clip id and verdict; where a clip comes twice the later counts.
+    admit : collection of str
+        Verdicts that may train; by default only those that passed.
+    unknown : {"raise", "drop"}
+        What a clip without a verdict does: stop the loader, or be left out and counted.
+    place : str
+        Where the verdicts come from, for messages.
+    """
+
+    def __init__(
+        self,
+        verdicts: Iterable[tuple[str, str]],
+        *,
+        admit: Collection[str] = (Verdict.PASS,),
+        unknown: Literal["raise", "drop"] = "raise",
+        place: str = "the verdicts",
+    ) -> None:
+        wrong = set(admit) - set(Verdict)
+        if wrong:
+            name = min(wrong)
+            raise UsageError(
+                f"no verdict is called '{name}'", hint=nearest_name(name, [str(v) for v in Verdict])
+            )
+        if unknown not in ("raise", "drop"):
+            raise UsageError(f"unknown is '{unknown}', expected 'raise' or 'drop'")
+        self._verdicts = {clip_id: Verdict(verdict) for clip_id, verdict in verdicts}
+        self._admit = {Verdict(verdict) for verdict in admit}
+        self._unknown = unknown
+        self._place = place
+        self.dropped: Counter[str] = Counter()
+        """Samples left out so far, by verdict (``unknown`` for clips without one)."""
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        admit: Collection[str] = (Verdict.PASS,),
+        unknown: Literal["raise", "drop"] = "raise",
+    ) -> VerdictIndex:
+        """Read the output folder of `syncaudit validate`, or one of its verdict files.
+
+        Parameters
+        ----------
+        path : str or Path
+            Folder, ``verdicts.parquet`` (read by column, the quick way) or ``verdicts.jsonl``.
+        admit, unknown
+            As for the class.
+
+        Raises
+        ------
+        UsageError
+            If there are no verdicts, or the run that wrote them was stopped early.
+        """
+        file = Path(path)
+        if file.is_dir():
+            _refuse_half_a_run(file)
+            found = [
+                name for name in ("verdicts.parquet", "verdicts.jsonl") if (file / name).is_file()
+            ]
+            if not found:
+                raise UsageError(
+                    "holds no verdicts",
+                    path=str(path),
+                    hint="Expected the output folder of 'syncaudit validate'.",
+                )
+            file /= found[0]
+        pairs = _parquet(file) if file.suffix == ".parquet" else _json_lines(file)
+        return cls(pairs, admit=admit, unknown=unknown, place=str(file))
+
+    def __len__(self) -> int:
+        """Return the number of clips that have a verdict."""
+        return len(self._verdicts)
+
+    def verdict(self, clip_id: str) -> Verdict | None:
+        """Return the verdict of a clip; None where it has none."""
+        return self._verdicts.get(clip_id)
+
+    def admits(self, clip_id: str) -> bool:
+        """Return whether samples of a clip may train; count those that may not.
+
+        Raises
+        ------
+        UnknownClipError
+            If the clip has no verdict, unless the index was told to drop such clips.
+        """
+        verdict = self._verdicts.get(clip_id)
+        if verdict in self._admit:
+            return True
+        if verdict is None and self._unknown == "raise":
+            raise UnknownClipError(
+                f"clip '{clip_id}' has no verdict in {self._place}",
+                hint="Audit it, or pass unknown='drop' to leave such clips out.",
+            )
+        self.dropped["unknown" if verdict is None else str(verdict)] += 1
+        return False
+
+    def admitted(self) -> Iterator[str]:
+        """Yield the clips that may train, in the order of the verdicts."""
+        return (clip_id for clip_id, verdict in self._verdicts.items() if verdict in self._admit)
+
+
+def _refuse_half_a_run(folder: Path) -> None:
+    try:
+        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return
+    if isinstance(summary, dict) and summary.get("complete") is False:
+        raise UsageError(
+            "the run that wrote these verdicts was stopped early",
+            path=str(folder),
+            hint="Run 'syncaudit validate' again, or name verdicts.jsonl itself.",
+        )
+
+
+def _parquet(path: Path) -> Iterator[tuple[str, str]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(columns=["clip_id", "verdict"]):
+                yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    except (OSError, pa.ArrowException) as error:
+        raise _unreadable(path, error) from error
+
+
+def _json_lines(path: Path) -> Iterator[tuple[str, str]]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                row = json.loads(line)
+                if not isinstance(row, dict) or row.get("verdict") not in set(Verdict):
+                    raise ValueError(f"line {number} is no verdict")
+                yield str(row["clip_id"]), row["verdict"]
+    except (OSError, ValueError, KeyError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> UsageError:
+    return UsageError(
+        f"the verdicts cannot be read: {' '.join(str(error).split())[:160]}",
+        path=str(path),
+        hint="Expected the output of 'syncaudit validate'.",
+    )

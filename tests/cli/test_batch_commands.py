@@ -1,0 +1,92 @@
+"""`judge`, `merge`, `trace`, and what `validate` writes for CI, on a stand-in pipeline."""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+
+@pytest.fixture
+def out(invoke, manifest, tmp_path):
+    ids = ("pass1", "reject1", "silent1", "drive/7")
+    invoke("validate", manifest(*ids), "--out", str(tmp_path / "out"), "-j", "0", "-q")
+    return tmp_path / "out"
+
+
+def test_validate_writes_for_ci_servers(invoke, manifest, tmp_path):
+    paths = tmp_path / "ci" / "junit.xml", tmp_path / "ci" / "s.sarif"
+    options = ("--junit", str(paths[0]), "--sarif", str(paths[1]))
+    place = str(tmp_path / "out")
+    invoke("validate", manifest("pass1", "reject1"), "--out", place, "-j", "0", *options)
+    suite = ElementTree.parse(paths[0]).getroot().find("testsuite")  # noqa: S314
+    assert suite.get("failures") == "1"
+    levels = [r["level"] for r in json.loads(paths[1].read_text())["runs"][0]["results"]]
+    assert "error" in levels
+
+
+def test_a_ci_file_that_cannot_be_written_is_told(invoke, manifest, tmp_path):
+    (tmp_path / "file").write_text("")
+    options = ("--junit", str(tmp_path / "file" / "junit.xml"))
+    place = str(tmp_path / "out")
+    result = invoke("validate", manifest("pass1"), "--out", place, "-j", "0", *options)
+    assert result.exit_code == 2
+    assert "cannot be written" in result.output
+
+
+@pytest.mark.parametrize("shard", ["0/3", "4/3", "3", "a/b", "1/0"])
+def test_wrong_shards_are_refused(invoke, manifest, tmp_path, shard):
+    result = invoke("validate", manifest("a"), "--out", str(tmp_path / "o"), "--shard", shard)
+    assert result.exit_code == 2
+    assert "expected I/N" in result.output
+
+
+def test_shards_merge_in_the_order_of_the_manifest(invoke, manifest, tmp_path):
+    ids = [f"pass{k}" for k in range(7)]
+    path = manifest(*ids)
+    parts = [str(tmp_path / f"part{k}") for k in (1, 2, 3)]
+    for k, part in enumerate(parts, start=1):
+        invoke("validate", path, "--out", part, "-j", "0", "-q", "--shard", f"{k}/3")
+    result = invoke("merge", *parts, "--out", str(tmp_path / "all"))
+    assert result.exit_code == 0
+    lines = (tmp_path / "all" / "verdicts.jsonl").read_text().splitlines()
+    assert [json.loads(line)["clip_id"] for line in lines] == ids
+    assert invoke("merge", *parts[:2], "--out", str(tmp_path / "few")).exit_code == 2
+
+
+def test_judge_tells_what_it_cannot_use(invoke, out, tmp_path):
+    result = invoke("judge", str(out), "--out", str(out))
+    assert result.exit_code == 2
+    assert "that are to be judged again" in result.output.replace("\n", " ")
+    assert invoke("judge", str(tmp_path), "--out", str(tmp_path / "new")).exit_code == 2
+
+
+def test_judge_keeps_rows_without_measurements(invoke, out, tmp_path):
+    result = invoke("judge", str(out), "--out", str(tmp_path / "new"))
+    assert result.exit_code == 1
+    assert "No clip changes its verdict." in result.output
+
+
+def test_judge_needs_the_split_manifests(invoke, out, tmp_path):
+    (out / "rejected.jsonl").unlink()
+    result = invoke("judge", str(out), "--out", str(tmp_path / "new"))
+    assert result.exit_code == 2
+    assert "the manifest row of clip 'reject1' is missing" in result.output.replace("\n", " ")
+
+
+def test_trace_finds_the_clip_of_a_sample(invoke, out):
+    result = invoke("trace", str(out), "drive/7/f0042.jpg", "pass1")
+    assert result.exit_code == 0
+    assert "drive/7: drive/7/f0042.jpg" in result.output
+
+
+def test_trace_tells_rejected_and_unknown(invoke, out, tmp_path):
+    (tmp_path / "bad.jsonl").write_text('{"sample": "reject1:3", "faults": []}\n\nzebra\n{"x\n')
+    result = invoke("trace", str(out), "--from", str(tmp_path / "bad.jsonl"))
+    assert result.exit_code == 1
+    assert "35.1 ± 0.6 ms early" in " ".join(result.output.split())
+    assert "? zebra: no verdict of such a clip" in result.output
+
+
+def test_trace_without_ids_is_wrong_usage(invoke, out, tmp_path):
+    assert invoke("trace", str(out)).exit_code == 2
+    assert invoke("trace", str(out), "--from", str(tmp_path / "none")).exit_code == 2

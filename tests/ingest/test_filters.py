@@ -1,0 +1,75 @@
+"""Filters of map-style, streaming, WebDataset, Ray and Hugging Face data."""
+
+import pickle
+
+import pytest
+
+from syncaudit.errors import MissingExtraError
+from syncaudit.ingest import (
+    PassedDataset,
+    PassedRows,
+    PassedStream,
+    UnknownClipError,
+    VerdictIndex,
+    passed_samples,
+    torch_stream,
+)
+
+
+@pytest.fixture
+def verdicts():
+    return VerdictIndex([("a", "pass"), ("b", "reject"), ("c", "unverified"), ("d", "pass")])
+
+
+SAMPLES = [("a", 0), ("b", 1), ("a", 2), ("c", 3), ("d", 4)]
+
+
+def test_map_style(verdicts):
+    data = PassedDataset(SAMPLES, verdicts, [name for name, _ in SAMPLES])
+    assert len(data) == 3
+    assert [data[k] for k in range(3)] == [("a", 0), ("a", 2), ("d", 4)]
+    assert data.indices == [0, 2, 4]
+
+
+def test_map_style_by_function(verdicts):
+    data = PassedDataset(SAMPLES, verdicts, lambda k: SAMPLES[k][0])
+    assert data[-1] == ("d", 4)
+
+
+def test_ids_that_do_not_fit_are_refused(verdicts):
+    with pytest.raises(ValueError, match="2 clip ids for 5 samples"):
+        PassedDataset(SAMPLES, verdicts, ["a", "b"])
+
+
+def test_streams_can_be_read_again(verdicts):
+    stream = PassedStream(SAMPLES, verdicts, lambda sample: sample[0])
+    assert [n for _, n in stream] == [n for _, n in stream] == [0, 2, 4]
+
+
+def test_an_unseen_clip_stops_a_stream(verdicts):
+    stream = PassedStream([("z", 0)], verdicts, lambda sample: sample[0])
+    with pytest.raises(UnknownClipError):
+        list(stream)
+
+
+def test_webdataset_stage(verdicts):
+    stage = passed_samples(verdicts)
+    samples = [{"__key__": name, "n": n} for name, n in SAMPLES]
+    assert [s["n"] for s in stage(iter(samples))] == [0, 2, 4]
+
+
+def test_rows_for_ray_and_hugging_face(verdicts):
+    predicate = pickle.loads(pickle.dumps(PassedRows(verdicts, "clip")))  # noqa: S301  # our own
+    assert [n for name, n in SAMPLES if predicate({"clip": name})] == [0, 2, 4]
+
+
+def test_torch_stream(verdicts):
+    try:
+        from torch.utils.data import DataLoader, IterableDataset
+    except ImportError:
+        with pytest.raises(MissingExtraError, match="torch"):
+            torch_stream(SAMPLES, verdicts, lambda sample: sample[0])
+        return
+    stream = torch_stream(SAMPLES, verdicts, lambda sample: sample[0])
+    assert isinstance(stream, IterableDataset)
+    assert [int(n) for _, n in DataLoader(stream, batch_size=None)] == [0, 2, 4]
