@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -64,8 +65,10 @@ def run_on_ray(
                 f"no Ray cluster answers at {address or 'this machine'}: {error}",
                 hint="Start one with 'ray start --head', or leave --address out.",
             ) from error
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
+    context.print_on_execution_start = False
     context.execution_options.preserve_order = False
     n_batches = max(1, workers) * 4
     size = max(1, min(MAX_BATCH, len(items) // n_batches))
@@ -73,30 +76,31 @@ def run_on_ray(
     blocks = [list(range(k, min(k + size, len(items)))) for k in range(0, len(items), size)]
     rows = [{"indices": block, "items": _packed([items[k] for k in block])} for block in blocks]
     results = ray.data.from_items(rows, override_num_blocks=len(rows)).map(
-        _Actor,
-        fn_constructor_args=(_packed(task), timeout_s),
-        concurrency=max(1, min(workers, len(rows))),
+        _actor_class(_packed(task), timeout_s),
+        compute=ray.data.ActorPoolStrategy(size=max(1, min(workers, len(rows)))),
         num_cpus=1,
     )
     for row in results.iter_rows():
         yield from pickle.loads(row["values"])  # noqa: S301  # what our own actor packed
 
 
-class _Actor:
-    """Lives on the cluster with one worker process."""
+def _actor_class(task: bytes, timeout_s: float | None) -> type:
+    """Return the class of the actors; it carries the task, as Ray asks of what may restart."""
 
-    def __init__(self, task: bytes, timeout_s: float | None) -> None:
-        self._crew: Crew[Any, Any] = Crew(
-            pickle.loads(task),  # noqa: S301  # what run_on_ray packed
-            workers=1,
-            timeout_s=timeout_s,
-        )
+    class Auditor:
+        """Lives on the cluster with one worker process."""
 
-    def __call__(self, row: dict[str, Any]) -> dict[str, bytes]:
-        """Run one block of items."""
-        items = pickle.loads(row["items"])  # noqa: S301  # what run_on_ray packed
-        indices = [int(k) for k in row["indices"]]
-        return {"values": _packed([(indices[k], v) for k, v in self._crew.map(items)])}
+        def __init__(self) -> None:
+            function = pickle.loads(task)  # noqa: S301  # what run_on_ray packed
+            self._crew: Crew[Any, Any] = Crew(function, workers=1, timeout_s=timeout_s)
+
+        def __call__(self, row: dict[str, Any]) -> dict[str, bytes]:
+            """Run one block of items."""
+            items = pickle.loads(row["items"])  # noqa: S301  # what run_on_ray packed
+            indices = [int(k) for k in row["indices"]]
+            return {"values": _packed([(indices[k], v) for k, v in self._crew.map(items)])}
+
+    return Auditor
 
 
 def _packed(value: object) -> bytes:
