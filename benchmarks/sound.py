@@ -7,7 +7,6 @@ docs/sound.md and writes ``benchmarks/out/sound.json``; ``--seed`` draws other c
 
 from __future__ import annotations
 
-import one_thread  # noqa: F401  # before numpy
 import argparse
 import tempfile
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import one_thread  # noqa: F401  # before numpy
 import sound_scenes as scenes
 from sound_scenes import Take
 from tables import print_table, write_json
@@ -397,8 +397,8 @@ def codecs(seed: int) -> list[dict[str, Any]]:
                 r["case"],
                 r["accepted"],
                 None if r["error_s"] is None else f"{1e3 * r['error_s']:.4f}",
+                r["warned"],
             ]
-            + [r["warned"]]
             for r in rows
         ],
     )
@@ -426,8 +426,13 @@ def long_recordings(seed: int) -> list[dict[str, Any]]:
         "Long recordings at 16 kHz",
         ["minutes", "drift ppm", "error ms", "drift error ppm", "s"],
         [
-            [str(r["minutes"]), r["drift_ppm"], f"{1e3 * r['error_s']:.4f}"]
-            + [r["drift_error_ppm"], r["seconds"]]
+            [
+                str(r["minutes"]),
+                r["drift_ppm"],
+                f"{1e3 * r['error_s']:.4f}",
+                r["drift_error_ppm"],
+                r["seconds"],
+            ]
             for r in rows
             if "error_s" in r
         ],

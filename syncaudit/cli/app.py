@@ -23,6 +23,7 @@ from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.inspect_clip import inspect
 from syncaudit.cli.plugins import add_plugins
 from syncaudit.cli.policy import policy_app
+from syncaudit.cli.sample_speech import sample_speech
 from syncaudit.cli.simulate import simulate
 from syncaudit.cli.validate import validate
 from syncaudit.errors import SyncAuditError
@@ -77,6 +78,7 @@ def build_app() -> typer.Typer:
     app.command()(validate)
     app.command()(inspect)
     app.command()(simulate)
+    app.command()(sample_speech)
     app.add_typer(policy_app, name="policy")
     add_plugins(app)
     return app

@@ -26,6 +26,8 @@ SYSTEMATIC_S = 1e-5
 FILTER_SHARE = 0.7
 # Offsets of blocks that scatter more than this are not one offset and one drift.
 MAX_SCATTER_S = 2e-3
+# Blocks that scatter by more than this hear different reflections best.
+LOBES_S = 1e-4
 # Share of the blocks that must lie on the line: an eighth elsewhere is a second stretch of time.
 MIN_KEPT = 0.8
 # Share of the time with a common sound that may agree at no single offset.
@@ -101,7 +103,9 @@ def _answer(
     # The bound at its own share of each parameter: scatter may be small by luck.
     share = wide * max(line.scatter_s, bound, 1e-12)
     random = share * line.level_std_s
-    systematic = float(np.hypot(_filter_std_s(pair), line.unsteady_s))
+    # Lobes of a room that blocks choose between do not average out.
+    lobes = line.scatter_s if line.scatter_s > LOBES_S else 0.0
+    systematic = float(np.linalg.norm([_filter_std_s(pair), line.unsteady_s, lobes]))
     # A jump that is not told as a step bends the line by up to 1.5 jumps over its span.
     bend = 3.0 * line.unsteady_s / max(float(np.ptp(x)), 1e-9)
     drift_std = float(np.hypot(share * line.slope_std, bend)) * 1e6

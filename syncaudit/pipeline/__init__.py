@@ -3,12 +3,14 @@
 from syncaudit.pipeline.evidence import ClipEvidence, find_events
 from syncaudit.pipeline.examine import Examination, audit, examine
 from syncaudit.pipeline.reading import ReadClip, read_clip
+from syncaudit.pipeline.speech_sample import draw_utterances
 
 __all__ = [
     "ClipEvidence",
     "Examination",
     "ReadClip",
     "audit",
+    "draw_utterances",
     "examine",
     "find_events",
     "read_clip",
