@@ -25,6 +25,7 @@ from syncaudit.cli.judge import judge
 from syncaudit.cli.merge import merge
 from syncaudit.cli.plugins import add_plugins
 from syncaudit.cli.policy import policy_app
+from syncaudit.cli.sample_speech import sample_speech
 from syncaudit.cli.simulate import simulate
 from syncaudit.cli.trace import trace
 from syncaudit.cli.validate import validate
@@ -83,6 +84,7 @@ def build_app() -> typer.Typer:
     app.command()(merge)
     app.command()(trace)
     app.command()(simulate)
+    app.command()(sample_speech)
     app.add_typer(policy_app, name="policy")
     add_plugins(app)
     return app

@@ -12,6 +12,11 @@ from syncaudit.decode.container import audio_stream, open_container
 
 __all__ = ["SoundTrack", "decode_sound"]
 
+# Encoders that put 256 to 2112 samples in front, and containers that do not say how many.
+_PRIMED_CODECS = frozenset({"aac", "mp3", "mp3float", "mp2", "mp2float", "ac3", "eac3"})
+_PRIMING_UNKNOWN = frozenset({"aac", "mpegts", "mpeg", "avi", "flv", "asf"})
+# Presentation times are rounded to 1 ms in Matroska; packets are 20 ms long and more.
+_JUMP_S = 0.005
 _MAX_ERRORS = 100_000  # a demuxer that fails for ever must not hang
 
 
@@ -31,6 +36,11 @@ class SoundTrack:
         Packets that could not be decoded.
     start_s : float
         Presentation time of the first sample.
+    jumps : tuple of (int, float)
+        Samples before which presentation time leaps ahead of the sample count (or back), and by
+        how many seconds: packets that the recorder lost.
+    is_priming_unknown : bool
+        The codec puts samples in front of the sound, and the container does not say how many.
     """
 
     rate_hz: int
@@ -38,6 +48,8 @@ class SoundTrack:
     n_channels: int
     n_errors: int
     start_s: float
+    jumps: tuple[tuple[int, float], ...] = ()
+    is_priming_unknown: bool = False
 
 
 def decode_sound(path: str) -> SoundTrack:
@@ -52,10 +64,14 @@ def decode_sound(path: str) -> SoundTrack:
 
     failures = (av.FFmpegError, OSError, ValueError, MemoryError)
     blocks: list[NDArray[np.float32]] = []
-    n_errors, n_channels, start_s = 0, 0, 0.0
+    jumps: list[tuple[int, float]] = []
+    n_errors, n_channels, start_s, n_samples = 0, 0, 0.0, 0
+    due_s: float | None = None
     with open_container(path) as container:
         stream = audio_stream(container, path)
         rate_hz = int(stream.rate or 0)
+        has_clock = not _PRIMING_UNKNOWN & set(container.format.name.split(","))
+        is_priming_unknown = not has_clock and stream.codec_context.name in _PRIMED_CODECS
         resampler = av.AudioResampler(format="fltp")
 
         def keep(frame: av.AudioFrame | None) -> None:
@@ -73,6 +89,12 @@ def decode_sound(path: str) -> SoundTrack:
                 for frame in packet.decode():
                     if not blocks and frame.time is not None:
                         start_s = float(frame.time)
+                    rate_hz = rate_hz or int(frame.sample_rate)
+                    if frame.time is not None and frame.sample_rate:
+                        if has_clock and due_s is not None and abs(frame.time - due_s) > _JUMP_S:
+                            jumps.append((n_samples, float(frame.time) - due_s))
+                        due_s = float(frame.time) + frame.samples / frame.sample_rate
+                    n_samples += frame.samples
                     keep(frame)
             except (StopIteration, EOFError):
                 break
@@ -89,4 +111,6 @@ def decode_sound(path: str) -> SoundTrack:
         n_channels=n_channels or int(stream.channels or 1),
         n_errors=n_errors,
         start_s=start_s,
+        jumps=tuple(jumps),
+        is_priming_unknown=is_priming_unknown,
     )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from syncaudit.estimators.sound_blocks import MIN_BLOCKS, Blocks, measure_blocks
+from syncaudit.estimators.sound_line import BlockLine, fit_blocks
 from syncaudit.estimators.sound_pair import Refusal, SoundPair
 from syncaudit.estimators.sound_search import CoarseOffset, search_coarsely
+from syncaudit.estimators.sound_steps import locate_step, with_strays
 from syncaudit.model import AudioStream, PairMeasurement
 
 __all__ = ["METHOD", "estimate_microphones"]
@@ -17,10 +20,18 @@ METHOD = "gcc_phat"
 # Runner-up lobe of the pooled correlation within 20 ms: a pure tone reaches 1.
 MAX_SIDE_LOBE = 0.85
 MIN_DRIFT_SPAN_S = 25.0
-# Half a sample at 48 kHz: clock of the codec, filters that differ between microphones.
+# Half a sample at 48 kHz: clock of the codec.
 SYSTEMATIC_S = 1e-5
+# Low-pass filters of order two delay by sqrt(2) / (2 pi f); two microphones differ by part of it.
+FILTER_SHARE = 0.7
 # Offsets of blocks that scatter more than this are not one offset and one drift.
 MAX_SCATTER_S = 2e-3
+# Blocks that scatter by more than this hear different reflections best.
+LOBES_S = 1e-4
+# Share of the blocks that must lie on the line: an eighth elsewhere is a second stretch of time.
+MIN_KEPT = 0.8
+# Share of the time with a common sound that may agree at no single offset.
+MAX_UNCLEAR = 0.3
 
 
 def estimate_microphones(
@@ -37,11 +48,17 @@ def estimate_microphones(
     on the continuous sum of cosines, which is exact band-limited interpolation. A robust line
     through the blocks gives offset and drift.
 
-    The error is the greater of the scatter of the disjoint blocks (with Student's t) and the
-    bound of Knapp and Carter, ``1 / (2 T integral (2 pi f)^2 C / (1 - C) df)``, plus a systematic
-    10 us. The offset contains the way of the sound: 2.9 ms for every metre that the target is
-    farther from the source of the sound than the source microphone is. Encoder delay of lossy
-    files is part of the file and so of the offset.
+    A stretch with sound in both that leaves this track is searched anew: a lost buffer shows as a
+    step of at least 5 ms, which is fitted along and located to half a second. Smaller jumps may
+    be people who move; they widen the error. More than one step is refused.
+
+    The error is the greater of the scatter of the disjoint blocks (with Student's t, and widened
+    where neighbouring residuals are alike) and the bound of Knapp and Carter,
+    ``1 / (2 T integral (2 pi f)^2 C / (1 - C) df)``, plus a systematic 10 us and half of what a
+    low-pass filter of order two delays at the lower sampling rate (microphones differ). The
+    offset contains the way of the sound: 2.9 ms for every metre that the target is farther from
+    the source of the sound than the source microphone is. Encoder delay that no container states
+    is part of the file and so of the offset.
 
     Parameters
     ----------
@@ -71,85 +88,103 @@ def estimate_microphones(
         return PairMeasurement.refused(
             source.name, target.name, METHOD, at_ns, blocks.why, coarse.figures | blocks.figures
         )
-    return _answer(pair, coarse, blocks)
+    return _answer(pair, coarse, *with_strays(pair, blocks))
 
 
-def _answer(pair: SoundPair, coarse: CoarseOffset, blocks: Blocks) -> PairMeasurement:
+def _answer(
+    pair: SoundPair, coarse: CoarseOffset, blocks: Blocks, unclear_s: float
+) -> PairMeasurement:
     x = blocks.times_s - pair.middle_s
-    keep = np.ones(x.size, dtype=bool)
     with_drift = float(np.ptp(x)) >= MIN_DRIFT_SPAN_S and x.size >= 6
-    # Over shorter spans a slope is fitted all the same where blocks abound: drift is real there
-    # too, and the offset holds in the middle.
-    slope, level, cov = 0.0, 0.0, np.zeros((2, 2))
-    for _ in range(6):
-        fit_slope = bool(with_drift or np.count_nonzero(keep) >= 8)
-        slope, level, cov, scatter = _line(x[keep], blocks.offsets_s[keep], fit_slope)
-        residual = blocks.offsets_s - level - slope * x
-        robust = 1.4826 * float(np.median(np.abs(residual[keep])))
-        new = np.abs(residual) <= max(4.5 * robust, 2e-6)
-        if np.count_nonzero(new) < MIN_BLOCKS or np.array_equal(new, keep):
-            break
-        keep = new
-    n = int(np.count_nonzero(keep))
-    freedom = max(1, n - (2 if fit_slope else 1))
-    wide = float(student.ppf(0.975, freedom)) / 1.96
+    line = fit_blocks(x, blocks.offsets_s, with_drift=with_drift)
+    n = int(np.count_nonzero(line.is_kept))
+    wide = line.kinship * float(student.ppf(0.975, max(1, n - line.n_free))) / 1.96
     bound = float(np.median(blocks.bound_s))
     # The bound at its own share of each parameter: scatter may be small by luck.
-    share = max(scatter, bound, 1e-12)
-    random = wide * share * float(np.sqrt(cov[0, 0]))
-    std = float(np.hypot(random, SYSTEMATIC_S))
-    drift_std = wide * share * float(np.sqrt(cov[1, 1])) * 1e6 if fit_slope else None
+    share = wide * max(line.scatter_s, bound, 1e-12)
+    random = share * line.level_std_s
+    # Lobes of a room that blocks choose between do not average out.
+    lobes = line.scatter_s if line.scatter_s > LOBES_S else 0.0
+    systematic = float(np.linalg.norm([_filter_std_s(pair), line.unsteady_s, lobes]))
+    # A jump that is not told as a step bends the line by up to 1.5 jumps over its span.
+    bend = 3.0 * line.unsteady_s / max(float(np.ptp(x)), 1e-9)
+    drift_std = float(np.hypot(share * line.slope_std, bend)) * 1e6
     figures = coarse.figures | {
         "blocks": float(n),
-        "blocks_tried": float(blocks.n_tried),
+        "blocks_tried": float(blocks.tried_s.size),
         "coherence": blocks.coherence,
         "side_lobe": blocks.side_lobe,
-        "scatter_s": scatter,
+        "scatter_s": line.scatter_s,
         "bound_s": bound,
         "random_std_s": random,
+        "unsteady_s": line.unsteady_s,
+        "unclear_s": unclear_s,
     }
-    why = None
-    if blocks.side_lobe > MAX_SIDE_LOBE:
-        why = (
-            f"ambiguous: another lobe of the correlation reaches {100.0 * blocks.side_lobe:.0f} % "
-            "of the best; the sound is a tone"
-        )
-    elif scatter > MAX_SCATTER_S:
-        why = f"the blocks scatter by {scatter * 1e3:.2g} ms: not one offset and one drift"
-    elif n < max(MIN_BLOCKS, 0.5 * x.size):
-        why = (
-            f"only {n} of {x.size} blocks lie on one line: the clock steps, or several sources of "
-            "sound move"
-        )
-    elif abs(level) > pair.max_offset_s:
-        why = f"the offset, {level:.3f} s, lies outside the search (±{pair.max_offset_s:g} s)"
     return PairMeasurement(
         source=pair.a.name,
         target=pair.b.name,
         method=METHOD,
         at_ns=pair.at_ns,
-        offset_s=level,
-        offset_std_s=std,
-        systematic_std_s=SYSTEMATIC_S,
-        drift_ppm=slope * 1e6 if with_drift else None,
-        drift_std_ppm=max(drift_std or 0.0, 0.01) if with_drift else None,
-        accepted=why is None,
+        offset_s=line.level_s,
+        offset_std_s=float(np.hypot(random, systematic)),
+        systematic_std_s=systematic,
+        drift_ppm=line.slope * 1e6 if with_drift else None,
+        drift_std_ppm=max(drift_std, 0.01) if with_drift else None,
+        **_step(pair, blocks, line, share),
+        accepted=(why := _why_not(pair, blocks, line, unclear_s)) is None,
         why=why,
         diagnostics=figures,
     )
 
 
-def _line(
-    x: NDArray[np.float64], y: NDArray[np.float64], fit_slope: bool
-) -> tuple[float, float, NDArray[np.float64], float]:
-    """Return slope, level at 0, unit covariance (level, slope) and scatter of a line."""
-    design = np.column_stack((np.ones_like(x), x)) if fit_slope else np.ones((x.size, 1))
-    inverse = np.linalg.inv(design.T @ design)
-    level0 = float(np.mean(y))
-    beta = inverse @ (design.T @ (y - level0))
-    residual = y - level0 - design @ beta
-    scatter = float(np.sqrt(np.sum(residual**2) / max(1, x.size - design.shape[1])))
-    cov = np.zeros((2, 2))
-    cov[: design.shape[1], : design.shape[1]] = inverse
-    slope = float(beta[1]) if fit_slope else 0.0
-    return slope, level0 + float(beta[0]), cov, scatter
+def _filter_std_s(pair: SoundPair) -> float:
+    """Return what filters that differ between microphones may shift."""
+    edge_hz = 0.45 * min(pair.a.rate_hz, pair.b.rate_hz)
+    return float(np.hypot(SYSTEMATIC_S, FILTER_SHARE / (2.0 * np.pi * edge_hz)))
+
+
+def _step(pair: SoundPair, blocks: Blocks, line: BlockLine, share: float) -> dict[str, Any]:
+    if line.step_s is None or line.step_std is None or line.split is None:
+        return {}
+    x = blocks.times_s - pair.middle_s
+    k = line.split
+    is_after = x[k - 1] + x[k] < 0.0  # the level holds on the side of the middle
+    before = line.level_s + line.slope * x[k] - (line.step_s if is_after else 0.0)
+    at_s = locate_step(
+        pair, float(blocks.times_s[k - 1]), float(blocks.times_s[k]), (before, before + line.step_s)
+    )
+    return {
+        "step_s": line.step_s,
+        "step_std_s": float(np.hypot(share * line.step_std, SYSTEMATIC_S)),
+        "step_at_ns": pair.clock_a.epoch_ns + round(at_s * 1e9),
+    }
+
+
+def _why_not(pair: SoundPair, blocks: Blocks, line: BlockLine, unclear_s: float) -> str | None:
+    n = int(np.count_nonzero(line.is_kept))
+    span_s = float(np.ptp(blocks.tried_s))
+    if blocks.side_lobe > MAX_SIDE_LOBE:
+        return (
+            f"ambiguous: another lobe of the correlation reaches {100.0 * blocks.side_lobe:.0f} % "
+            "of the best; the sound is a tone"
+        )
+    if line.scatter_s > MAX_SCATTER_S:
+        return (
+            f"the blocks scatter by {line.scatter_s * 1e3:.2g} ms: not one offset and one drift "
+            "(sound lost more than once, or a microphone that moves)"
+        )
+    if n < max(MIN_BLOCKS, MIN_KEPT * blocks.times_s.size):
+        return (
+            f"only {n} of {blocks.times_s.size} blocks lie on one line: the clock steps more than "
+            "once, or several sources of sound move"
+        )
+    if unclear_s > MAX_UNCLEAR * (unclear_s + blocks.times_s.size / blocks.tried_s.size * span_s):
+        return (
+            f"for {unclear_s:.0f} s the sounds agree at no single offset: the clock steps again "
+            "and again, or the sound repeats itself"
+        )
+    if abs(line.level_s) > pair.max_offset_s:
+        return (
+            f"the offset, {line.level_s:.3f} s, lies outside the search (±{pair.max_offset_s:g} s)"
+        )
+    return None

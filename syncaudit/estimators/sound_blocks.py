@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,34 +13,59 @@ from syncaudit.dsp.sound import cut_piece
 from syncaudit.estimators.sound_pair import Refusal, SoundPair, ratio_of_rates
 from syncaudit.estimators.sound_search import CoarseOffset
 
-__all__ = ["MIN_BLOCKS", "Blocks", "measure_blocks"]
+__all__ = ["MIN_BLOCKS", "TRACK_DRIFT", "TRACK_S", "Blocks", "fitting_offset", "measure_blocks"]
 
 BLOCK_S = 1.0
 MAX_BLOCKS = 120
 MIN_BLOCKS = 3
 SEGMENT = 4096
-# Search of one block around the track of its neighbours: 100 ppm over 30 s of silence.
+# Search of one block around the track of its neighbours, and more for every second from them.
 TRACK_S = 0.003
+TRACK_DRIFT = 2e-4
+# Fewer blocks that agree are chance: pauses are long, but not that long.
+MIN_SHARE = 0.1
 # A block's phase must add up to this many standard deviations of random phases.
 MIN_PEAK = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Blocks:
-    """Measured blocks: middle times, offsets, their bounds."""
+    """Measured blocks.
+
+    Parameters
+    ----------
+    times_s, offsets_s, bound_s : ndarray, shape (n,)
+        Middles on the pair's axis, offsets, their bounds; in order of time.
+    coherence, side_lobe : float
+        Of all blocks together.
+    tried_s : ndarray, shape (m,)
+        Middles of the blocks with sound in both, in order.
+    """
 
     times_s: NDArray[np.float64]
     offsets_s: NDArray[np.float64]
     bound_s: NDArray[np.float64]
     coherence: float
     side_lobe: float
-    n_tried: int
+    tried_s: NDArray[np.float64]
+
+    def joined(self, other: Blocks) -> Blocks:
+        """Return these blocks and others, in order of time."""
+        times = np.concatenate((self.times_s, other.times_s))
+        order = np.argsort(times, kind="stable")
+        return replace(
+            self,
+            times_s=times[order],
+            offsets_s=np.concatenate((self.offsets_s, other.offsets_s))[order],
+            bound_s=np.concatenate((self.bound_s, other.bound_s))[order],
+            side_lobe=max(self.side_lobe, other.side_lobe),
+            tried_s=np.union1d(self.tried_s, other.tried_s),
+        )
 
 
 def measure_blocks(pair: SoundPair, coarse: CoarseOffset) -> Blocks | Refusal:
     """Measure disjoint blocks around the coarse offset, the nearest to it first."""
-    rate = min(pair.a.rate_hz, pair.b.rate_hz, 48_000.0)
-    ratio_a, ratio_b = ratio_of_rates(pair.a, rate), ratio_of_rates(pair.b, rate)
+    rate = _rate(pair)
     span = pair.stop_s - pair.start_s
     block_s = min(BLOCK_S, span / 4.0)
     n = max(2 * SEGMENT, round(block_s * rate))
@@ -51,28 +75,52 @@ def measure_blocks(pair: SoundPair, coarse: CoarseOffset) -> Blocks | Refusal:
         return Refusal(why=f"{span:.2f} s of common sound are too few", figures={})
     starts = pair.start_s + (span - block_s) * np.arange(n_blocks) / (n_blocks - 1)
     order = np.argsort(np.abs(starts + block_s / 2.0 - coarse.at_s), kind="stable")
-    freq = np.arange(SEGMENT // 2 + 1, dtype=np.float64) * (rate / SEGMENT)
+    freq = _frequencies(rate)
     plain = _band(freq)
     found: list[_Cross] = []
+    tried: list[float] = []
     for k in order.tolist():
         middle = float(starts[k]) + block_s / 2.0
         guess = _predict(found, coarse, middle)
-        near = [abs(c.middle_s - middle) for c in found]
-        reach = 0.006 if len(near) < 3 else TRACK_S
-        cross = _cross(pair, float(starts[k]), n, guess, (ratio_a, ratio_b), rate)
+        away = min((abs(c.middle_s - middle) for c in found), default=0.0)
+        reach = (0.006 if len(found) < 3 else TRACK_S) + TRACK_DRIFT * away
+        cross = _cross(pair, float(starts[k]), n, guess)
         if cross is None:
             continue
+        tried.append(middle)
         measured = _measure(cross, freq, plain, reach)
         if measured is not None:
             found.append(measured)
-    figures = {"blocks": float(len(found)), "blocks_tried": float(n_blocks)}
-    if len(found) < MIN_BLOCKS:
+    figures = {"blocks": float(len(found)), "blocks_tried": float(len(tried))}
+    if len(found) < max(MIN_BLOCKS, MIN_SHARE * len(tried)):
         return Refusal(
-            why=f"no coherence: {len(found)} of {n_blocks} blocks agree with the coarse offset "
+            why=f"no coherence: {len(found)} of {len(tried)} blocks agree with the coarse offset "
             f"{coarse.offset_s:.3f} s",
             figures=figures,
         )
-    return _weighted(found, freq, rate, n_blocks, figures)
+    return _weighted(found, freq, rate, np.sort(np.array(tried)), figures)
+
+
+def fitting_offset(
+    pair: SoundPair, at_s: float, offsets_s: tuple[float, ...], length_s: float
+) -> int | None:
+    """Return which of several offsets a short piece around `at_s` agrees with, or None."""
+    rate = _rate(pair)
+    freq = _frequencies(rate)
+    n = max(2 * SEGMENT, round(length_s * rate))
+    for k, offset_s in enumerate(offsets_s):
+        cross = _cross(pair, at_s - 0.5 * n / rate, n, offset_s)
+        if cross is not None and _measure(cross, freq, _band(freq), 0.001) is not None:
+            return k
+    return None
+
+
+def _rate(pair: SoundPair) -> float:
+    return min(pair.a.rate_hz, pair.b.rate_hz, 48_000.0)
+
+
+def _frequencies(rate: float) -> NDArray[np.float64]:
+    return np.arange(SEGMENT // 2 + 1, dtype=np.float64) * (rate / SEGMENT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -98,15 +146,13 @@ def _predict(found: list[_Cross], coarse: CoarseOffset, middle: float) -> float:
     if not found:
         return coarse.offset_s
     close = sorted(found, key=lambda c: abs(c.middle_s - middle))
-    if len(close) >= 8:
-        part = close[:30]
-        times = np.array([c.middle_s for c in part])
-        offsets = np.array([c.offset_s for c in part])
-        if float(np.ptp(times)) > 4.0:
-            slope = float(np.polyfit(times, offsets, 1)[0])
-            slope = float(np.clip(slope, -1e-3, 1e-3))
-            return float(np.median(offsets - slope * (times - middle)))
-    return float(np.median([c.offset_s for c in close[:5]]))
+    part = close[:30]
+    times = np.array([c.middle_s for c in part])
+    offsets = np.array([c.offset_s for c in part])
+    if len(part) >= 4 and float(np.ptp(times)) > 4.0:
+        slope = float(np.clip(np.polyfit(times, offsets, 1)[0], -1e-3, 1e-3))
+        return float(np.median(offsets - slope * (times - middle)))
+    return float(np.median(offsets[:5])) if float(np.ptp(times)) < 5.0 else float(offsets[0])
 
 
 def _cross(
@@ -114,9 +160,9 @@ def _cross(
     start: float,
     n: int,
     guess: float,
-    ratios: tuple[Fraction, Fraction],
-    rate: float,
 ) -> _Cross | None:
+    rate = _rate(pair)
+    ratios = ratio_of_rates(pair.a, rate), ratio_of_rates(pair.b, rate)
     first_a = round(pair.clock_a.sample(start))
     time_a = pair.clock_a.at(first_a)
     first_b = round(pair.clock_b.sample(time_a + guess - pair.epochs_s))
@@ -219,7 +265,7 @@ def _weighted(
     found: list[_Cross],
     freq: NDArray[np.float64],
     rate: float,
-    n_tried: int,
+    tried_s: NDArray[np.float64],
     figures: dict[str, float],
 ) -> Blocks | Refusal:
     """Measure the blocks again with the weights that their pooled coherence asks for."""
@@ -245,6 +291,7 @@ def _weighted(
     weight = ratio
     kept: list[_Cross] = []
     bounds: list[float] = []
+    found = sorted(found, key=lambda c: c.middle_s)
     density = float(np.sum((2.0 * np.pi * freq) ** 2 * ratio)) * (rate / SEGMENT)
     for c in found:
         measured = _measure(c, freq, weight, 0.001)
@@ -254,7 +301,7 @@ def _weighted(
         bounds.append((2.0 * c.duration_s * density) ** -0.5)
     if len(kept) < MIN_BLOCKS:
         return Refusal(
-            why=f"no coherence: {len(kept)} of {n_tried} blocks hold up", figures=figures
+            why=f"no coherence: {len(kept)} of {tried_s.size} blocks hold up", figures=figures
         )
     side = _side_lobe(kept, freq, weight)
     return Blocks(
@@ -263,7 +310,7 @@ def _weighted(
         bound_s=np.array(bounds),
         coherence=float(np.average(coherence, weights=band)),
         side_lobe=side,
-        n_tried=n_tried,
+        tried_s=tried_s,
     )
 
 

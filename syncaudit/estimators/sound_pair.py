@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -43,6 +43,14 @@ class SoundPair:
     def at_ns(self) -> int:
         """Return the source's stamp of that middle."""
         return self.clock_a.epoch_ns + round(self.middle_s * 1e9)
+
+    def part(self, start_s: float, stop_s: float) -> SoundPair:
+        """Return the pair with a piece of the source's sound alone."""
+        return replace(self, start_s=start_s, stop_s=stop_s)
+
+    def halves(self) -> tuple[SoundPair, SoundPair]:
+        """Return the two halves of the source's sound."""
+        return self.part(self.start_s, self.middle_s), self.part(self.middle_s, self.stop_s)
 
     @classmethod
     def of(cls, a: AudioStream, b: AudioStream, max_offset_s: float) -> SoundPair | str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
-from scipy.ndimage import uniform_filter1d
+from scipy.ndimage import maximum_filter1d, uniform_filter1d
 
 from syncaudit.dsp.sound import cut_piece
 from syncaudit.estimators.sound_pair import Refusal, SoundPair, ratio_of_rates
@@ -27,6 +28,10 @@ MIN_COARSE = 14.0
 MAX_RUNNER_UP = 0.7
 
 
+# Regions that are tried until one shows a common sound (a microphone may be silent in the first).
+MAX_REGIONS = 3
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoarseOffset:
     """The offset at which two sounds agree best, and where it was found."""
@@ -37,17 +42,41 @@ class CoarseOffset:
 
 
 def search_coarsely(pair: SoundPair) -> CoarseOffset | Refusal:
-    """Search all offsets on the loudest quarter minute."""
+    """Search all offsets on the loudest quarter minute, then on the next loudest ones.
+
+    Where two offsets fit alike the two halves are searched alone: a clock that steps has one
+    offset in either, a sound that repeats itself has two in both.
+    """
+    found = _search_regions(pair)
+    if isinstance(found, CoarseOffset) or not found.figures.get("is_ambiguous"):
+        return found
+    for half in pair.halves():
+        again = _search_regions(half)
+        if isinstance(again, CoarseOffset):
+            return again
+    return found
+
+
+def _search_regions(pair: SoundPair) -> CoarseOffset | Refusal:
+    block_s = min(COARSE_BLOCK_S, (pair.stop_s - pair.start_s) / 2.0)
+    first: Refusal | None = None
+    for starts in _loud_starts(pair, block_s):
+        found = _search(pair, starts, block_s)
+        if isinstance(found, CoarseOffset) or found.figures.get("is_ambiguous"):
+            return found
+        first = first or found
+    return first or Refusal(why="the sounds are silent where they overlap", figures={})
+
+
+def _search(pair: SoundPair, starts: list[float], block_s: float) -> CoarseOffset | Refusal:
     rate = min(COARSE_HZ, pair.a.rate_hz, pair.b.rate_hz)
     ratio_a, ratio_b = ratio_of_rates(pair.a, rate), ratio_of_rates(pair.b, rate)
-    span = pair.stop_s - pair.start_s
-    block_s = min(COARSE_BLOCK_S, span / 2.0)
-    starts = _loud_starts(pair, block_s)
     n_a = round(block_s * rate)
     n_lags = round(pair.max_offset_s * rate)
     n_b = n_a + 2 * n_lags
     size = next_fast_len(n_a + n_b, real=True)
-    total, possible = np.zeros(2 * n_lags + 1), np.zeros(2 * n_lags + 1, dtype=bool)
+    total, likeness = np.zeros(2 * n_lags + 1), np.zeros(2 * n_lags + 1)
+    possible = np.zeros(2 * n_lags + 1, dtype=bool)
     used = 0
     for start in starts:
         first_a = round(pair.clock_a.sample(start))
@@ -67,36 +96,38 @@ def search_coarsely(pair: SoundPair) -> CoarseOffset | Refusal:
         noise = float(np.median(square[is_live])) if np.any(is_live) else 0.0
         if noise > 0.0:
             total += np.minimum(square / noise, 400.0)
+            # Not capped: a melody's other notes must not look as alike as the same note.
+            likeness += square / float(np.sum(a**2))
             possible |= is_live
             used += 1
     if not used:
         return Refusal(why="the sounds are silent where they overlap", figures={})
     # Drift moves the peak between pieces by up to a millisecond: blur, do not split it.
-    smooth = uniform_filter1d(total, size=max(3, round(1e-3 * rate)), mode="constant")
+    width = max(3, round(1e-3 * rate))
+    smooth = uniform_filter1d(total, size=width, mode="constant")
+    alike = uniform_filter1d(likeness, size=width, mode="constant")
     middle = float(np.median(smooth[possible]))
     spread = 1.4826 * float(np.median(np.abs(smooth[possible] - middle))) + 1e-9
-    best = int(np.argmax(smooth))
+    best = int(np.argmax(alike))
     height = (float(smooth[best]) - middle) / spread
     guard = round(OWN_ECHO_S * rate)
-    rest = smooth.copy()
-    rest[max(0, best - guard) : best + guard + 1] = middle
-    runner = (float(np.max(rest)) - middle) / spread
-    figures = {
-        "coarse_height": height,
-        "runner_up": runner / height if height > 0.0 else 1.0,
-    }
+    floor = float(np.median(alike[possible]))
+    top = float(alike[best]) - floor
+    alike[max(0, best - guard) : best + guard + 1] = floor
+    runner = (float(np.max(alike)) - floor) / top if top > 0.0 else 1.0
     offset = (best - n_lags) / rate
+    figures = {"coarse_height": height, "runner_up": runner, "coarse_offset_s": offset}
     if height < MIN_COARSE:
         return Refusal(
             why=f"no common sound: the best peak stands {height:.1f} deviations out of the "
             f"correlation, needed are {MIN_COARSE:g}",
             figures=figures,
         )
-    if runner > MAX_RUNNER_UP * height:
+    if runner > MAX_RUNNER_UP:
         return Refusal(
-            why=f"ambiguous: a second offset fits {100.0 * runner / height:.0f} % as well as the "
+            why=f"ambiguous: a second offset fits {100.0 * runner:.0f} % as well as the "
             f"best ({offset:.3f} s); the sound repeats itself, or a clock steps",
-            figures=figures,
+            figures=figures | {"is_ambiguous": 1.0},
         )
     if min(best, 2 * n_lags - best) <= 0.002 * rate:
         return Refusal(
@@ -109,29 +140,51 @@ def search_coarsely(pair: SoundPair) -> CoarseOffset | Refusal:
     )
 
 
-def _loud_starts(pair: SoundPair, block_s: float) -> list[float]:
-    """Return the starts of neighbouring pieces of the source around its busiest time."""
+def _loud_starts(pair: SoundPair, block_s: float) -> Iterator[list[float]]:
+    """Yield the starts of neighbouring pieces of the source, the busiest region first."""
     a = pair.a
     low = max(0, round(pair.clock_a.sample(pair.start_s)))
     high = min(a.samples.size, round(pair.clock_a.sample(pair.stop_s)))
     n = max(1, round(block_s * a.rate_hz))
     n_blocks = max(1, (high - low) // n)
-    raw = np.nan_to_num(a.samples[low : low + n_blocks * n], posinf=0.0, neginf=0.0)
-    change = np.diff(raw, append=raw[-1:])
-    used = change[: (change.size // n) * n].reshape(-1, n)
-    if used.shape[0] <= COARSE_BLOCKS:
-        picks = np.arange(max(1, used.shape[0]))
-    else:
-        # The logarithm keeps one bang from beating a minute of talk.
-        level = np.log(np.mean(used.astype(np.float64) ** 2, axis=1) + 1e-12)
-        # Blocks at the ends of the nominal overlap may have no partner: prefer the middle.
-        shift = int(np.ceil(pair.max_offset_s / block_s))
-        score = np.convolve(level, np.ones(COARSE_BLOCKS), mode="valid")
-        inner = np.arange(score.size)
-        edge = np.minimum(inner, score.size - 1 - inner)
-        score = np.where(edge < min(shift, (score.size - 1) // 2), -np.inf, score)
-        picks = int(np.argmax(score)) + np.arange(COARSE_BLOCKS)
-    return [float(pair.clock_a.at(low + int(k) * n)) for k in picks]
+
+    def starts(picks: NDArray[np.int64]) -> list[float]:
+        return [float(pair.clock_a.at(low + int(k) * n)) for k in picks]
+
+    if n_blocks <= COARSE_BLOCKS:
+        yield starts(np.arange(n_blocks))
+        return
+    shift = int(np.ceil(pair.max_offset_s / block_s))
+    first_b = pair.clock_b.sample(pair.clock_a.at(low) - pair.epochs_s)
+    n_b = block_s * pair.b.rate_hz
+    # The logarithm keeps one bang from beating a minute of talk; both must have sound.
+    level = _levels(a.samples, low, n, n_blocks) + maximum_filter1d(
+        _levels(pair.b.samples, first_b, n_b, n_blocks), size=2 * shift + 1, mode="nearest"
+    )
+    score = np.convolve(level, np.ones(COARSE_BLOCKS), mode="valid")
+    # Blocks at the ends of the nominal overlap may have no partner: prefer the middle.
+    inner = np.arange(score.size)
+    edge = np.minimum(inner, score.size - 1 - inner)
+    score = np.where(edge < min(shift, (score.size - 1) // 2), -np.inf, score)
+    for _ in range(MAX_REGIONS):
+        first = int(np.argmax(score))
+        if not np.isfinite(score[first]):
+            return
+        yield starts(first + np.arange(COARSE_BLOCKS))
+        score[max(0, first - COARSE_BLOCKS + 1) : first + COARSE_BLOCKS] = -np.inf
+
+
+def _levels(
+    samples: NDArray[np.float32], first: float, n: float, n_blocks: int
+) -> NDArray[np.float64]:
+    """Return the log energy of the differentiated sound in blocks of n samples from `first` on."""
+    levels = np.full(n_blocks, np.log(1e-12))
+    for k in range(n_blocks):
+        x = samples[max(0, round(first + k * n)) : max(0, round(first + (k + 1) * n))]
+        if x.size > 1:
+            change = np.diff(np.nan_to_num(x, posinf=0.0, neginf=0.0)).astype(np.float64)
+            levels[k] = np.log(np.mean(change**2) + 1e-12)
+    return levels
 
 
 def _whitened(x: NDArray[np.float64], rate: float) -> NDArray[np.float64] | None:

@@ -5,6 +5,7 @@ from syncaudit.pipeline.evidence import ClipEvidence, find_events
 from syncaudit.pipeline.examine import Examination, audit, examine
 from syncaudit.pipeline.reading import ReadClip, read_clip
 from syncaudit.pipeline.recordings import Recording, pool_clips
+from syncaudit.pipeline.speech_sample import draw_utterances
 
 __all__ = [
     "ClipEvidence",
@@ -13,6 +14,7 @@ __all__ = [
     "Recording",
     "audit",
     "conclude",
+    "draw_utterances",
     "examine",
     "find_events",
     "pool_clips",

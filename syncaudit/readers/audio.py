@@ -21,6 +21,7 @@ from syncaudit.model import (
     clock_of,
 )
 from syncaudit.readers.findings import empty_stream
+from syncaudit.readers.sound_defects import sound_defects
 from syncaudit.readers.tables import STAMPS, read_table
 from syncaudit.readers.uris import local_file, resolve
 
@@ -37,6 +38,8 @@ class _Sound:
     n_channels: int
     damage: str | None = None
     start_s: float = 0.0
+    jumps: tuple[tuple[int, float], ...] = ()
+    is_priming_unknown: bool = False
 
 
 def read_audio(
@@ -77,6 +80,17 @@ def read_audio(
                 limit=0.0,
             )
         )
+    findings += sound_defects(uri, sound.samples, sound.rate_hz)
+    if sound.is_priming_unknown and spec.timestamps is None:
+        findings.append(
+            Finding(
+                code=ReasonCode.MANIFEST,
+                message=f"{uri}: its codec puts samples in front of the sound, and this kind of "
+                f"file does not say how many (1024 are {1024e3 / sound.rate_hz:.0f} ms). If "
+                "'start_ns' is the time of the first sound recorded, take them off.",
+                severity=Severity.WARNING,
+            )
+        )
     if abs(sound.start_s) > _LATE_S and spec.timestamps is None:
         findings.append(
             Finding(
@@ -89,6 +103,9 @@ def read_audio(
             )
         )
     time_ns, anchors, more = _stamps(uri, spec, base_uri, len(sound.samples))
+    if sound.jumps and spec.timestamps is None:
+        findings.append(_lost(uri, sound))
+        time_ns, anchors = _anchors(int(time_ns[0]), sound)
     return AudioStream(
         name=name,
         clock=clock_of(name, spec),
@@ -102,6 +119,29 @@ def read_audio(
         anchor_samples=anchors,
         n_channels=sound.n_channels,
     )
+
+
+def _lost(uri: str, sound: _Sound) -> Finding:
+    sample, seconds = max(sound.jumps, key=lambda jump: abs(jump[1]))
+    return Finding(
+        code=ReasonCode.GAP,
+        message=f"{uri}: presentation time leaps {len(sound.jumps)} times against the sample "
+        f"count, most by {seconds * 1e3:.1f} ms at sample {sample}: sound was lost. What follows "
+        "is placed by presentation time here; a program that counts samples would place it wrong.",
+        value=seconds,
+        severity=Severity.WARNING,
+    )
+
+
+def _anchors(start_ns: int, sound: _Sound) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return stamps every tenth of a second, and either side of every leap."""
+    places = np.array([sample for sample, _ in sound.jumps], dtype=np.int64)
+    regular = np.arange(0, len(sound.samples), max(1, round(0.1 * sound.rate_hz)), dtype=np.int64)
+    anchors = np.unique(np.concatenate((regular, places, np.maximum(places - 1, 0))))
+    leaps_s = np.concatenate(([0.0], np.cumsum([seconds for _, seconds in sound.jumps])))
+    after = np.searchsorted(places, anchors, side="right")
+    seconds = anchors / sound.rate_hz + leaps_s[after]
+    return start_ns + np.rint(seconds * 1e9).astype(np.int64), anchors
 
 
 def _stamps(
@@ -172,6 +212,8 @@ def _read_sound(path: Path, uri: str) -> _Sound:
         n_channels=track.n_channels,
         damage=damage,
         start_s=track.start_s,
+        jumps=track.jumps,
+        is_priming_unknown=track.is_priming_unknown,
     )
 
 

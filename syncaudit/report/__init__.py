@@ -1,7 +1,18 @@
-"""What a run tells people and CI servers: one HTML page, JUnit XML, SARIF."""
+"""What a run tells people and CI servers: HTML pages, the sheet to judge speech by, JUnit, SARIF."""
 
 from syncaudit.report.html import write_report
 from syncaudit.report.junit import write_junit
+from syncaudit.report.phrases import word_correction
 from syncaudit.report.sarif import write_sarif
+from syncaudit.report.speech_sheet import LABELS, TierRow, Utterance, write_speech_sheet
 
-__all__ = ["write_junit", "write_report", "write_sarif"]
+__all__ = [
+    "LABELS",
+    "TierRow",
+    "Utterance",
+    "word_correction",
+    "write_junit",
+    "write_report",
+    "write_sarif",
+    "write_speech_sheet",
+]

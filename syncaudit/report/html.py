@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from syncaudit.model import Verdict
 from syncaudit.report.clip_card import clip_card
 from syncaudit.report.overview import Overview
+from syncaudit.report.page import write_page
 
 __all__ = ["CARDS", "write_report"]
 
@@ -34,8 +34,6 @@ def write_report(
     path : str or Path
         File to write; replaced in one step.
     """
-    import jinja2
-
     tolerances = summary.get("tolerances_s") or {}
     overview = Overview(tolerances)
     cards: dict[str, list[dict[str, Any]]] = {str(verdict): [] for verdict in CARDS}
@@ -44,20 +42,6 @@ def write_report(
         chosen = cards[row["verdict"]]
         if len(chosen) < CARDS[Verdict(row["verdict"])]:
             chosen.append(clip_card(row, tolerances))
-    folder = resources.files("syncaudit.report")
-    environment = jinja2.Environment(
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        loader=jinja2.FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
+    write_page(
+        "page.html.j2", Path(path), summary=summary, overview=overview.to_view(), cards=cards
     )
-    page = environment.get_template("page.html.j2").stream(
-        summary=summary, overview=overview.to_view(), cards=cards
-    )
-    target = Path(path)
-    draft = target.with_name(f".{target.name}.tmp")
-    with draft.open("wb") as file:
-        # Lone surrogates of broken file names cannot be written; they become question marks.
-        page.dump(file, encoding="utf-8", errors="replace")
-    draft.replace(target)

@@ -245,10 +245,58 @@ def test_tone_is_refused():
     assert refused(sound(a, 8_000, "a"), sound(b, 8_000, "b"))
 
 
-def test_stepping_clock_is_refused():
+# 0.1 s of sound is lost; that is found to a sample, and when to a piece of half a second.
+@pytest.mark.parametrize(
+    ("seconds", "at_s"), [(30.0, 15.0), (16.0, 8.0), (30.0, 5.0), (30.0, 25.0)]
+)
+def test_lost_buffer_is_a_step_and_never_a_mean(seconds, at_s):
+    source, target, _ = pair_of(15, offset_s=0.1, seconds=seconds)
+    lost = np.delete(target.samples, round(at_s * 8_000) + np.arange(800))
+    measured = estimate_microphones(source, sound(lost, 8_000, "b"))
+    assert measured.accepted, measured.why
+    assert measured.step_s == pytest.approx(-0.1, abs=TOLERANCE_S)
+    assert (measured.step_at_ns - EPOCH) * 1e-9 == pytest.approx(at_s - 0.1, abs=0.6)
+    level = 0.1 if measured.at_ns < measured.step_at_ns else 0.0
+    assert measured.offset_s == pytest.approx(level, abs=TOLERANCE_S)
+
+
+def test_small_jump_widens_the_error_and_is_no_step():
     source, target, _ = pair_of(15, offset_s=0.1, seconds=30.0)
-    cut = np.delete(target.samples, np.arange(120_000, 120_800))
-    assert refused(source, sound(cut, 8_000, "b"))
+    lost = np.delete(target.samples, 120_000 + np.arange(8))
+    measured = estimate_microphones(source, sound(lost, 8_000, "b"))
+    assert measured.step_s is None
+    assert measured.offset_std_s > 4e-4
+    assert abs(measured.drift_ppm) < 1.96 * measured.drift_std_ppm
+
+
+def test_sound_lost_twice_is_refused():
+    source, target, _ = pair_of(15, offset_s=0.1, seconds=30.0)
+    gone = np.concatenate([80_000 + np.arange(800), 160_000 + np.arange(800)])
+    assert "scatter" in refused(source, sound(np.delete(target.samples, gone), 8_000, "b"))
+
+
+def test_sound_lost_again_and_again_is_refused():
+    source, target, _ = pair_of(15, offset_s=0.1, seconds=40.0)
+    gone = np.concatenate([k + np.arange(80) for k in range(32_000, 300_000, 32_000)])
+    refused(source, sound(np.delete(target.samples, gone), 8_000, "b"))
+
+
+def test_long_recording_with_much_drift_is_followed():
+    source, target, truth = pair_of(
+        21, offset_s=0.3, seconds=400.0, rate=8_000, drift_ppm=120.0, talks=True
+    )
+    measured = estimate_microphones(source, target)
+    assert abs(error_of(measured, truth)) < TOLERANCE_S
+    assert measured.drift_ppm == pytest.approx(120.0, abs=0.1)
+
+
+def test_sound_is_found_where_one_microphone_is_silent_for_long():
+    source, target, _ = pair_of(22, offset_s=0.1, seconds=60.0, talks=True)
+    for quiet in (slice(0, 400_000), slice(80_000, None)):
+        x = target.samples.copy()
+        x[quiet] = 0.0
+        measured = estimate_microphones(source, sound(x, 8_000, "b"))
+        assert measured.offset_s == pytest.approx(0.1, abs=TOLERANCE_S)
 
 
 def test_silence_is_refused():

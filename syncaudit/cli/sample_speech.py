@@ -1,0 +1,92 @@
+"""`syncaudit sample-speech`: a random sheet of utterances for a person to judge."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from syncaudit.cli.exit_codes import ExitCode
+from syncaudit.errors import UsageError
+
+__all__ = ["sample_speech"]
+
+
+def sample_speech(
+    manifest: Annotated[
+        str,
+        typer.Argument(help="Clip manifest (.jsonl or .parquet, any fsspec URL), or its folder."),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for speech.html.")],
+    n: Annotated[int, typer.Option("-n", "--number", min=1, max=500, help="Utterances.")] = 20,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Draws other ones.")] = 0,
+    verdicts: Annotated[
+        Path | None,
+        typer.Option("--verdicts", help="Folder of 'validate' (or its verdicts.jsonl) to show."),
+    ] = None,
+) -> None:
+    """Draw utterances at random and write a page to look at, listen to and label them.
+
+    The page works offline, in one file. Labels are downloaded from it as JSON lines.
+
+    **Examples**
+
+    - `syncaudit sample-speech manifest.jsonl -n 20 --out check/`
+
+    - `syncaudit sample-speech manifest.jsonl --out check/ --verdicts out/ --seed 7`
+
+    **Exit codes**: 0 done · 1 done, but some sources could not be shown (they are listed) ·
+    2 wrong usage or manifest · 4 nothing to show.
+    """
+    import numpy as np
+
+    from syncaudit.cli.console import printable, stdout
+    from syncaudit.cli.inputs import load_clips
+    from syncaudit.pipeline import draw_utterances
+    from syncaudit.report import write_speech_sheet
+
+    clips = load_clips(manifest)
+    known = None if verdicts is None else _load_verdicts(verdicts)
+    drawn, problems = draw_utterances(clips, n, np.random.default_rng(seed), verdicts=known)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise UsageError(
+            f"{out} is no folder", hint="Name a folder that exists or can be made."
+        ) from error
+    page = out / "speech.html"
+    about = f"{manifest} · {len(drawn)} of {n} wanted utterances · seed {seed}"
+    write_speech_sheet(drawn, page, about=about, problems=problems)
+    console = stdout()
+    n_clips = len({utterance.clip_id for utterance in drawn})
+    sentence = f"{len(drawn)} utterances of {n_clips} clips: {page}"
+    console.print(printable(sentence), markup=False, soft_wrap=True)
+    for problem in problems:
+        console.print(printable(f"not shown: {problem}"), markup=False, soft_wrap=True)
+    if not drawn:
+        raise typer.Exit(ExitCode.NOTHING_VERIFIED)
+    raise typer.Exit(ExitCode.REJECTED if problems else ExitCode.DONE)
+
+
+def _load_verdicts(path: Path) -> Mapping[str, Mapping[str, Any]]:
+    file = path / "verdicts.jsonl" if path.is_dir() else path
+    rows: dict[str, Mapping[str, Any]] = {}
+    try:
+        with file.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, start=1):
+                row = json.loads(line)
+                if not isinstance(row, dict) or not isinstance(row.get("sources"), dict):
+                    raise UsageError(
+                        f"line {number} is no verdict",
+                        path=str(file),
+                        hint="Expected verdicts.jsonl of 'syncaudit validate'.",
+                    )
+                rows[str(row.get("clip_id"))] = row
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error.strerror}", path=str(file)) from error
+    except ValueError as error:
+        raise UsageError(f"is no JSON lines file: {error}", path=str(file)) from error
+    return rows

@@ -1,0 +1,117 @@
+"""Find sound that trains nothing: silence, clipping, dropouts."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.model import Finding, ReasonCode, Severity
+
+__all__ = ["sound_defects"]
+
+# Silence: nothing above -80 dB of full scale.
+SILENT_PEAK = 1e-4
+# Samples in runs of three or more at the same extreme are cut off there.
+CLIP_RUN = 3
+CLIP_SHARE, CLIP_DEFECT_SHARE = 1e-3, 0.05
+# A dropout: exact zeros for this long between samples that are loud; pauses fade, dropouts cut.
+DROPOUT_S = 0.003
+DROPOUT_LEVEL = 2e-3
+DROPOUT_DEFECT_SHARE = 0.05
+
+
+def sound_defects(uri: str, samples: NDArray[np.float32], rate_hz: float) -> list[Finding]:
+    """Return findings on silent, clipped and interrupted sound.
+
+    Parameters
+    ----------
+    uri : str
+        File.
+    samples : ndarray of float32, shape (n,)
+        Full scale 1; non-finite samples are passed over (a finding of their own).
+    rate_hz : float
+        Sampling rate.
+    """
+    if not samples.size or not rate_hz > 0.0:
+        return []
+    x = samples if np.isfinite(samples).all() else np.nan_to_num(samples, posinf=0.0, neginf=0.0)
+    low, high = float(x.min()), float(x.max())
+    if high - low < 2.0 * SILENT_PEAK:
+        return [
+            Finding(
+                code=ReasonCode.EMPTY,
+                message=f"{uri}: all {x.size / rate_hz:.1f} s are silent (they vary by "
+                f"{high - low:.2g} of full scale). Check the microphone and its channel.",
+                value=high - low,
+                limit=2.0 * SILENT_PEAK,
+            )
+        ]
+    return [*_clipping(uri, x, low, high), *_dropouts(uri, x, rate_hz)]
+
+
+def _clipping(uri: str, x: NDArray[np.float32], low: float, high: float) -> list[Finding]:
+    n_clipped = sum(_in_runs(x == extreme, CLIP_RUN) for extreme in (low, high) if extreme != 0.0)
+    share = n_clipped / x.size
+    if share < CLIP_SHARE:
+        return []
+    return [
+        Finding(
+            code=ReasonCode.CORRUPT,
+            message=f"{uri}: {100.0 * share:.2g} % of the samples are clipped (at {low:.2f} and "
+            f"{high:.2f} of full scale). Record with less gain.",
+            value=share,
+            limit=CLIP_DEFECT_SHARE,
+            severity=Severity.DEFECT if share > CLIP_DEFECT_SHARE else Severity.WARNING,
+        )
+    ]
+
+
+def _dropouts(uri: str, x: NDArray[np.float32], rate_hz: float) -> list[Finding]:
+    starts, stops = _runs(x == 0.0)
+    is_long = stops - starts >= max(4, round(DROPOUT_S * rate_hz))
+    reach = max(4, round(0.01 * rate_hz))
+    found = [
+        (start, stop)
+        for start, stop in zip(starts[is_long].tolist(), stops[is_long].tolist(), strict=True)
+        if _is_cut(x[max(0, start - reach) : start]) and _is_cut(x[stop : stop + reach][::-1])
+    ]
+    if not found:
+        return []
+    lost_s = sum(stop - start for start, stop in found) / rate_hz
+    share = lost_s * rate_hz / x.size
+    return [
+        Finding(
+            code=ReasonCode.CORRUPT,
+            message=f"{uri}: {len(found)} dropouts of exact zeros in the midst of sound, "
+            f"{lost_s * 1e3:.0f} ms together, the first at {found[0][0] / rate_hz:.3f} s. "
+            "The recorder lost buffers there.",
+            value=share,
+            limit=DROPOUT_DEFECT_SHARE,
+            severity=Severity.DEFECT if share > DROPOUT_DEFECT_SHARE else Severity.WARNING,
+        )
+    ]
+
+
+def _is_cut(before: NDArray[np.float32]) -> bool:
+    """Tell whether sound stops at full strength: the last samples are as loud as those before."""
+    if before.size < 4:
+        return False
+    level = float(np.sqrt(np.mean(before.astype(np.float64) ** 2)))
+    return level > DROPOUT_LEVEL and float(np.max(np.abs(before[-3:]))) > 0.3 * level
+
+
+def _in_runs(flags: NDArray[np.bool_], shortest: int) -> int:
+    """Count the flags that stand in runs of at least `shortest`."""
+    starts, stops = _runs(flags)
+    lengths = stops - starts
+    return int(lengths[lengths >= shortest].sum())
+
+
+def _runs(flags: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    places = np.flatnonzero(flags)
+    if not places.size:
+        return places, places
+    breaks = np.flatnonzero(np.diff(places) > 1)
+    starts = places[np.concatenate(([0], breaks + 1))]
+    stops = places[np.concatenate((breaks, [places.size - 1]))] + 1
+    return starts, stops

@@ -1,0 +1,38 @@
+"""Fill a template of this folder and write the page in one step."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+__all__ = ["write_page"]
+
+
+def write_page(template: str, path: Path, **content: object) -> None:
+    """Write a page; every text of the data is escaped, since names come from strangers.
+
+    Parameters
+    ----------
+    template : str
+        Name of a template beside this module; it may include styles and scripts from here.
+    path : Path
+        File to write; replaced in one step.
+    **content : object
+        What the template shows.
+    """
+    import jinja2
+
+    folder = resources.files("syncaudit.report")
+    environment = jinja2.Environment(
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        loader=jinja2.FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
+    )
+    page = environment.get_template(template).stream(content)
+    draft = path.with_name(f".{path.name}.tmp")
+    with draft.open("wb") as file:
+        # Lone surrogates of broken file names cannot be written; they become question marks.
+        page.dump(file, encoding="utf-8", errors="replace")
+    draft.replace(path)
