@@ -1,4 +1,4 @@
-"""What a run tells people and CI servers: HTML pages, the sheet to judge speech by, JUnit, SARIF."""
+"""What a run tells people and CI servers: HTML pages, a sheet to judge speech by, JUnit, SARIF."""
 
 from syncaudit.report.html import write_report
 from syncaudit.report.junit import write_junit
