@@ -13,6 +13,7 @@ from syncaudit.detectors.flash_bands import DatedRows, date_rows
 from syncaudit.detectors.flash_coarse import first_shape
 from syncaudit.detectors.flash_dead_zone import dead_zone_shifts
 from syncaudit.detectors.flash_edges import BandEdge, fit_edges
+from syncaudit.detectors.flash_exposures import find_switches
 from syncaudit.detectors.flash_frames import frame_cells, lit_intervals, readable_stretches
 from syncaudit.detectors.flash_pool import half_light_std_px, pool_shape
 from syncaudit.detectors.flash_rows import FrameRows, frame_rows
@@ -62,7 +63,8 @@ class FlashDetector:
     whole frames were lit.
 
     Light that goes on or off and stays so for two frames at least is dated by the ramp over the
-    rows that were exposed meanwhile (`fit_steps`), exposure part 0.
+    rows that were exposed meanwhile (`fit_steps`), exposure part 0; in global shutters by how far
+    whole frames are lit (`find_switches`).
 
     Parameters
     ----------
@@ -170,7 +172,7 @@ class FlashDetector:
         frame_s, epoch_ns, stamp_std_s = frame_times_s(stream)
         delay_s = stream.line_delay_s
         half_s, half_std_s = 0.0, ONSET_STD_S
-        columns = [_rows_of(steps)]
+        columns, senses = [_rows_of(steps)], [2 * int(step.is_on) - 1 for step in steps]
         if edges and shape is not None:
             shifts, shift_stds = dead_zone_shifts(edges)
             dated = date_rows(
@@ -181,6 +183,7 @@ class FlashDetector:
                 exposure_px=self._exposure_px,
             )
             columns.append(replace(dated, band=dated.band + len(steps)))
+            senses += [0] * dated.index.size
             half_std_px = self._half_std_px
             if half_std_px is None:
                 half_std_px = UNPOOLED_SHARE * dated.half_px
@@ -207,29 +210,46 @@ class FlashDetector:
             half_light_s=half_s if is_half_known else None,
             half_light_std_s=half_std_s if is_half_known else None,
             stamp_std_s=stamp_std_s,
+            sense=np.array(senses, dtype=np.int64)[order] if steps else None,
         )
 
     def _intervals(self) -> FlashIntervals | None:
         stream = self.stream
-        frame_s, epoch_ns, stamp_std_s = frame_times_s(stream)
-        delay_s = stream.line_delay_s
-        starts, stops, stds = lit_intervals(
-            frame_s[self._indices],
-            np.concatenate(self._cells).astype(np.float64),
+        times_s, epoch_ns, stamp_std_s = frame_times_s(stream)
+        frame_s, delay_s = times_s[self._indices], stream.line_delay_s
+        cells = np.concatenate(self._cells).astype(np.float64)
+        switched = find_switches(
+            frame_s, cells if delay_s == 0.0 else cells[:0], exposure_s=stream.exposure_s
+        )
+        pulses = lit_intervals(
+            frame_s,
+            cells,
             exposure_s=stream.exposure_s,
             readout_s=None if delay_s is None else delay_s * self._size[0],
+            switched=switched.frame,
+        )
+        starts, stops, stds = (
+            np.concatenate(pair)
+            for pair in zip(
+                pulses, (switched.start_s, switched.stop_s, switched.std_s), strict=True
+            )
         )
         if not starts.size:
             return None
+        order = np.argsort(starts, kind="stable")
+        is_dated = not pulses[0].size
         return FlashIntervals(
             source=stream.name,
             quantity=Quantity.FLASH,
             epoch_ns=epoch_ns,
-            start_s=starts,
-            stop_s=stops,
-            std_s=np.hypot(stds, stamp_std_s),
+            start_s=starts[order],
+            stop_s=stops[order],
+            std_s=np.hypot(stds, stamp_std_s)[order],
             count=np.ones(starts.size, dtype=np.int64),
             is_onset=False,
+            half_light_s=0.0 if is_dated else None,
+            half_light_std_s=ONSET_STD_S if is_dated else None,
+            sense=np.append(np.zeros(pulses[0].size, dtype=np.int64), switched.sense)[order],
         )
 
 

@@ -195,9 +195,9 @@ class _Fit:
         systems = [self._system(i) for i in range(len(self.steps))]
         for a, b in systems:
             gain = np.linalg.solve(a[:3, :3], a[:3, 3:])
-            normal += a[3:, 3:] - a[3:, :3] @ gain
-            right += b[3:] - gain.T @ b[:3]
-        self.common = np.linalg.inv(normal)
+            normal = normal + a[3:, 3:] - a[3:, :3] @ gain
+            right = right + b[3:] - gain.T @ b[:3]
+        self.common = np.asarray(np.linalg.inv(normal), dtype=np.float64)
         shared = np.clip(self.common @ right, -0.3, 0.3)
         for state, (a, b) in zip(self.states, systems, strict=True):
             move = np.linalg.solve(a[:3, :3], b[:3] - a[:3, 3:] @ shared)
