@@ -37,6 +37,7 @@ SCENARIOS = (
     "sparse",
     "30hz",
     "global_shutter",
+    "global_lamp",
     "headlights",
     "tunnel",
     "bright",

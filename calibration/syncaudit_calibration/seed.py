@@ -220,6 +220,7 @@ def _try_merged(
     times = np.concatenate([maps[o].of(events[o].times_s, events[o].row_px) for o in points])
     order = np.argsort(times, kind="stable")
     std = np.concatenate([events[o].std_s for o in points])[order]
+    sense = np.concatenate([_sense(events[o]) for o in points])[order]
     times = times[order]
     first = np.concatenate([[True], np.diff(times) > SPLIT_S])
     merged = Instants(
@@ -230,12 +231,17 @@ def _try_merged(
         half_s=np.zeros(int(first.sum())),
         row_px=np.zeros(int(first.sum())),
         item=np.arange(int(first.sum()), dtype=np.int64),
+        sense=sense[first],
     )
     match = match_events(events[name], merged, max_offset_s=max_offset_s, check_periods=False)
     if match.why is None:
         maps[name] = _compose(Map(), match, is_source=True)
     else:
         links.reasons[min(name, root), max(name, root)] = match.why
+
+
+def _sense(events: Instants) -> Ints:
+    return np.zeros(events.n, dtype=np.int64) if events.sense is None else events.sense
 
 
 def _why_apart(name: str, root: str, links: Links) -> str:

@@ -15,7 +15,7 @@ from syncaudit.estimators.events.instants import (
     USUAL_READOUT_S,
     USUAL_READOUT_STD_S,
 )
-from syncaudit.model import FlashEdges
+from syncaudit.model import FlashEdges, FlashIntervals
 from syncaudit_calibration.seed import Seed
 
 __all__ = ["Unknown", "unknowns_of"]
@@ -124,7 +124,7 @@ def _half_light(items: Sequence[EventEvidence]) -> Unknown:
     known = [
         (item.half_light_s, item.half_light_std_s or 1e-5)
         for item in items
-        if isinstance(item, FlashEdges) and item.half_light_s is not None
+        if isinstance(item, FlashEdges | FlashIntervals) and item.half_light_s is not None
     ]
     if not known:
         return Unknown(

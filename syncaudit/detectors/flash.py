@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.flash_background import LitFrame, find_lit
-from syncaudit.detectors.flash_bands import date_rows
+from syncaudit.detectors.flash_bands import DatedRows, date_rows
 from syncaudit.detectors.flash_coarse import first_shape
 from syncaudit.detectors.flash_dead_zone import dead_zone_shifts
 from syncaudit.detectors.flash_edges import BandEdge, fit_edges
+from syncaudit.detectors.flash_exposures import find_switches
 from syncaudit.detectors.flash_frames import frame_cells, lit_intervals, readable_stretches
 from syncaudit.detectors.flash_pool import half_light_std_px, pool_shape
 from syncaudit.detectors.flash_rows import FrameRows, frame_rows
 from syncaudit.detectors.flash_screen import RADIUS, lit_candidates
 from syncaudit.detectors.flash_shape import PulseShape
+from syncaudit.detectors.flash_step_fit import StepEdge, fit_steps
+from syncaudit.detectors.flash_steps import REACH, StepFrame, find_step, step_candidates
 from syncaudit.detectors.rotation import frame_times_s
 from syncaudit.model import CameraStream, Quantity
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
 
 __all__ = ["FlashDetector"]
+
+_Found = TypeVar("_Found", LitFrame, BandEdge)
 
 # Lit frames from which the shape of the pulse is learnt; later ones are fitted as they come.
 N_LEARNT = 32
@@ -36,6 +42,8 @@ MIN_KEPT = 0.3
 N_AT_ONCE = 8
 # Half-light time is not known better than this share of itself with too few edges to pool.
 UNPOOLED_SHARE = 0.25
+# How far from its half-light the onset of a light that stays may be: it rises while rows expose.
+ONSET_STD_S = 1e-4
 
 
 @dataclass(slots=True)
@@ -52,7 +60,11 @@ class FlashDetector:
     edges together not on the exposure. Errors that move both edges apart alike (encoder, tone
     curve) look like another exposure: estimate the exposure from the edges rather than take the
     one that is stated. Global shutters, and pictures without bands, give the intervals in which
-    whole frames were lit. Light that goes on and stays is no flash.
+    whole frames were lit.
+
+    Light that goes on or off and stays so for two frames at least is dated by the ramp over the
+    rows that were exposed meanwhile (`fit_steps`), exposure part 0; in global shutters by how far
+    whole frames are lit (`find_switches`).
 
     Parameters
     ----------
@@ -72,6 +84,8 @@ class FlashDetector:
     _cells: list[NDArray[np.float32]] = field(default_factory=list)
     _indices: list[int] = field(default_factory=list)
     _size: tuple[int, ...] = ()
+    _changed: list[int] = field(default_factory=list)
+    _steps: list[StepFrame] = field(default_factory=list)
 
     def update(self, index: int, luma: NDArray[np.uint8]) -> None:
         """Take frame `index` (position in file order), luma of shape (h, w)."""
@@ -89,10 +103,17 @@ class FlashDetector:
         self._fit()
         if not self._indices:
             return None
-        is_believed = len(self._edges) > MIN_KEPT * self._n_tried
-        if is_believed and self._shape is not None:
-            return self._dated(self._edges, self._shape)
+        steps = fit_steps(self._steps, exposure_px=self._exposure_px)
+        edges = self._apart_from_steps(self._edges)
+        is_believed = len(edges) > MIN_KEPT * self._n_tried
+        if is_believed or steps:
+            return self._dated(edges if is_believed else [], steps)
         return self._intervals()
+
+    @property
+    def _exposure_px(self) -> float | None:
+        exposure_s, delay_s = self.stream.exposure_s, self.stream.line_delay_s
+        return exposure_s / delay_s if exposure_s and delay_s else None
 
     def _look(self, stop: int) -> None:
         """Look for lit frames among those from `_n_done` to `stop`, and forget the oldest."""
@@ -104,6 +125,10 @@ class FlashDetector:
                 candidates = np.flatnonzero(lit_candidates(strips, start, stop)) + start
                 found = [find_lit(frames, at) for at in candidates.tolist()]
                 self._pending += [lit for lit in found if lit is not None]
+                changed = (np.flatnonzero(step_candidates(strips, start, stop)) + start).tolist()
+                self._changed += [frames[at].index for at in changed]
+                steps = [find_step(frames, at) for at in changed]
+                self._steps += [step for step in steps if step is not None]
                 if len(self._pending) >= (N_LEARNT if self._shape is None else N_AT_ONCE):
                     self._fit()
         n_kept = min(stop, RADIUS)
@@ -112,13 +137,20 @@ class FlashDetector:
 
     def _fit(self) -> None:
         """Fit the edges of the pending frames; the first time, learn the shape of the pulse."""
-        pending, self._pending = self._pending, []
+        pending, self._pending = self._apart_from_steps(self._pending), []
         if pending and self._shape is None:
             self._learn(pending)
         if pending and self._shape is not None:
             edges, n_tried = fit_edges(pending, self._shape, self._length)
             self._edges += edges
             self._n_tried += n_tried
+
+    def _apart_from_steps(self, found: list[_Found]) -> list[_Found]:
+        """Return what is of no frame in which light may have gone on or off for longer."""
+        index = np.array([item.index for item in found], dtype=np.int64)
+        changed = np.array(self._changed, dtype=np.int64)
+        is_near = (np.abs(index[:, None] - changed) <= REACH).any(axis=1)
+        return [item for item, is_out in zip(found, is_near, strict=True) if not is_out]
 
     def _learn(self, lits: list[LitFrame]) -> None:
         some = lits[:: max(1, len(lits) // N_PER_ROUND)]
@@ -135,58 +167,99 @@ class FlashDetector:
         self._shape = shape
         self._half_std_px = half_light_std_px(profiles, shape)
 
-    def _dated(self, edges: list[BandEdge], shape: PulseShape) -> FlashEdges:
-        stream = self.stream
+    def _dated(self, edges: list[BandEdge], steps: list[StepEdge]) -> FlashEdges:
+        stream, shape = self.stream, self._shape
         frame_s, epoch_ns, stamp_std_s = frame_times_s(stream)
         delay_s = stream.line_delay_s
-        shifts, shift_stds = dead_zone_shifts(edges)
-        dated = date_rows(
-            edges,
-            np.array([edge.fit.row for edge in edges]) - shifts,
-            np.hypot([edge.fit.row_std for edge in edges], shift_stds),
-            shape=shape,
-            exposure_px=stream.exposure_s / delay_s if stream.exposure_s and delay_s else None,
+        half_s, half_std_s = 0.0, ONSET_STD_S
+        columns, senses = [_rows_of(steps)], [2 * int(step.is_on) - 1 for step in steps]
+        if edges and shape is not None:
+            shifts, shift_stds = dead_zone_shifts(edges)
+            dated = date_rows(
+                edges,
+                np.array([edge.fit.row for edge in edges]) - shifts,
+                np.hypot([edge.fit.row_std for edge in edges], shift_stds),
+                shape=shape,
+                exposure_px=self._exposure_px,
+            )
+            columns.append(replace(dated, band=dated.band + len(steps)))
+            senses += [0] * dated.index.size
+            half_std_px = self._half_std_px
+            if half_std_px is None:
+                half_std_px = UNPOOLED_SHARE * dated.half_px
+            half_s, half_std_s = dated.half_px * (delay_s or 0.0), half_std_px * (delay_s or 0.0)
+        is_half_known = delay_s is not None or not edges
+        index, band, row, row_std, part = (
+            np.concatenate([getattr(column, name) for column in columns])
+            for name in ("index", "band", "row", "row_std", "part")
         )
-        half_std_px = self._half_std_px
-        if half_std_px is None:
-            half_std_px = UNPOOLED_SHARE * dated.half_px
+        order = np.lexsort((row, index))
         return FlashEdges(
             source=stream.name,
             epoch_ns=epoch_ns,
-            frame_index=dated.index,
-            frame_s=frame_s[dated.index],
-            row_px=dated.row - 0.5 * (self._size[0] - 1),
-            row_std_px=dated.row_std,
-            exposure_part=dated.part,
-            band=dated.band,
+            frame_index=index[order],
+            frame_s=frame_s[index[order]],
+            row_px=row[order] - 0.5 * (self._size[0] - 1),
+            row_std_px=row_std[order],
+            exposure_part=part[order],
+            band=band[order],
             height_px=self._size[0],
             readable_s=readable_stretches(self._indices[1:-1], frame_s),
             line_delay_s=delay_s,
             exposure_s=stream.exposure_s,
-            half_light_s=None if delay_s is None else dated.half_px * delay_s,
-            half_light_std_s=None if delay_s is None else half_std_px * delay_s,
+            half_light_s=half_s if is_half_known else None,
+            half_light_std_s=half_std_s if is_half_known else None,
             stamp_std_s=stamp_std_s,
+            sense=np.array(senses, dtype=np.int64)[order] if steps else None,
         )
 
     def _intervals(self) -> FlashIntervals | None:
         stream = self.stream
-        frame_s, epoch_ns, stamp_std_s = frame_times_s(stream)
-        delay_s = stream.line_delay_s
-        starts, stops, stds = lit_intervals(
-            frame_s[self._indices],
-            np.concatenate(self._cells).astype(np.float64),
+        times_s, epoch_ns, stamp_std_s = frame_times_s(stream)
+        frame_s, delay_s = times_s[self._indices], stream.line_delay_s
+        cells = np.concatenate(self._cells).astype(np.float64)
+        switched = find_switches(
+            frame_s, cells if delay_s == 0.0 else cells[:0], exposure_s=stream.exposure_s
+        )
+        pulses = lit_intervals(
+            frame_s,
+            cells,
             exposure_s=stream.exposure_s,
             readout_s=None if delay_s is None else delay_s * self._size[0],
+            switched=switched.frame,
+        )
+        starts, stops, stds = (
+            np.concatenate(pair)
+            for pair in zip(
+                pulses, (switched.start_s, switched.stop_s, switched.std_s), strict=True
+            )
         )
         if not starts.size:
             return None
+        order = np.argsort(starts, kind="stable")
+        is_dated = not pulses[0].size
         return FlashIntervals(
             source=stream.name,
             quantity=Quantity.FLASH,
             epoch_ns=epoch_ns,
-            start_s=starts,
-            stop_s=stops,
-            std_s=np.hypot(stds, stamp_std_s),
+            start_s=starts[order],
+            stop_s=stops[order],
+            std_s=np.hypot(stds, stamp_std_s)[order],
             count=np.ones(starts.size, dtype=np.int64),
             is_onset=False,
+            half_light_s=0.0 if is_dated else None,
+            half_light_std_s=ONSET_STD_S if is_dated else None,
+            sense=np.append(np.zeros(pulses[0].size, dtype=np.int64), switched.sense)[order],
         )
+
+
+def _rows_of(steps: list[StepEdge]) -> DatedRows:
+    """Return steps as rows that date themselves, each a band of its own."""
+    return DatedRows(
+        index=np.array([step.index for step in steps], dtype=np.int64),
+        band=np.arange(len(steps)),
+        row=np.array([step.row for step in steps], dtype=np.float64),
+        row_std=np.array([step.row_std for step in steps], dtype=np.float64),
+        part=np.zeros(len(steps)),
+        half_px=0.0,
+    )

@@ -42,7 +42,12 @@ def frame_cells(strips: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def lit_intervals(
-    frame_s: Floats, cells: Floats, *, exposure_s: float | None, readout_s: float | None
+    frame_s: Floats,
+    cells: Floats,
+    *,
+    exposure_s: float | None,
+    readout_s: float | None,
+    switched: NDArray[np.int64],
 ) -> tuple[Floats, Floats, Floats]:
     """Return the intervals in which half of the light of one pulse each had arrived.
 
@@ -62,12 +67,17 @@ def lit_intervals(
         Of `frame_cells`.
     exposure_s, readout_s : float, optional
         Where stated.
+    switched : ndarray of int
+        Frames near which a light went on or off that stayed (`find_switches`): those and the
+        ones beside them show no pulse.
 
     Returns
     -------
     start_s, stop_s, std_s : ndarray, shape (m,)
     """
     gains = _gains(cells)
+    near = switched[:, None] + np.arange(-RADIUS, RADIUS + 1)
+    gains[np.clip(near, 0, max(gains.size - 1, 0)).ravel()] = 0.0
     empty = np.empty(0)
     lit = np.flatnonzero(gains)
     if not lit.size:

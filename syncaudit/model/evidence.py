@@ -222,6 +222,8 @@ class FlashEdges:
         From the onset of a pulse to its half-light instant, by the shape of the edges.
     stamp_std_s : float
         Systematic uncertainty of `frame_s` (exposure or read-out not stated).
+    sense : ndarray of int, shape (n,), optional
+        +1 where a light went on and stayed, -1 where it went off, 0 for pulses; None: all pulses.
     """
 
     source: str
@@ -239,6 +241,7 @@ class FlashEdges:
     half_light_s: float | None = None
     half_light_std_s: float | None = None
     stamp_std_s: float = 0.0
+    sense: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
@@ -252,6 +255,7 @@ class FlashEdges:
             object.__setattr__(self, name, column)
         if not np.isin(self.exposure_part, (-0.5, 0.0, 0.5)).all():
             raise ValueError("exposure_part must be -0.5, 0 or +0.5")
+        _check_sense(self.sense, n)
         object.__setattr__(
             self, "readable_s", arrays.finite_matrix("readable_s", self.readable_s, width=2)
         )
@@ -262,6 +266,8 @@ class FlashIntervals:
     """Intervals of a source's own clock within each of which one pulse fell.
 
     A strobe counter that changed between two messages, a frame of a global shutter that was lit.
+    A frame that is lit in part dates a light that goes on or off: there the interval is as short
+    as its softness.
 
     Parameters
     ----------
@@ -279,6 +285,11 @@ class FlashIntervals:
         How many pulses fell there: a counter may jump by more than one.
     is_onset : bool
         Whether the onset of the pulse is meant (else its half-light instant).
+    half_light_s, half_light_std_s : float, optional
+        From the onset of a pulse to its half-light instant, where known: 0 for lights that go on
+        at once and stay.
+    sense : ndarray of int, shape (n,), optional
+        As in `FlashEdges`.
     """
 
     source: str
@@ -289,6 +300,9 @@ class FlashIntervals:
     std_s: NDArray[np.float64]
     count: NDArray[np.int64]
     is_onset: bool
+    half_light_s: float | None = None
+    half_light_std_s: float | None = None
+    sense: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
@@ -301,6 +315,12 @@ class FlashIntervals:
         if count.size != n:
             raise ValueError(f"count must have shape ({n},), got {count.shape}")
         object.__setattr__(self, "count", count)
+        _check_sense(self.sense, n)
+
+
+def _check_sense(sense: NDArray[np.int64] | None, n: int) -> None:
+    if sense is not None and (sense.shape != (n,) or not np.isin(sense, (-1, 0, 1)).all()):
+        raise ValueError(f"sense must have shape ({n},) and hold -1, 0 or +1")
 
 
 Evidence = Activity | RotationIncrements | EventTrain | FlashEdges | FlashIntervals

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from .clocks import ClockFault
 from .config import RigConfig
 from .flash_rigs import (
     SQUARE,
@@ -23,6 +24,7 @@ from .flash_rigs import (
 from .light_faults import AmbientStep, LightFault
 from .pulse_shapes import Lamp, XenonPulse
 from .pulse_trains import BurstTrain, SpacedTrain
+from .trigger import TriggerConfig
 
 
 def _scenarios() -> dict[str, RigConfig]:
@@ -44,6 +46,17 @@ def _scenarios() -> dict[str, RigConfig]:
         ),
         "flash_global_shutter": each(
             clean, lambda c: replace(c, line_delay_s=0.0), "cam_front_left", "cam_rear_left"
+        ),
+        "flash_global_lamp": replace(
+            each(clean, lambda c: replace(c, line_delay_s=0.0), "cam_front_left", "cam_rear_left"),
+            # On for two frame periods, a read-out and an exposure; and the trigger is logged, for
+            # frames of one rate keep their phases: as a plan for such cameras has it.
+            trigger=TriggerConfig(clock=ClockFault(offset_s=-0.0042, drift_ppm=8.0)),
+            flash=replace(
+                SQUARE,
+                shape=Lamp(width_s=0.2),
+                train=SpacedTrain(mean_interval_s=0.85, spread=0.3),
+            ),
         ),
         "flash_headlights": with_headlights(clean),
         "flash_tunnel": lit(

@@ -99,7 +99,8 @@ def test_rarely_seen_pulses_are_made_longer_rather_than_many() -> None:
 def test_global_shutter_gets_long_light_at_random_instants() -> None:
     cameras = rig([12], 0.0, 0.008)
     train = choose_train(cameras, rng=np.random.default_rng(0))
-    assert train.width_s >= cameras[0].period_s + cameras[0].exposure_s
+    # Two frames are lit fully whatever the phase: what the detector takes for a light that stays.
+    assert train.width_s >= 2.0 * cameras[0].period_s + cameras[0].exposure_s
     assert train.n_per_burst == 1
     assert np.ptp(np.diff(train.starts_s)) > 0.3
 

@@ -1,4 +1,5 @@
 import time
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -226,3 +227,22 @@ def test_nearly_even_trains_of_other_flashes_are_refused():
         one, other = (np.cumsum(0.27 * (1.0 + rng.normal(0.0, 0.03, 220))) for _ in range(2))
         match = match_events(_instants(one, std_s=1e-4), _instants(other, "b", std_s=1e-4))
         assert match.why is not None
+
+
+@pytest.mark.parametrize("knows_sense", [True, False])
+def test_light_that_goes_on_is_not_light_that_goes_off(knows_sense):
+    on_s = irregular_onsets(np.random.default_rng(3), n=40)
+    width_s, offset_s = 0.2, 0.0351
+    source = _instants(on_s, "a")
+    # The other camera sees every light go off, and few go on.
+    target_s = np.concatenate([on_s[::4], on_s + width_s]) + offset_s
+    sense = np.repeat([1, -1], [on_s[::4].size, on_s.size])
+    order = np.argsort(target_s)
+    target = _instants(target_s[order], "b")
+    if knows_sense:
+        source = replace(source, sense=np.ones(source.n, dtype=np.int64))
+        target = replace(target, sense=sense[order])
+    match = match_events(source, target)
+    assert match.why is None
+    error_s = match.fit.offset_s - offset_s
+    assert abs(error_s - (0.0 if knows_sense else width_s)) < WRONG_S

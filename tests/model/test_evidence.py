@@ -150,6 +150,8 @@ def test_flash_edges_are_read_only() -> None:
         ({"band": np.array([0])}, "band must have shape"),
         ({"row_px": np.array([np.nan, 0.0])}, "non-finite"),
         ({"readable_s": np.array([0.0, 1.0])}, "readable_s must have shape"),
+        ({"sense": np.array([1])}, r"sense must have shape \(2,\)"),
+        ({"sense": np.array([1, 2])}, "hold -1, 0 or"),
     ],
 )
 def test_flash_edges_refuse(changes: dict[str, object], message: str) -> None:

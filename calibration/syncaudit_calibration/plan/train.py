@@ -120,8 +120,9 @@ def choose_train(
     one frame period of the slowest camera unevenly: no gap is longer than a pulse is visible, so
     that every camera sees some of each burst whatever its phase. Where that would leave no room for
     uneven gaps, K is one more. Global shutters cannot place a short pulse within a frame: they get
-    a light that is on for a frame period and an exposure, so that one frame at least is lit fully
-    and those beside it in part, and goes on and off at random instants.
+    a light that goes on and off at random instants and is on for two frame periods, a read-out
+    and an exposure: every row is lit fully in two frames at least, which tells how bright the
+    light is, and how far the frames beside them are lit dates its going on and off.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ def choose_train(
         Draws the gaps.
     """
     if any(camera.is_global for camera in cameras):
-        width_s = max(camera.period_s + camera.exposure_s for camera in cameras)
+        width_s = max(_lasting_s(camera) for camera in cameras)
         return _best(cameras, _Pattern(width_s=width_s), duration_s, rng)
     width_s = _short_width_s(cameras)
     period_s = max(camera.period_s for camera in cameras)
@@ -165,17 +166,22 @@ def choose_screen_train(
     """Return a train for a screen, on the borders of its frames (60 a second).
 
     Flashes are single and one or more frames long: as many as a camera needs to see half of them
-    (global shutters: one frame period and an exposure). Parameters are those of `choose_train`.
+    (global shutters: as for an LED). Parameters are those of `choose_train`.
     """
     tick_s = 1.0 / SCREEN_RATE_HZ
     needed_s = max(
-        camera.period_s + camera.exposure_s
+        _lasting_s(camera)
         if camera.is_global
         else SCREEN_SHARE * camera.period_s - camera.readout_s - camera.exposure_s
         for camera in cameras
     )
     width_s = max(1, math.ceil(needed_s / tick_s - 1e-9)) * tick_s
     return _best(cameras, _Pattern(width_s=width_s, tick_s=tick_s), duration_s, rng)
+
+
+def _lasting_s(camera: PlannedCamera) -> float:
+    """Return how long a light must be on to count as one that stays: two frames are lit fully."""
+    return 2.0 * camera.period_s + camera.readout_s + camera.exposure_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.estimators.events.hypotheses import MIN_MATCHED, Hypothesis
-from syncaudit.estimators.events.instants import Instants
+from syncaudit.estimators.events.instants import Instants, unlike
 from syncaudit.estimators.events.pair_fit import gates_s
 from syncaudit.estimators.events.voting import chance_of
 
@@ -36,12 +36,14 @@ def chance_of_match(
     seen = target.times_s
     inside = (predicted >= seen[0] - BURST_S) & (predicted <= seen[-1] + BURST_S)
     rate_hz = seen.size / max(float(seen[-1] - seen[0]), BURST_S)
+    apart = unlike(source, target)
+    like = 1.0 if apart is None else 1.0 - apart.mean(axis=1)
     near = np.searchsorted(seen, predicted + BURST_S) - np.searchsorted(seen, predicted - BURST_S)
     is_matched = np.isin(np.arange(predicted.size), found.i)
-    local_hz = np.maximum(rate_hz, (near - is_matched) / (2.0 * BURST_S))
+    local_hz = np.asarray(like * np.maximum(rate_hz, (near - is_matched) / (2.0 * BURST_S)))
     gate = 2.0 * float(np.mean(gates_s(source, target, found.i, found.j)))
     expected = float(np.sum(np.minimum(local_hz[inside] * gate, 1.0)))
-    expected = max(expected, _usual_coincidences(predicted, seen, gate))
+    expected = max(expected, _usual_coincidences(predicted, seen, gate, apart))
     span_s = float(np.ptp(source.times_s))
     n_trials = max(1.0, range_s / gate) * max(1.0, 2e-6 * max_drift_ppm * span_s / gate)
     for events in (source, target):
@@ -50,7 +52,9 @@ def chance_of_match(
     return chance_of(found.i.size, expected, n_trials)
 
 
-def _usual_coincidences(predicted: Floats, seen: Floats, gate_s: float) -> float:
+def _usual_coincidences(
+    predicted: Floats, seen: Floats, gate_s: float, barred: NDArray[np.bool_] | None
+) -> float:
     """Return how many events coincide at the offsets at which events do coincide.
 
     The counts c of coincidences at other offsets, each weighted by itself: ``sum c^2 / sum c - 1``
@@ -58,7 +62,8 @@ def _usual_coincidences(predicted: Floats, seen: Floats, gate_s: float) -> float
     (two cameras with equal frame rates see nothing between their frames) that of its teeth, not
     of the gaps between them.
     """
-    apart = (seen[None, :] - predicted[:, None]).ravel()
+    apart = seen[None, :] - predicted[:, None]
+    apart = apart.ravel() if barred is None else apart[~barred]
     reach_s = 0.5 * min(float(np.ptp(seen)), float(np.ptp(predicted)))
     apart = apart[(np.abs(apart) <= reach_s) & (np.abs(apart) > 1.5 * gate_s)]
     if apart.size == 0:

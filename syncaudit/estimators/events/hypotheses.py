@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import mad_std
-from syncaudit.estimators.events.instants import Instants
+from syncaudit.estimators.events.instants import Instants, unlike
 from syncaudit.estimators.events.pair_fit import (
     GATE_SIGMAS,
     PairFit,
@@ -65,12 +65,13 @@ def fit_candidates(
     max_drift: float,
 ) -> list[Hypothesis]:
     """Return the distinct fits of the candidates, those that explain most events first."""
+    apart = unlike(source, target)
     hypotheses: list[Hypothesis] = []
     for candidate in candidates:
         predicted = (
             source.times_s + candidate.offset_s + candidate.drift * (source.times_s - anchor_s)
         )
-        i, j = _nearest(predicted, target.times_s)
+        i, j = _nearest(predicted, target.times_s, apart)
         off_s = np.abs(target.times_s[j] - predicted[i])
         keep = off_s <= gates_s(source, target, i, j, loose_s=1.5 * window_s)
         i, j = i[keep], j[keep]
@@ -140,18 +141,23 @@ def _matched(fit: PairFit, source: Instants, target: Instants, loose_s: float) -
     predicted = fit.predict(source.times_s, source.row_px)
     seen = target.times_s + target.row_px * fit.target_line_s
     order = np.argsort(seen, kind="stable")
-    i, nearest = _nearest(predicted, seen[order])
+    apart = unlike(source, target)
+    i, nearest = _nearest(predicted, seen[order], None if apart is None else apart[:, order])
     j = order[nearest]
     off_s = np.abs(seen[j] - predicted[i])
     keep = off_s <= gates_s(source, target, i, j, loose_s=loose_s)
     return i[keep], j[keep]
 
 
-def _nearest(predicted: Floats, seen: Floats) -> tuple[Ints, Ints]:
-    """Return the pairs that are each other's nearest."""
-    right = np.clip(np.searchsorted(seen, predicted), 1, seen.size - 1)
-    is_left = predicted - seen[right - 1] < seen[right] - predicted
-    j = np.where(is_left, right - 1, right)
+def _nearest(predicted: Floats, seen: Floats, apart: NDArray[np.bool_] | None) -> tuple[Ints, Ints]:
+    """Return the pairs that are each other's nearest, of those that may be pairs."""
+    if apart is None:
+        right = np.clip(np.searchsorted(seen, predicted), 1, seen.size - 1)
+        is_left = predicted - seen[right - 1] < seen[right] - predicted
+        j = np.where(is_left, right - 1, right)
+    else:
+        distance = np.where(apart, np.inf, np.abs(seen[None, :] - predicted[:, None]))
+        j = np.argmin(distance, axis=1)
     off = np.abs(seen[j] - predicted)
     order = np.argsort(off, kind="stable")
     _, first = np.unique(j[order], return_index=True)

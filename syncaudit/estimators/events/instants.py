@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.model import EventTrain, FlashEdges, FlashIntervals
+from syncaudit.model import EventTrain, FlashEdges, FlashIntervals, Quantity
 
 __all__ = [
     "USUAL_EXPOSURE_S",
@@ -19,6 +19,7 @@ __all__ = [
     "Instants",
     "band_height_px",
     "instants_of",
+    "unlike",
 ]
 
 EventEvidence = FlashEdges | FlashIntervals | EventTrain
@@ -64,6 +65,8 @@ class Instants:
         Whether the onset of a pulse is meant, else its half-light instant.
     half_light_s, half_light_std_s : float, optional
         From onset to half-light, where known.
+    sense : ndarray of int, shape (n,), optional
+        +1 where a light goes on, -1 where one goes off, 0 where that is not known; None: nowhere.
     """
 
     source: str
@@ -79,6 +82,7 @@ class Instants:
     is_onset: bool = True
     half_light_s: float | None = None
     half_light_std_s: float | None = None
+    sense: Ints | None = None
 
     @property
     def n(self) -> int:
@@ -121,8 +125,27 @@ def instants_of(evidence: EventEvidence) -> Instants:
             half_s=np.zeros(n),
             row_px=np.zeros(n),
             item=np.arange(n, dtype=np.int64),
+            sense=_goes_on(evidence, n),
         )
     )
+
+
+def unlike(source: Instants, target: Instants) -> NDArray[np.bool_] | None:
+    """Return which events cannot be one (a light goes on here, off there), shape (n, m).
+
+    None where all can.
+    """
+    if source.sense is None or target.sense is None:
+        return None
+    apart: NDArray[np.bool_] = np.multiply.outer(source.sense, target.sense) < 0
+    return apart if apart.any() else None
+
+
+def _goes_on(evidence: FlashIntervals | EventTrain, n: int) -> Ints | None:
+    """Return the sense of what triggers and strobe counters count: lights that go on."""
+    if evidence.quantity in (Quantity.TRIGGER, Quantity.STROBE):
+        return np.ones(n, dtype=np.int64)
+    return None
 
 
 def _in_order(instants: Instants) -> Instants:
@@ -134,6 +157,7 @@ def _in_order(instants: Instants) -> Instants:
         half_s=instants.half_s[order],
         row_px=instants.row_px[order],
         item=instants.item[order],
+        sense=None if instants.sense is None else instants.sense[order],
     )
 
 
@@ -155,6 +179,9 @@ def _of_intervals(evidence: FlashIntervals) -> Instants:
         row_px=np.zeros(item.size),
         item=item,
         is_onset=evidence.is_onset,
+        half_light_s=evidence.half_light_s,
+        half_light_std_s=evidence.half_light_std_s,
+        sense=_goes_on(evidence, item.size) if evidence.sense is None else evidence.sense[item],
     )
 
 
@@ -192,6 +219,7 @@ class _Bands:
     free_px: Floats
     n_free: Floats
     std_px: Floats
+    sense: Ints | None
 
     @classmethod
     def of(cls, edges: FlashEdges) -> _Bands:
@@ -219,6 +247,9 @@ class _Bands:
             free_px=rows[2],
             n_free=counts[2],
             std_px=np.sqrt(total(edges.row_std_px**2)) / n_all,
+            sense=None
+            if edges.sense is None
+            else np.sign(total(edges.sense.astype(np.float64))).astype(np.int64),
         )
 
 
@@ -256,6 +287,7 @@ def _of_edges(edges: FlashEdges) -> Instants:
         is_onset=False,
         half_light_s=edges.half_light_s,
         half_light_std_s=edges.half_light_std_s,
+        sense=bands.sense,
     )
 
 

@@ -49,6 +49,7 @@ def vote(
     max_drift: float,
     anchor_s: float,
     n_best: int,
+    unlike: NDArray[np.bool_] | None = None,
 ) -> list[Candidate]:
     """Return the offsets and drifts that most pairs of events agree on.
 
@@ -71,11 +72,14 @@ def vote(
         Source time at which the offsets hold.
     n_best : int
         How many candidates to return at most, the fullest first.
+    unlike : ndarray of bool, shape (n, m), optional
+        Pairs that have no vote.
     """
     lever_s = source_s - anchor_s
     reach_s = float(np.max(np.abs(lever_s), initial=0.0))
     slack_s = max_drift * reach_s + window_s
-    rows, columns = np.nonzero(_within(source_s, target_s, lowest_s - slack_s, highest_s + slack_s))
+    inside = _within(source_s, target_s, lowest_s - slack_s, highest_s + slack_s)
+    rows, columns = np.nonzero(inside if unlike is None else inside & ~unlike)
     if rows.size < MIN_VOTES:
         return []
     differences = (target_s[columns] - source_s[rows] - lowest_s) / window_s + 1.0

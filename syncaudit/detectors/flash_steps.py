@@ -1,0 +1,171 @@
+"""Find frames in which a light goes on or off that stayed as it was before and stays so after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.detectors.flash_rows import FrameRows
+
+__all__ = ["REACH", "StepFrame", "find_step", "step_candidates"]
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+
+# Frames on either side that must be alike: a light of less than two frame periods is no step.
+REACH = 2
+# Least change of the whole picture's mean, as a share and in levels.
+MIN_MEAN_SHARE = 0.02
+MIN_MEAN_LEVELS = 1.5
+# Least change of a column block in levels.
+MIN_BLOCK_LEVELS = 3.0
+# Frames of one side differ by no more than this share of the change.
+STEADY_SHARE = 0.12
+# Share of the cells that must change in one sense, and of the column blocks that must be usable.
+ONE_SENSE = 0.8
+MIN_BLOCKS = 0.5
+# Most bins of rows: ramps are long.
+N_BINS = 240
+# Between these shares of the change a row lies on the ramp.
+ON_RAMP = (0.1, 0.9)
+# Rows that must lie on the ramp, as a share of the height.
+MIN_RAMP_ROWS = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StepFrame:
+    """A frame in which the light changed while its rows were exposed.
+
+    Parameters
+    ----------
+    index : int
+        Position of the frame in file order.
+    is_on : bool
+        Whether it became brighter.
+    rows : ndarray, shape (n,)
+        Middle of each bin of rows, from the top of the picture.
+    bin_rows : int
+        Rows in a bin.
+    change : ndarray, shape (n, b)
+        What the light does in the end, in levels, positive for `is_on` and else negative; times
+        the sense: positive.
+    done : ndarray, shape (n, b)
+        What it has done in this frame, in the same sense.
+    is_clean : ndarray of bool, shape (n, b)
+        Cells that are not clipped, changed enough, in rows that are steady on both sides.
+    share : ndarray, shape (n,)
+        Median over the blocks of done over change; NaN where no cell is clean.
+    """
+
+    index: int
+    is_on: bool
+    rows: Floats
+    bin_rows: int
+    change: Floats
+    done: Floats
+    is_clean: NDArray[np.bool_]
+    share: Floats
+
+
+def step_candidates(strips: Singles, start: int, stop: int) -> NDArray[np.bool_]:
+    """Return which frames lie between two steady states of unlike brightness.
+
+    A cheap test by the mean of the picture first, then cell by cell of the strips: most change in
+    one sense, and little within the two frames on either side.
+
+    Parameters
+    ----------
+    strips : ndarray of float32, shape (m, n, s)
+        Of consecutive frames.
+    start, stop : int
+        Frames to tell of.
+
+    Returns
+    -------
+    ndarray of bool, shape (stop - start,)
+    """
+    m = strips.shape[0]
+    found = np.zeros(stop - start, dtype=np.bool_)
+    low, high = max(start, REACH), min(stop, m - REACH)
+    if high <= low:
+        return found
+    means = strips.reshape(m, -1) @ np.full(strips[0].size, 1.0 / strips[0].size, np.float32)
+    step = np.abs(means[low + 1 : high + 1] - means[low - 1 : high - 1])
+    limit = np.maximum(MIN_MEAN_LEVELS, MIN_MEAN_SHARE * means[low - 1 : high - 1])
+    for k in (np.flatnonzero(step > limit) + low).tolist():
+        before, after = strips[k - 1] + strips[k - 2], strips[k + 1] + strips[k + 2]
+        change = 0.5 * (after - before)
+        sense = 1.0 if float(change.mean()) > 0.0 else -1.0
+        size = float(np.median(sense * change))
+        unsteady = max(
+            float(np.median(np.abs(strips[k - 1] - strips[k - 2]))),
+            float(np.median(np.abs(strips[k + 1] - strips[k + 2]))),
+        )
+        in_sense = float(np.mean(sense * change > 0.25 * size))
+        found[k - start] = (
+            size > MIN_BLOCK_LEVELS and in_sense >= ONE_SENSE and unsteady < 2 * STEADY_SHARE * size
+        )
+    return found
+
+
+def find_step(frames: Sequence[FrameRows], at: int) -> StepFrame | None:
+    """Return the rows of frame `at` as shares of a lasting change of light, or None.
+
+    The two frames before and the two after give each cell's brightness without and with the light.
+    Whole frames that change at once (gain, exposure, a cut) leave no row between: none is returned.
+
+    Parameters
+    ----------
+    frames : sequence of FrameRows
+        At least two on either side, in order.
+    at : int
+        Place in `frames`.
+    """
+    if not REACH <= at < len(frames) - REACH:
+        return None
+    near = [frames[at + j] for j in (-2, -1, 0, 1, 2)]
+    height = near[0].levels.shape[0]
+    bin_rows = max(1, height // N_BINS)
+    n = height // bin_rows
+    levels = np.stack([_binned(frame.levels, n, bin_rows) for frame in near])
+    clipped = np.stack([_binned(~frame.is_clean, n, bin_rows) for frame in near]).max(axis=0)
+    before, after = 0.5 * (levels[0] + levels[1]), 0.5 * (levels[3] + levels[4])
+    change = after - before
+    is_on = float(np.median(change)) > 0.0
+    sense = 1.0 if is_on else -1.0
+    change, done = sense * change, sense * (levels[2] - before)
+    size = np.median(change, axis=1)
+    unsteady = np.maximum(
+        np.median(np.abs(levels[1] - levels[0]), axis=1),
+        np.median(np.abs(levels[4] - levels[3]), axis=1),
+    )
+    is_clean = (clipped == 0.0) & (change > MIN_BLOCK_LEVELS)
+    is_clean &= (unsteady < STEADY_SHARE * size)[:, None]
+    is_row = np.count_nonzero(is_clean, axis=1) >= MIN_BLOCKS * is_clean.shape[1]
+    is_clean &= is_row[:, None]
+    if np.count_nonzero(is_row) < MIN_RAMP_ROWS * n:
+        return None
+    ratio = np.where(is_clean, done / np.maximum(change, 1.0), np.nan)
+    share = np.full(n, np.nan)
+    share[is_row] = np.nanmedian(ratio[is_row], axis=1)
+    on_ramp = (share > ON_RAMP[0]) & (share < ON_RAMP[1])
+    if np.count_nonzero(on_ramp) < max(2.0, MIN_RAMP_ROWS * n):
+        return None
+    return StepFrame(
+        index=near[2].index,
+        is_on=is_on,
+        rows=0.5 * (bin_rows - 1) + bin_rows * np.arange(n, dtype=np.float64),
+        bin_rows=bin_rows,
+        change=change,
+        done=done,
+        is_clean=is_clean,
+        share=share,
+    )
+
+
+def _binned(values: NDArray[np.generic], n: int, bin_rows: int) -> Floats:
+    cut = values[: n * bin_rows].reshape(n, bin_rows, -1)
+    return np.asarray(cut.mean(axis=1, dtype=np.float64))

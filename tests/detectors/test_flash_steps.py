@@ -1,0 +1,182 @@
+"""Lights that go on and off and stay so, of known instants."""
+
+import numpy as np
+import pytest
+from flash_footage import camera, detected, errors_s, footage, onsets
+
+from syncaudit.model.evidence import FlashEdges, FlashIntervals
+
+# Frames that are not encoded, ramps of 160 rows: noise of 1.5 levels, and what the fit believes
+# that encoders drop (a third of a level of 40 is a third of a row).
+RAW_RMS_S = 30e-6
+RAW_WORST_S = 40e-6
+# A bent tone curve is fitted beside the instants; unfitted it costs 300 us.
+BENT_WORST_S = 100e-6
+# A share of 8 ms of exposure, by levels of 32 cells.
+SHARE_WORST_S = 150e-6
+# While the rows of every 20th frame are exposed, some rows further down each time, and off in
+# the tenth frame from there.
+LAMPS_S = np.array([(8 + 20 * i) / 12.0 + 0.0017 * (i - 3) for i in range(6)])
+WIDTH_S = 10 / 12.0 + 0.0031
+N = 124
+
+
+def lamp(picture, middle_s, exposure_s=0.008, rise_s=0.0, levels=40.0):
+    """Add a lamp that is on for 0.84 s from each of `LAMPS_S`; it rises and falls evenly."""
+    light = np.zeros(middle_s.size)
+    for on_s in LAMPS_S:
+        for sign, at_s in ((1.0, on_s), (-1.0, on_s + WIDTH_S)):
+            ages_s = np.linspace(-0.5, 0.5, 81)[:, None] * exposure_s + middle_s - at_s
+            # Midway through the rise the light is half on.
+            shares = ages_s / rise_s + 0.5 if rise_s else ages_s > 0.0
+            light += sign * np.clip(shares, 0.0, 1.0).mean(axis=0)
+    return picture + (levels * light[:, None] * (0.3 + 0.7 * picture / 128.0)).astype(np.float32)
+
+
+def lamps(**case):
+    def paint(picture, _k, middle_s):
+        return lamp(picture, middle_s, **case)
+
+    return paint
+
+
+def instants_s():
+    return np.sort(np.concatenate([LAMPS_S, LAMPS_S + WIDTH_S]))
+
+
+def late_s(found, *, line_delay_s=5e-5):
+    return errors_s(found, instants_s(), line_delay_s=line_delay_s, exposure_s=0.0)
+
+
+def bent(frames, gamma=2.2):
+    table = np.round(255.0 * (np.arange(256) / 255.0) ** (1.0 / gamma)).astype(np.uint8)
+    return (table[frame] for frame in frames)
+
+
+@pytest.mark.parametrize("is_stated", [True, False])
+def test_ramps_date_lights_that_go_on_and_off(is_stated):
+    stream = camera(N, exposure_s=0.008 if is_stated else None)
+    found = detected(stream, footage([], n=N, paint=lamps()))
+    assert isinstance(found, FlashEdges)
+    errors = late_s(found)
+    assert errors.size >= 3
+    assert np.sqrt(np.mean(errors**2)) < RAW_RMS_S
+    assert np.max(np.abs(errors)) < RAW_WORST_S
+    assert np.all(found.exposure_part == 0.0)
+    assert np.all(np.abs(errors) < 3.0 * found.row_std_px * 5e-5)
+
+
+def test_edges_say_whether_light_goes_on_or_off():
+    found = detected(camera(N), footage([], n=N, paint=lamps()))
+    at_s = found.frame_s + found.row_px * 5e-5
+    is_on = np.min(np.abs(at_s[:, None] - LAMPS_S), axis=1) < 1e-3
+    assert set(found.sense.tolist()) == {-1, 1}
+    assert np.array_equal(found.sense > 0, is_on)
+    assert found.half_light_s == 0.0
+
+
+def test_bent_tone_curve_does_not_move_instants():
+    found = detected(camera(N), bent(footage([], n=N, paint=lamps())))
+    errors = late_s(found)
+    assert errors.size >= 3
+    assert np.max(np.abs(errors)) < BENT_WORST_S
+
+
+def test_pulses_beside_a_lamp_are_both_timed():
+    pulses_s = onsets(2, duration_s=N / 12.0)
+    apart = np.min(np.abs(pulses_s[:, None] - instants_s()), axis=1) > 0.4
+    found = detected(camera(N), footage(pulses_s[apart], n=N, paint=lamps()))
+    is_step = found.sense != 0
+    at_s = found.frame_s + found.row_px * 5e-5 + found.exposure_part * 0.008
+    true_s = np.where(
+        is_step,
+        np.min(np.abs(at_s[:, None] - instants_s()), axis=1),
+        np.min(np.abs(at_s[:, None] - pulses_s - 0.001), axis=1),
+    )
+    assert np.count_nonzero(is_step) >= 3
+    assert np.count_nonzero(~is_step) >= 3
+    assert np.max(true_s) < 2 * RAW_WORST_S
+    assert np.unique(found.band[is_step]).size == np.count_nonzero(is_step)
+    assert not set(found.band[is_step]) & set(found.band[~is_step])
+
+
+@pytest.mark.parametrize("rise_s", [0.05, 0.3])
+@pytest.mark.parametrize("exposure_s", [0.008, None])
+def test_light_that_changes_slowly_is_no_lamp(rise_s, exposure_s):
+    stream = camera(N, exposure_s=exposure_s)
+    assert detected(stream, footage([], n=N, paint=lamps(rise_s=rise_s))) is None
+
+
+def gain_steps(picture, k, _middle_s):
+    return picture * (1.3 if k // 9 % 2 else 1.0)
+
+
+def cuts(picture, k, _middle_s):
+    return np.flipud(picture) if k // 9 % 2 else picture
+
+
+def sweeping(picture, k, _middle_s):
+    x = (9 * k) % 400 - 40
+    picture[150:330, max(x, 0) : max(x + 120, 0)] += 120.0
+    return picture
+
+
+@pytest.mark.parametrize("paint", [gain_steps, cuts, sweeping])
+def test_what_lasts_but_is_no_lamp_gives_no_edges(paint):
+    found = detected(camera(90), footage([], n=90, paint=paint))
+    assert not isinstance(found, FlashEdges)
+
+
+def test_ambient_that_jumps_for_all_rows_is_an_event():
+    def paint(picture, _k, middle_s):
+        n_on = sum(np.clip((middle_s - at_s) / 0.008 + 0.5, 0.0, 1.0) for at_s in LAMPS_S)
+        n_off = sum(np.clip((middle_s - at_s) / 0.008 + 0.5, 0, 1) for at_s in LAMPS_S + WIDTH_S)
+        return picture * (0.6 + 0.4 * (n_on - n_off)[:, None].astype(np.float32))
+
+    found = detected(camera(N), footage([], n=N, paint=paint))
+    assert np.max(np.abs(late_s(found))) < RAW_WORST_S
+
+
+def test_two_steps_are_not_enough_to_be_believed():
+    found = detected(camera(25), footage([], n=25, paint=lamps()))
+    assert found is None
+
+
+@pytest.mark.parametrize("gamma", [1.0, 2.2])
+def test_global_shutter_dates_light_by_the_share_of_its_exposure(gamma):
+    stream = camera(N, line_delay_s=0.0)
+    phase = {"n": N, "line_delay_s": 0.0}
+    found = detected(stream, bent(footage([], **phase, paint=lamps_in_phase), gamma))
+    assert isinstance(found, FlashIntervals)
+    middle_s, width_s = 0.5 * (found.start_s + found.stop_s), found.stop_s - found.start_s
+    is_dated = width_s < 1e-3
+    true_s = np.array([IN_PHASE_S[np.abs(IN_PHASE_S - t).argmin()] for t in middle_s])
+    errors = (middle_s - true_s)[is_dated]
+    assert errors.size >= 5
+    assert np.max(np.abs(errors)) < SHARE_WORST_S
+    assert np.all(np.abs(errors) < 3.0 * found.std_s[is_dated])
+    slack_s = 3.0 * found.std_s
+    assert np.all(found.start_s - slack_s <= true_s)
+    assert np.all(true_s <= found.stop_s + slack_s)
+    assert found.start_s.size == IN_PHASE_S.size
+    assert set(found.sense.tolist()) == {-1, 1}
+
+
+# Every second one within an exposure, at another place of it each.
+IN_PHASE_S = np.array(
+    [(6 + 5 * i) / 12.0 + (0.0008 * (i - 10) / 2 if i % 2 else 0.03) for i in range(22)]
+)
+
+
+def lamps_in_phase(picture, _k, middle_s):
+    at_s = float(middle_s[0])
+    shares = np.clip((at_s - IN_PHASE_S) / 0.008 + 0.5, 0.0, 1.0)
+    light = float(shares[::2].sum() - shares[1::2].sum())
+    # Brighter to one side: cells that change unlike tell the tone curve.
+    side = np.linspace(0.4, 1.0, picture.shape[1], dtype=np.float32)
+    return picture + 50.0 * light * side * (0.3 + 0.7 * picture / 128.0)
+
+
+def test_global_gain_steps_are_no_light():
+    frames = footage([], n=90, line_delay_s=0.0, paint=gain_steps)
+    assert detected(camera(90, line_delay_s=0.0), frames) is None
