@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from syncaudit.detectors.flash_background import LitFrame, find_lit
 from syncaudit.detectors.flash_bands import date_rows
 from syncaudit.detectors.flash_coarse import first_shape
+from syncaudit.detectors.flash_crowd import CrowdedLight
 from syncaudit.detectors.flash_dead_zone import dead_zone_shifts
 from syncaudit.detectors.flash_edges import BandEdge, fit_edges
 from syncaudit.detectors.flash_frames import frame_cells, lit_intervals, readable_stretches
-from syncaudit.detectors.flash_pool import half_light_std_px, pool_shape
+from syncaudit.detectors.flash_pool import BandProfile, half_light_std_px, pool_shape
 from syncaudit.detectors.flash_rows import FrameRows, frame_rows
 from syncaudit.detectors.flash_screen import RADIUS, lit_candidates
 from syncaudit.detectors.flash_shape import PulseShape
@@ -32,8 +33,14 @@ SETTLED_SHARE = 0.02
 # Least share of the edges that must be convincing: the few that pass where nearly all fail (pulses
 # that never leave a row dark, clipped light) are wrong.
 MIN_KEPT = 0.3
+# Flashes that clip more of what they light are told of even where none can be timed.
+CLIPPED_SHARE = 0.25
+# Frames may be crowded with pulses where as many in a row are lit.
+CROWDED_SHARE = 0.85
 # Frames that are looked at in one go.
 N_AT_ONCE = 8
+# Edges of one sign that lie a ramp apart within this share of it may be halves of one.
+HALVED_SHARE = 0.3
 # Half-light time is not known better than this share of itself with too few edges to pool.
 UNPOOLED_SHARE = 0.25
 
@@ -69,8 +76,10 @@ class FlashDetector:
     _length: int = 0
     _n_tried: int = 0
     _edges: list[BandEdge] = field(default_factory=list)
+    _crowd: CrowdedLight = field(default_factory=CrowdedLight)
     _cells: list[NDArray[np.float32]] = field(default_factory=list)
     _indices: list[int] = field(default_factory=list)
+    _clipped: list[float] = field(default_factory=list)
     _size: tuple[int, ...] = ()
 
     def update(self, index: int, luma: NDArray[np.uint8]) -> None:
@@ -84,15 +93,31 @@ class FlashDetector:
             self._look(len(self._frames) - RADIUS)
 
     def finish(self) -> FlashEdges | FlashIntervals | None:
-        """Return band edges, or intervals of lit frames, or None where nothing flashed."""
+        """Return band edges, or intervals of lit frames, or None where nothing flashed.
+
+        Intervals are none where flashes clip so much of the picture that they cannot be timed.
+        """
         self._look(len(self._frames))
         self._fit()
         if not self._indices:
             return None
-        is_believed = len(self._edges) > MIN_KEPT * self._n_tried
-        if is_believed and self._shape is not None:
+        self._crowd.finish(self._single_share)
+        if self._crowd.is_believed and self._crowd.shape is not None:
+            self._half_std_px = self._crowd.half_std_px
+            return self._dated(self._crowd.edges, self._crowd.shape)
+        if self._kept_share > MIN_KEPT and self._shape is not None:
             return self._dated(self._edges, self._shape)
         return self._intervals()
+
+    @property
+    def _kept_share(self) -> float:
+        """What part of the edges tried convinces."""
+        return len(self._edges) / max(1, self._n_tried)
+
+    @property
+    def _single_share(self) -> float:
+        """What part convinces of the edges tried, or of one for each lit frame if that is more."""
+        return len(self._edges) / max(1, self._n_tried, len(self._clipped))
 
     def _look(self, stop: int) -> None:
         """Look for lit frames among those from `_n_done` to `stop`, and forget the oldest."""
@@ -102,8 +127,13 @@ class FlashDetector:
             self._cells.append(frame_cells(strips[start:stop]))
             if self.stream.line_delay_s != 0.0:
                 candidates = np.flatnonzero(lit_candidates(strips, start, stop)) + start
+                if candidates.size >= CROWDED_SHARE * (stop - start):
+                    self._crowd.add(frames[start:stop], self._single_share)
+                if self._crowd.is_believed:
+                    candidates = candidates[:0]
                 found = [find_lit(frames, at) for at in candidates.tolist()]
                 self._pending += [lit for lit in found if lit is not None]
+                self._clipped += [lit.clipped_share for lit in found if lit is not None]
                 if len(self._pending) >= (N_LEARNT if self._shape is None else N_AT_ONCE):
                     self._fit()
         n_kept = min(stop, RADIUS)
@@ -123,17 +153,28 @@ class FlashDetector:
     def _learn(self, lits: list[LitFrame]) -> None:
         some = lits[:: max(1, len(lits) // N_PER_ROUND)]
         shape, self._length = first_shape(some[::2])
+        profiles = self._settle(some, shape)
+        if self._shape is not None and _is_halved(profiles, self._shape):
+            shape = PulseShape(2.0 * self._shape.ramp_px, 2.0 * self._shape.tail_px)
+            self._length = max(self._length, round(shape.half_px))
+            profiles = self._settle(some, shape)
+        if self._shape is not None:
+            self._half_std_px = half_light_std_px(profiles, self._shape)
+
+    def _settle(self, lits: list[LitFrame], shape: PulseShape) -> list[BandProfile]:
+        """Fit edges and shape in turn; return the light that the shape was pooled from."""
+        profiles: list[BandProfile] = []
         for _ in range(N_ROUNDS):
-            edges, _ = fit_edges(some, shape, self._length, is_rough=True)
+            edges, _ = fit_edges(lits, shape, self._length, is_rough=True)
             if not edges:
-                return
+                return profiles
             profiles = list({id(edge.fit.profile): edge.fit.profile for edge in edges}.values())
             before, shape = shape, pool_shape(profiles, shape)
             change = abs(shape.ramp_px - before.ramp_px) + abs(shape.tail_px - before.tail_px)
             if change < SETTLED_SHARE * shape.half_px:
                 break
         self._shape = shape
-        self._half_std_px = half_light_std_px(profiles, shape)
+        return profiles
 
     def _dated(self, edges: list[BandEdge], shape: PulseShape) -> FlashEdges:
         stream = self.stream
@@ -166,7 +207,12 @@ class FlashDetector:
             half_light_s=None if delay_s is None else dated.half_px * delay_s,
             half_light_std_s=None if delay_s is None else half_std_px * delay_s,
             stamp_std_s=stamp_std_s,
+            clipped_share=self._clipped_share,
         )
+
+    @property
+    def _clipped_share(self) -> float:
+        return float(np.median(self._clipped)) if self._clipped else 0.0
 
     def _intervals(self) -> FlashIntervals | None:
         stream = self.stream
@@ -178,7 +224,7 @@ class FlashDetector:
             exposure_s=stream.exposure_s,
             readout_s=None if delay_s is None else delay_s * self._size[0],
         )
-        if not starts.size:
+        if not starts.size and self._clipped_share < CLIPPED_SHARE:
             return None
         return FlashIntervals(
             source=stream.name,
@@ -189,4 +235,19 @@ class FlashDetector:
             std_s=np.hypot(stds, stamp_std_s),
             count=np.ones(starts.size, dtype=np.int64),
             is_onset=False,
+            clipped_share=self._clipped_share,
         )
+
+
+def _is_halved(profiles: list[BandProfile], shape: PulseShape) -> bool:
+    """Tell whether most ramps are drawn by two edges of half their height, one after the other."""
+    steps = [
+        (np.diff(profile.edges), profile.signs[1:] == profile.signs[:-1]) for profile in profiles
+    ]
+    n_edges = sum(profile.edges.size for profile in profiles)
+    ramp = 2.0 * shape.half_px
+    n_next = sum(
+        int(np.count_nonzero(is_alike & (np.abs(apart - ramp) < HALVED_SHARE * ramp)))
+        for apart, is_alike in steps
+    )
+    return 3 * n_next > n_edges

@@ -222,6 +222,8 @@ class FlashEdges:
         From the onset of a pulse to its half-light instant, by the shape of the edges.
     stamp_std_s : float
         Systematic uncertainty of `frame_s` (exposure or read-out not stated).
+    clipped_share : float
+        Share of the lit cells that the light drives into clipping, median of the lit frames.
     """
 
     source: str
@@ -239,6 +241,7 @@ class FlashEdges:
     half_light_s: float | None = None
     half_light_std_s: float | None = None
     stamp_std_s: float = 0.0
+    clipped_share: float = 0.0
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
@@ -279,6 +282,8 @@ class FlashIntervals:
         How many pulses fell there: a counter may jump by more than one.
     is_onset : bool
         Whether the onset of the pulse is meant (else its half-light instant).
+    clipped_share : float
+        Of flashes, as in `FlashEdges`.
     """
 
     source: str
@@ -289,6 +294,7 @@ class FlashIntervals:
     std_s: NDArray[np.float64]
     count: NDArray[np.int64]
     is_onset: bool
+    clipped_share: float = 0.0
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
