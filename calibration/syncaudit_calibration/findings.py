@@ -10,6 +10,7 @@ from syncaudit.model.wording import word_duration, word_measure
 from syncaudit_calibration.adjustment import value_of
 from syncaudit_calibration.box_reference import adjust_with_any_reference
 from syncaudit_calibration.calibration import CalibratedSource
+from syncaudit_calibration.clipping import word_clipping
 from syncaudit_calibration.observations import Observations, free_stated
 from syncaudit_calibration.seed import Seed
 
@@ -30,7 +31,7 @@ def find_warnings(
     observations: Observations,
     sources: Mapping[str, CalibratedSource],
 ) -> list[str]:
-    """Return warnings: loops that do not close, steps, jitter, wrong statements.
+    """Return warnings: open loops, steps, clipping, jitter, wrong statements.
 
     Parameters
     ----------
@@ -60,6 +61,7 @@ def find_warnings(
                 f"the clock of {name} steps by {word_duration(source.step_s)}{frames} within the "
                 "recording"
             )
+    warnings += [words for item in items.values() if (words := word_clipping(item)) is not None]
     return warnings + _jitters(sources) + _contradicted(items, observations)
 
 

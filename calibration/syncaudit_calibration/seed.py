@@ -23,6 +23,7 @@ from syncaudit.estimators.events import (
 from syncaudit.model import FlashEdges, Quantity
 from syncaudit.model.wording import word_duration
 from syncaudit_calibration.association import ATTACH_S, ATTACH_SIGMAS, SPLIT_S, Map, associate
+from syncaudit_calibration.clipping import word_clipping
 from syncaudit_calibration.closures import Closure, closures_of
 from syncaudit_calibration.links import Links, groups_of, match_all, steps_of
 
@@ -94,7 +95,7 @@ def find_seed(
         if why is None:
             events[item.source] = instants
         else:
-            refused[item.source] = why
+            refused[item.source] = word_clipping(item) or why
     links = match_all(events, max_offset_s)
     groups = groups_of(list(events), links)
     if reference is not None and reference in refused:

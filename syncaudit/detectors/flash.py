@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from syncaudit.detectors.flash_background import LitFrame, find_lit
 from syncaudit.detectors.flash_bands import DatedRows, date_rows
 from syncaudit.detectors.flash_coarse import first_shape
+from syncaudit.detectors.flash_crowd import CrowdedLight
 from syncaudit.detectors.flash_dead_zone import dead_zone_shifts
 from syncaudit.detectors.flash_edges import BandEdge, fit_edges
 from syncaudit.detectors.flash_exposures import find_switches
 from syncaudit.detectors.flash_frames import frame_cells, lit_intervals, readable_stretches
-from syncaudit.detectors.flash_pool import half_light_std_px, pool_shape
+from syncaudit.detectors.flash_pool import BandProfile, half_light_std_px, pool_shape
 from syncaudit.detectors.flash_rows import FrameRows, frame_rows
 from syncaudit.detectors.flash_screen import RADIUS, lit_candidates
 from syncaudit.detectors.flash_shape import PulseShape
@@ -38,8 +39,14 @@ SETTLED_SHARE = 0.02
 # Least share of the edges that must be convincing: the few that pass where nearly all fail (pulses
 # that never leave a row dark, clipped light) are wrong.
 MIN_KEPT = 0.3
+# Flashes that clip more of what they light are told of even where none can be timed.
+CLIPPED_SHARE = 0.25
+# Frames may be crowded with pulses where as many in a row are lit.
+CROWDED_SHARE = 0.85
 # Frames that are looked at in one go.
 N_AT_ONCE = 8
+# Edges of one sign that lie a ramp apart within this share of it may be halves of one.
+HALVED_SHARE = 0.3
 # Half-light time is not known better than this share of itself with too few edges to pool.
 UNPOOLED_SHARE = 0.25
 # How far from its half-light the onset of a light that stays may be: it rises while rows expose.
@@ -81,8 +88,10 @@ class FlashDetector:
     _length: int = 0
     _n_tried: int = 0
     _edges: list[BandEdge] = field(default_factory=list)
+    _crowd: CrowdedLight = field(default_factory=CrowdedLight)
     _cells: list[NDArray[np.float32]] = field(default_factory=list)
     _indices: list[int] = field(default_factory=list)
+    _clipped: list[float] = field(default_factory=list)
     _size: tuple[int, ...] = ()
     _changed: list[int] = field(default_factory=list)
     _steps: list[StepFrame] = field(default_factory=list)
@@ -98,22 +107,34 @@ class FlashDetector:
             self._look(len(self._frames) - RADIUS)
 
     def finish(self) -> FlashEdges | FlashIntervals | None:
-        """Return band edges, or intervals of lit frames, or None where nothing flashed."""
+        """Return band edges, or intervals of lit frames, or None where nothing flashed.
+
+        Intervals are none where flashes clip so much of the picture that they cannot be timed.
+        """
         self._look(len(self._frames))
         self._fit()
         if not self._indices:
             return None
+        self._crowd.finish(self._single_share)
+        if self._crowd.is_believed and self._crowd.shape is not None:
+            self._half_std_px = self._crowd.half_std_px
+            return self._dated(self._crowd.edges, [], self._crowd.shape)
         steps = fit_steps(self._steps, exposure_px=self._exposure_px)
         edges = self._apart_from_steps(self._edges)
         is_believed = len(edges) > MIN_KEPT * self._n_tried
         if is_believed or steps:
-            return self._dated(edges if is_believed else [], steps)
+            return self._dated(edges if is_believed else [], steps, self._shape)
         return self._intervals()
 
     @property
     def _exposure_px(self) -> float | None:
         exposure_s, delay_s = self.stream.exposure_s, self.stream.line_delay_s
         return exposure_s / delay_s if exposure_s and delay_s else None
+
+    @property
+    def _single_share(self) -> float:
+        """What part convinces of the edges tried, or of one for each lit frame if that is more."""
+        return len(self._edges) / max(1, self._n_tried, len(self._clipped))
 
     def _look(self, stop: int) -> None:
         """Look for lit frames among those from `_n_done` to `stop`, and forget the oldest."""
@@ -123,8 +144,13 @@ class FlashDetector:
             self._cells.append(frame_cells(strips[start:stop]))
             if self.stream.line_delay_s != 0.0:
                 candidates = np.flatnonzero(lit_candidates(strips, start, stop)) + start
+                if candidates.size >= CROWDED_SHARE * (stop - start):
+                    self._crowd.add(frames[start:stop], self._single_share)
+                if self._crowd.is_believed:
+                    candidates = candidates[:0]
                 found = [find_lit(frames, at) for at in candidates.tolist()]
                 self._pending += [lit for lit in found if lit is not None]
+                self._clipped += [lit.clipped_share for lit in found if lit is not None]
                 changed = (np.flatnonzero(step_candidates(strips, start, stop)) + start).tolist()
                 self._changed += [frames[at].index for at in changed]
                 steps = [find_step(frames, at) for at in changed]
@@ -155,20 +181,33 @@ class FlashDetector:
     def _learn(self, lits: list[LitFrame]) -> None:
         some = lits[:: max(1, len(lits) // N_PER_ROUND)]
         shape, self._length = first_shape(some[::2])
+        profiles = self._settle(some, shape)
+        if self._shape is not None and _is_halved(profiles, self._shape):
+            shape = PulseShape(2.0 * self._shape.ramp_px, 2.0 * self._shape.tail_px)
+            self._length = max(self._length, round(shape.half_px))
+            profiles = self._settle(some, shape)
+        if self._shape is not None:
+            self._half_std_px = half_light_std_px(profiles, self._shape)
+
+    def _settle(self, lits: list[LitFrame], shape: PulseShape) -> list[BandProfile]:
+        """Fit edges and shape in turn; return the light that the shape was pooled from."""
+        profiles: list[BandProfile] = []
         for _ in range(N_ROUNDS):
-            edges, _ = fit_edges(some, shape, self._length, is_rough=True)
+            edges, _ = fit_edges(lits, shape, self._length, is_rough=True)
             if not edges:
-                return
+                return profiles
             profiles = list({id(edge.fit.profile): edge.fit.profile for edge in edges}.values())
             before, shape = shape, pool_shape(profiles, shape)
             change = abs(shape.ramp_px - before.ramp_px) + abs(shape.tail_px - before.tail_px)
             if change < SETTLED_SHARE * shape.half_px:
                 break
         self._shape = shape
-        self._half_std_px = half_light_std_px(profiles, shape)
+        return profiles
 
-    def _dated(self, edges: list[BandEdge], steps: list[StepEdge]) -> FlashEdges:
-        stream, shape = self.stream, self._shape
+    def _dated(
+        self, edges: list[BandEdge], steps: list[StepEdge], shape: PulseShape | None
+    ) -> FlashEdges:
+        stream = self.stream
         frame_s, epoch_ns, stamp_std_s = frame_times_s(stream)
         delay_s = stream.line_delay_s
         half_s, half_std_s = 0.0, ONSET_STD_S
@@ -211,7 +250,12 @@ class FlashDetector:
             half_light_std_s=half_std_s if is_half_known else None,
             stamp_std_s=stamp_std_s,
             sense=np.array(senses, dtype=np.int64)[order] if steps else None,
+            clipped_share=self._clipped_share,
         )
+
+    @property
+    def _clipped_share(self) -> float:
+        return float(np.median(self._clipped)) if self._clipped else 0.0
 
     def _intervals(self) -> FlashIntervals | None:
         stream = self.stream
@@ -234,7 +278,7 @@ class FlashDetector:
                 pulses, (switched.start_s, switched.stop_s, switched.std_s), strict=True
             )
         )
-        if not starts.size:
+        if not starts.size and self._clipped_share < CLIPPED_SHARE:
             return None
         order = np.argsort(starts, kind="stable")
         is_dated = not pulses[0].size
@@ -250,6 +294,7 @@ class FlashDetector:
             half_light_s=0.0 if is_dated else None,
             half_light_std_s=ONSET_STD_S if is_dated else None,
             sense=np.append(np.zeros(pulses[0].size, dtype=np.int64), switched.sense)[order],
+            clipped_share=self._clipped_share,
         )
 
 
@@ -263,3 +308,17 @@ def _rows_of(steps: list[StepEdge]) -> DatedRows:
         part=np.zeros(len(steps)),
         half_px=0.0,
     )
+
+
+def _is_halved(profiles: list[BandProfile], shape: PulseShape) -> bool:
+    """Tell whether most ramps are drawn by two edges of half their height, one after the other."""
+    steps = [
+        (np.diff(profile.edges), profile.signs[1:] == profile.signs[:-1]) for profile in profiles
+    ]
+    n_edges = sum(profile.edges.size for profile in profiles)
+    ramp = 2.0 * shape.half_px
+    n_next = sum(
+        int(np.count_nonzero(is_alike & (np.abs(apart - ramp) < HALVED_SHARE * ramp)))
+        for apart, is_alike in steps
+    )
+    return 3 * n_next > n_edges

@@ -12,6 +12,7 @@ from scipy.ndimage import minimum_filter1d, uniform_filter1d
 
 from syncaudit.detectors.flash_rows import FrameRows
 from syncaudit.detectors.flash_screen import (
+    CLIPPED_LEVEL,
     GUARD,
     MAX_GAIN_CHANGE,
     MIN_LIT_LEVELS,
@@ -50,6 +51,8 @@ class LitFrame:
         Cells that are not clipped and lie in a known row.
     is_known : ndarray of bool, shape (h,)
         Rows that are unlit in some neighbours.
+    clipped_share : float
+        Share of the lit rows' cells that the light drives into clipping.
     """
 
     index: int
@@ -57,6 +60,7 @@ class LitFrame:
     background: NDArray[np.float32]
     is_clean: NDArray[np.bool_]
     is_known: NDArray[np.bool_]
+    clipped_share: float
 
 
 def find_lit(frames: Sequence[FrameRows], at: int) -> LitFrame | None:
@@ -89,7 +93,8 @@ def find_lit(frames: Sequence[FrameRows], at: int) -> LitFrame | None:
     floor = np.maximum(levels[is_before].min(axis=0), levels[~is_before].min(axis=0))
     excess = uniform_filter1d(rows - floor, max(1, round(0.01 * height)), mode="nearest")
     limit = np.maximum(MIN_LIT_SHARE * floor, MIN_LIT_LEVELS)
-    if np.count_nonzero(excess > limit) < max(3.0, MIN_LIT_ROWS * height):
+    is_lit = excess > limit
+    if np.count_nonzero(is_lit) < max(3.0, MIN_LIT_ROWS * height):
         return None
     if not _is_lit_across(frames, at, others, gains):
         return None
@@ -112,6 +117,7 @@ def find_lit(frames: Sequence[FrameRows], at: int) -> LitFrame | None:
         background=background,
         is_clean=frame.is_clean & is_known[:, None],
         is_known=is_known,
+        clipped_share=float(np.mean((~frame.is_clean & (background < CLIPPED_LEVEL))[is_lit])),
     )
 
 

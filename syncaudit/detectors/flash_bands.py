@@ -123,31 +123,34 @@ def _pairs(
         for low in members
         if edges[up].is_upper and not edges[low].is_upper and rows[low] > rows[up]
     ]
-    nearest: dict[int, float] = {}
-    for up, low in candidates:
-        gap = float(rows[low] - rows[up])
-        nearest[up] = min(gap, nearest.get(up, gap))
-    if not nearest:
+    if not candidates:
         return []
-    common = float(np.median(list(nearest.values())))
-    choices = [common] if exposure_px is None else [exposure_px, common]
-    for height in choices:
-        found = [
-            (up, low)
-            for up, low in candidates
-            if abs(rows[low] - rows[up] - height) < GAP_ROWS + GAP_SHARE * height
-        ]
-        if 2 * len(found) >= len(nearest):
-            break
-    lows: set[int] = set()
-    ups: set[int] = set()
+    gaps = np.array([rows[low] - rows[up] for up, low in candidates])
+    apart = np.abs(gaps - _common_height(gaps, exposure_px))
+    limit = GAP_ROWS + GAP_SHARE * (gaps + apart)
+    taken: set[int] = set()
     pairs = []
-    for up, low in found:
-        if up not in ups and low not in lows:
-            pairs.append((up, low))
-            ups.add(up)
-            lows.add(low)
-    return pairs
+    for i in np.argsort(apart, kind="stable").tolist():
+        if apart[i] < limit[i] and not taken & set(candidates[i]):
+            pairs.append(candidates[i])
+            taken |= set(candidates[i])
+    return sorted(pairs)
+
+
+def _common_height(gaps: Floats, exposure_px: float | None) -> float:
+    """Return the distance from an upper to a lower edge that most bands share.
+
+    Pulses come irregularly: other distances scatter. Where several are about as common, as those of
+    periodic pulses are, the one nearest to the stated exposure, else the shortest.
+    """
+    ordered = np.sort(gaps)
+    first = np.searchsorted(ordered, ordered - GAP_ROWS, side="left")
+    last = np.searchsorted(ordered, ordered + GAP_ROWS, side="right")
+    counts = last - first
+    common = ordered[2 * counts > counts.max()]
+    chosen = common[0] if exposure_px is None else common[np.argmin(np.abs(common - exposure_px))]
+    near = np.abs(ordered - chosen) <= GAP_ROWS
+    return float(np.median(ordered[near]))
 
 
 def _widened(stds: Floats, pairs: list[tuple[int, int]], gaps: Floats) -> Floats:

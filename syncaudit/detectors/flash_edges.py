@@ -146,7 +146,9 @@ def fit_edges(
             edges += [
                 BandEdge(window.lit.index, is_upper, fit, window.lit_share)
                 for is_upper, fit in zip(window.is_upper, fits, strict=True)
-                if fit is not None and is_convincing(fit, is_rough=is_rough)
+                if fit is not None
+                and is_convincing(fit, is_rough=is_rough)
+                and (is_rough or _is_inside(fit, window, shape))
             ]
     n_tried = sum(len(window.rows) for window in windows)
     return sorted(edges, key=lambda edge: (edge.index, edge.fit.row)), n_tried
@@ -169,6 +171,12 @@ def _undisturbed(profile: Floats, outer: float, *, is_lit: bool) -> int:
     straight = np.flatnonzero(~bent)
     n_straight = int(straight[-1]) - 2 if straight.size else 0
     return n_straight if n_straight >= 2 * MIN_PLATEAU else 0
+
+
+def _is_inside(fit: EdgeFit, window: EdgeWindow, shape: PulseShape) -> bool:
+    """Tell whether all of a ramp lies in the picture: its cut end is drawn by nothing."""
+    is_below = fit.row - shape.half_px > 0.0
+    return is_below and fit.row + shape.reach_px < window.lit.excess.shape[0]
 
 
 def is_convincing(fit: EdgeFit, *, is_rough: bool = False) -> bool:

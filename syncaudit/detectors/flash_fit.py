@@ -22,9 +22,12 @@ CONVERGED_ROWS = 0.02
 # Column blocks agree within this.
 AGREE_ROWS = 3.0
 # Least error: interlocking of rows and transform blocks, and an error of the encoded levels on the
-# way through a ramp that no residual shows (measured with x264 at crf 23-28).
+# way through a ramp, common to all blocks, that grows with what a frame's coding leaves in single
+# cells (measured with x264 at crf 23-28: 0.2 levels where cells are left with 0.35, 0.36 where with
+# 0.75).
 FLOOR_ROWS = 0.05
-FLOOR_LEVELS = 0.25
+FLOOR_LEVELS = 0.15
+CODED_SHARE = 0.45
 # What encoders round off of ramps that no plateau follows, in rows, and the plateau, in ramps, from
 # which that does not matter.
 ROUNDED_ROWS = 1.2
@@ -126,7 +129,8 @@ def _results(solver: EdgeSolver) -> list[tuple[EdgeFit | None, ...]]:
     lights, powers = solver.lights()
     misfits = _misfits(solver, lights, powers)
     plateaus = _plateaus(solver)
-    stds = np.sqrt(solver.variances() + _systematic_variances(solver, steps, plateaus))
+    left = np.abs(steps) / np.maximum(_medians_of(contrasts, usable), 1e-9)
+    stds = np.sqrt(solver.variances() + _systematic_variances(solver, steps, left, plateaus))
     found: list[tuple[EdgeFit | None, ...]] = []
     for i in range(len(steps)):
         if not solver.is_inside[i]:
@@ -179,10 +183,23 @@ def _plateaus(solver: EdgeSolver) -> Floats:
     return np.asarray(np.minimum(x - before - starts, stops - x - after))
 
 
-def _systematic_variances(solver: EdgeSolver, steps: Floats, plateaus: Floats) -> Floats:
-    """Return the variance of what shifts edges and shows in no residual, shape (w, j)."""
+def _medians_of(values: Floats, is_value: NDArray[np.bool_]) -> Floats:
+    """Return the median of each row's values that are any, 0 where none is."""
+    chosen = [row[is_one] for row, is_one in zip(values, is_value, strict=True)]
+    return np.array([float(np.median(row)) if row.size else 0.0 for row in chosen])
+
+
+def _systematic_variances(
+    solver: EdgeSolver, steps: Floats, left: Floats, plateaus: Floats
+) -> Floats:
+    """Return the variance of what shifts edges alike in all blocks, shape (w, j).
+
+    `left` is the deviation of single cells from the fit, in luma levels, shape (w,).
+    """
     half = solver.shape.half_px
-    level = FLOOR_LEVELS * 2.0 * half / np.maximum(np.abs(steps), 1.0)
+    level = (
+        np.maximum(FLOOR_LEVELS, CODED_SHARE * left) * 2.0 * half / np.maximum(np.abs(steps), 1.0)
+    )
     rounded = ROUNDED_ROWS * np.clip(1.0 - plateaus / (2.0 * MIN_PLATEAU * half), 0.0, 1.0)
     skewed = SKEWED_ROWS * solver.shape.skewness
     variances: Floats = FLOOR_ROWS**2 + level[:, None] ** 2 + rounded**2 + skewed**2

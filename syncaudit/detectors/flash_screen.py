@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "CLIPPED_LEVEL",
     "GUARD",
     "MAX_GAIN_CHANGE",
     "MIN_LIT_LEVELS",

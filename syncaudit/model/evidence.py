@@ -224,6 +224,8 @@ class FlashEdges:
         Systematic uncertainty of `frame_s` (exposure or read-out not stated).
     sense : ndarray of int, shape (n,), optional
         +1 where a light went on and stayed, -1 where it went off, 0 for pulses; None: all pulses.
+    clipped_share : float
+        Share of the lit cells that the light drives into clipping, median of the lit frames.
     """
 
     source: str
@@ -242,6 +244,7 @@ class FlashEdges:
     half_light_std_s: float | None = None
     stamp_std_s: float = 0.0
     sense: NDArray[np.int64] | None = None
+    clipped_share: float = 0.0
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
@@ -290,6 +293,8 @@ class FlashIntervals:
         at once and stay.
     sense : ndarray of int, shape (n,), optional
         As in `FlashEdges`.
+    clipped_share : float
+        Of flashes, as in `FlashEdges`.
     """
 
     source: str
@@ -303,6 +308,7 @@ class FlashIntervals:
     half_light_s: float | None = None
     half_light_std_s: float | None = None
     sense: NDArray[np.int64] | None = None
+    clipped_share: float = 0.0
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""

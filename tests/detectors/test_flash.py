@@ -18,6 +18,9 @@ RAW_WORST_S = 25e-6
 # H.264 at crf 26: what the dead zone leaves with 320 columns (60 us worst with 856).
 CODED_RMS_S = 25e-6
 CODED_WORST_S = 80e-6
+# Frames without an unlit row, 72 of them: what is dark in the picture is itself fitted.
+CROWDED_RMS_S = 5e-5
+CROWDED_WORST_S = 2e-4
 # The half-light row of a pulse with a tail lies where its shape says.
 TAIL_WORST_S = 40e-6
 
@@ -124,6 +127,44 @@ def test_several_bands_in_every_frame_are_told_apart():
     late_s = errors_s(found, onsets_s + 0.001, line_delay_s=5e-5, exposure_s=0.008)
     assert late_s.size > 70
     assert np.mean(np.abs(late_s) < RAW_WORST_S) > 0.95
+
+
+@pytest.mark.parametrize(
+    ("mean_s", "exposure_s", "width_s"),
+    [(0.007, 0.008, 0.002), (0.005, 0.002, 0.001)],
+    ids=["never dark", "short exposure"],
+)
+def test_pulses_that_crowd_every_frame_are_timed(mean_s, exposure_s, width_s):
+    onsets_s = onsets(8, mean_s=mean_s, duration_s=6.0)
+    case = {"exposure_s": exposure_s, "width_s": width_s}
+    found = detected(camera(72, exposure_s=exposure_s), footage(onsets_s, n=72, seed=8, **case))
+    late_s = errors_s(found, onsets_s + 0.5 * width_s, line_delay_s=5e-5, exposure_s=exposure_s)
+    n_in_picture = 2 * 72 * 0.024 / mean_s
+    assert late_s.size > 0.5 * n_in_picture
+    assert np.sqrt(np.mean(late_s**2)) < CROWDED_RMS_S
+    assert np.max(np.abs(late_s)) < CROWDED_WORST_S
+    assert np.mean(np.abs(late_s / (found.row_std_px * 5e-5)) < 1.96) > 0.9
+
+
+def test_crowded_frames_of_a_picture_that_moves_give_no_edges():
+    onsets_s = onsets(8, mean_s=0.007, duration_s=6.0)
+    found = detected(camera(72), footage(onsets_s, n=72, seed=8, paint=turning))
+    assert not isinstance(found, FlashEdges)
+
+
+def test_ramps_are_not_taken_for_two_of_half_their_length():
+    rng = np.random.default_rng(200)
+    onsets_s = np.cumsum(0.02 * rng.uniform(0.7, 1.3, 750)) - 0.05
+    found = detected(camera(48), footage(onsets_s[:260], n=48, seed=3, brightness=40.0))
+    late_s = errors_s(found, onsets_s + 0.001, line_delay_s=5e-5, exposure_s=0.008)
+    assert np.mean(np.abs(late_s) < RAW_WORST_S) > 0.95
+    assert abs(found.half_light_s - 0.001) < max(5e-5, 2.0 * found.half_light_std_s)
+
+
+def test_share_of_clipped_light_is_told():
+    too_bright = detected(camera(), footage(onsets(1), brightness=600.0))
+    assert too_bright.clipped_share > 0.5
+    assert seen()[0].clipped_share < 0.05
 
 
 def test_stated_exposure_does_not_move_edges():

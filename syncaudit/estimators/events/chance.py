@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from syncaudit.estimators.events.hypotheses import MIN_MATCHED, Hypothesis
 from syncaudit.estimators.events.instants import Instants, unlike
-from syncaudit.estimators.events.pair_fit import gates_s
+from syncaudit.estimators.events.pair_fit import gates_s, residuals_s
 from syncaudit.estimators.events.voting import chance_of
 
 __all__ = ["chance_of_match"]
@@ -16,6 +16,12 @@ Floats = NDArray[np.float64]
 
 # Other events within this distance tell the rate that bursts have (a false match inside a burst).
 BURST_S = 0.25
+# Where chance matches this share of the events, they must also gather around the offset: more of
+# them than this, in deviations of a fair coin, within half of their gates.
+CROWDED_SHARE = 0.2
+MIN_GATHERED = 4.0
+# Coincidences right beside an offset are counted between so many gates.
+BESIDE = (2.0, 6.0)
 
 
 def chance_of_match(
@@ -27,8 +33,10 @@ def chance_of_match(
 ) -> float:
     """Return the probability that chance matches as many events as `found` somewhere.
 
-    Chance is the larger of two rates: what the density of events around each event gives, and what
-    other offsets give (`_usual_coincidences`): frames, or a nearly even train, line events up.
+    Chance is the largest of three rates: what the density of events around each event gives, what
+    other offsets give (`_usual_coincidences`): frames, or a nearly even train, line events up, and
+    what the offsets right beside give (`_coincidences_beside`): in dense trains frames that
+    overlap have many events for each of which another is near.
     """
     if found.i.size < MIN_MATCHED:
         return 1.0
@@ -44,6 +52,9 @@ def chance_of_match(
     gate = 2.0 * float(np.mean(gates_s(source, target, found.i, found.j)))
     expected = float(np.sum(np.minimum(local_hz[inside] * gate, 1.0)))
     expected = max(expected, _usual_coincidences(predicted, seen, gate, apart))
+    expected = max(expected, _coincidences_beside(predicted, seen, gate))
+    if expected > CROWDED_SHARE * found.i.size and _is_flat(source, target, found):
+        return 1.0
     span_s = float(np.ptp(source.times_s))
     n_trials = max(1.0, range_s / gate) * max(1.0, 2e-6 * max_drift_ppm * span_s / gate)
     for events in (source, target):
@@ -70,3 +81,28 @@ def _usual_coincidences(
         return 0.0
     _, counts = np.unique(np.floor(apart / gate_s), return_counts=True)
     return float(np.sum(counts**2) / counts.sum()) - 1.0
+
+
+def _coincidences_beside(predicted: Floats, seen: Floats, gate_s: float) -> float:
+    """Return how many events would coincide a few gates beside the offset.
+
+    Nearer than `BESIDE[0]` gates lie those whose stamps jitter.
+    """
+    near, far = (
+        np.sum(
+            np.searchsorted(seen, predicted + gates * gate_s)
+            - np.searchsorted(seen, predicted - gates * gate_s)
+        )
+        for gates in BESIDE
+    )
+    return 0.5 * float(far - near) / (BESIDE[1] - BESIDE[0])
+
+
+def _is_flat(source: Instants, target: Instants, found: Hypothesis) -> bool:
+    """Tell whether matched instants scatter evenly over their gates, as those of chance do."""
+    i, j = found.i, found.j
+    if source.half_s[i].any() or target.half_s[j].any():
+        return False
+    off_s = np.abs(residuals_s(found.fit, source, target, i, j))
+    n_inner = np.count_nonzero(off_s < 0.5 * gates_s(source, target, i, j))
+    return bool(n_inner - 0.5 * i.size < MIN_GATHERED * 0.5 * np.sqrt(i.size))

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, pdtrc
 
+from syncaudit.estimators.events.voting import evenly_chosen
+
 __all__ = ["find_period", "find_repeat"]
 
 Floats = NDArray[np.float64]
@@ -20,6 +22,9 @@ MAX_LAGS = 6
 # Periods that are an integer part of the commonest distance (every second pulse may be unseen).
 DIVISORS = (1, 2, 3)
 MAX_STEPS = 4000
+# Events that tell whether a train is periodic; distances that tell whether it repeats itself.
+MAX_EVENTS = 300
+MAX_LAGS_COUNTED = 200_000
 # Distances that occur this often, for this share of the events that they could occur for.
 MIN_REPEATED = 3
 MIN_REPEAT_SHARE = 0.15
@@ -39,12 +44,13 @@ def find_period(times_s: Floats, *, tolerance_s: float, max_period_s: float) -> 
     Parameters
     ----------
     times_s : ndarray, shape (n,)
-        Sorted instants.
+        Sorted instants; the first 300 tell.
     tolerance_s : float
         Distance from the grid that still counts as on it.
     max_period_s : float
         Longest period of interest.
     """
+    times_s = times_s[:MAX_EVENTS]
     n = times_s.size
     if n < MIN_EVENTS:
         return None
@@ -89,23 +95,24 @@ def find_repeat(times_s: Floats, *, tolerance_s: float, max_lag_s: float) -> flo
     n = times_s.size
     if n < MIN_EVENTS:
         return None
-    first, second = np.triu_indices(n, k=1)
-    lags = np.sort(times_s[second] - times_s[first])
+    heads = evenly_chosen(n, MAX_LAGS_COUNTED // n)
+    apart = times_s - times_s[heads, None]
+    lags = np.sort(apart[apart > 0.0])
     lags = lags[(lags > 4.0 * tolerance_s) & (lags <= max_lag_s)]
     if lags.size < MIN_REPEATED:
         return None
     stop = np.searchsorted(lags, lags + 2.0 * tolerance_s, side="right")
     counts = stop - np.arange(lags.size)
     lag_s = lags + tolerance_s
-    n_could = np.searchsorted(times_s, times_s[-1] - lag_s, side="right")
+    n_could = np.searchsorted(times_s[heads], times_s[-1] - lag_s, side="right")
     span_s = float(times_s[-1] - times_s[0])
-    expected = 2.0 * tolerance_s * n * (span_s - lag_s).clip(0.0) * n / span_s**2
+    expected = 2.0 * tolerance_s * heads.size * (span_s - lag_s).clip(0.0) * n / span_s**2
     chance = pdtrc(counts - 1, np.maximum(expected, 1e-12)) * lags.size
     repeats = (
         (counts >= MIN_REPEATED)
         & (chance < MAX_CHANCE)
         & (counts >= MIN_REPEAT_SHARE * n_could)
-        & (n_could >= MIN_COULD * n)
+        & (n_could >= MIN_COULD * heads.size)
     )
     if not repeats.any():
         return None
