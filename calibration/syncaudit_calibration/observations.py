@@ -222,8 +222,15 @@ def _edges(item: FlashEdges, flash_of: dict[int, int], clock: Map, anchor_s: flo
     if line_delay_s is None:
         line_delay_s = USUAL_READOUT_S / max(1, item.height_px)
     exposure_s = USUAL_EXPOSURE_S if item.exposure_s is None else item.exposure_s
-    row, part = item.row_px[used], item.exposure_part[used]
-    times = item.frame_s[used] + row * line_delay_s + part * exposure_s
+    # The way from the stamp to the middle row is as unknown as line delay and exposure are.
+    row = item.row_px[used] + item.stamp_part * item.height_px
+    part = item.exposure_part[used]
+    frame_s = item.frame_s[used] - item.from_stamp_s
+    if item.exposure_s is None:
+        part = part + item.stamp_part
+    else:  # edges may say another one than was set, stamps do not
+        frame_s = frame_s + item.stamp_part * exposure_s
+    times = frame_s + row * line_delay_s + part * exposure_s
     nothing = np.zeros(times.size)
     return _Part(
         flash=flash[used],

@@ -15,6 +15,7 @@ from syncaudit_calibration.calibration import CalibratedFlash, CalibratedSource,
 from syncaudit_calibration.findings import find_warnings
 from syncaudit_calibration.observations import Observations
 from syncaudit_calibration.seed import Seed
+from syncaudit_calibration.unknowns import EDGE_SHIFT_PX
 
 __all__ = ["calibration_of"]
 
@@ -54,6 +55,9 @@ def calibration_of(
     """
     items = {item.source: item for item in evidence}
     at_ns = observations.anchor_ns[seed.reference]
+    shared_s = {
+        name: _shared_std(items[name], observations, adjustment) for name in observations.sources
+    }
     sources = {
         name: _source(
             items[name],
@@ -62,6 +66,8 @@ def calibration_of(
             adjustment,
             at_ns,
             math.hypot(
+                shared_s[name],
+                shared_s[seed.reference],
                 MESSAGE_STD_S if {name, seed.reference} & latent else 0.0,
                 SOUND_WAY_STD_S if _hangs_on_sound(name, items, observations, adjustment) else 0.0,
             ),
@@ -118,7 +124,7 @@ def _source(
     observations: Observations,
     adjustment: Adjustment,
     at_ns: int,
-    latency_std_s: float,
+    systematic_s: float,
 ) -> CalibratedSource:
     name = item.source
     x, covariance = _clock(observations, adjustment, name)
@@ -132,16 +138,9 @@ def _source(
     is_late = float(step_at_ns is not None and own_at_ns >= step_at_ns)
     move = np.array([[1.0, since_s, is_late], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     covariance = move @ covariance @ move.T
-    systematic_s = 0.0
-    if name != seed.reference:
-        systematic_s = math.hypot(
-            _stamp_std(item),
-            seed.events[seed.reference].systematic_std_s,
-            latency_std_s,
-            _row_std(observations, name),
-            _row_std(observations, seed.reference),
-        )
-        covariance[0, 0] += systematic_s**2
+    if name == seed.reference:
+        systematic_s = 0.0
+    covariance[0, 0] += systematic_s**2
     own = observations.source == observations.sources.index(name)
     used = own & adjustment.is_used
     residuals = adjustment.residuals_s[used]
@@ -188,14 +187,18 @@ def _clock(observations: Observations, adjustment: Adjustment, name: str) -> tup
     return x, covariance
 
 
-def _stamp_std(item: EventEvidence) -> float:
-    return item.stamp_std_s if isinstance(item, FlashEdges) else 0.0
+def _shared_std(item: EventEvidence, observations: Observations, adjustment: Adjustment) -> float:
+    """Return the error that all bands of a camera share, in seconds.
 
-
-def _row_std(observations: Observations, name: str) -> float:
-    """Return the error that all bands of a camera share, in seconds."""
-    column = observations.column("line_delay", name)
-    return 0.0 if column is None else ROW_STD_PX * observations.unknowns[column].assumed
+    Line delay and exposure are unknowns of the bundle, and with them the way from the stamp to the
+    middle row; what edges say of the exposure is off by as much as encoders move them apart.
+    """
+    if not isinstance(item, FlashEdges):
+        return 0.0
+    line_delay_s, _ = _optional(observations, adjustment, "line_delay", item.source)
+    is_by_edges = item.stamp_part != 0.0 and item.exposure_s is None
+    stamp_px = abs(item.stamp_part) * EDGE_SHIFT_PX if is_by_edges else 0.0
+    return math.hypot(ROW_STD_PX, stamp_px) * (line_delay_s or 0.0)
 
 
 def _frames(item: EventEvidence, step_s: float) -> int | None:

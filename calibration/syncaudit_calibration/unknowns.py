@@ -18,7 +18,7 @@ from syncaudit.estimators.events.instants import (
 from syncaudit.model import FlashEdges
 from syncaudit_calibration.seed import Seed
 
-__all__ = ["Unknown", "unknowns_of"]
+__all__ = ["EDGE_SHIFT_PX", "Unknown", "unknowns_of"]
 
 # The seed is good to milliseconds, or to tens of them where line delays are not stated.
 OFFSET_PRIOR_S = 0.1

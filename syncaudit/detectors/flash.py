@@ -12,12 +12,17 @@ from syncaudit.detectors.flash_bands import date_rows
 from syncaudit.detectors.flash_coarse import first_shape
 from syncaudit.detectors.flash_dead_zone import dead_zone_shifts
 from syncaudit.detectors.flash_edges import BandEdge, fit_edges
-from syncaudit.detectors.flash_frames import frame_cells, lit_intervals, readable_stretches
+from syncaudit.detectors.flash_frames import (
+    dead_times,
+    frame_cells,
+    lit_intervals,
+    watched_neighbours,
+)
 from syncaudit.detectors.flash_pool import half_light_std_px, pool_shape
 from syncaudit.detectors.flash_rows import FrameRows, frame_rows
 from syncaudit.detectors.flash_screen import RADIUS, lit_candidates
 from syncaudit.detectors.flash_shape import PulseShape
-from syncaudit.detectors.rotation import frame_times_s
+from syncaudit.detectors.rotation import STAMP_PARTS, frame_times_s
 from syncaudit.model import CameraStream, Quantity
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
 
@@ -160,11 +165,13 @@ class FlashDetector:
             exposure_part=dated.part,
             band=dated.band,
             height_px=self._size[0],
-            readable_s=readable_stretches(self._indices[1:-1], frame_s),
+            watched_s=watched_neighbours(self._indices[1:-1], frame_s),
             line_delay_s=delay_s,
             exposure_s=stream.exposure_s,
             half_light_s=None if delay_s is None else dated.half_px * delay_s,
             half_light_std_s=None if delay_s is None else half_std_px * delay_s,
+            stamp_part=STAMP_PARTS[stream.stamp_at],
+            from_stamp_s=float(frame_s[0]),  # the first stamp is the epoch
             stamp_std_s=stamp_std_s,
         )
 
@@ -172,11 +179,13 @@ class FlashDetector:
         stream = self.stream
         frame_s, epoch_ns, stamp_std_s = frame_times_s(stream)
         delay_s = stream.line_delay_s
+        exposure_s = stream.exposure_s
+        readout_s = None if delay_s is None else delay_s * self._size[0]
         starts, stops, stds = lit_intervals(
             frame_s[self._indices],
             np.concatenate(self._cells).astype(np.float64),
-            exposure_s=stream.exposure_s,
-            readout_s=None if delay_s is None else delay_s * self._size[0],
+            exposure_s=exposure_s,
+            readout_s=readout_s,
         )
         if not starts.size:
             return None
@@ -189,4 +198,9 @@ class FlashDetector:
             std_s=np.hypot(stds, stamp_std_s),
             count=np.ones(starts.size, dtype=np.int64),
             is_onset=False,
+            dead_s=dead_times(
+                watched_neighbours(self._indices[1:-1], frame_s),
+                exposure_s=exposure_s,
+                readout_s=readout_s,
+            ),
         )

@@ -105,6 +105,44 @@ def test_line_delays_and_exposures_are_found_where_not_stated():
         assert abs(_errors(found, clocks)[f"cam_{k}"][0]) < OFFSET_S
 
 
+def test_stamps_of_the_start_or_end_of_frames_need_no_statement():
+    rng = np.random.default_rng(12)
+    evidence, clocks, _ = _rig(rng, is_stated=False)
+    for k, stamp_part in enumerate((0.5, -0.5, 0.5, -0.5)):
+        frame_s = EXPOSURES_S[k] + 480 * LINE_DELAYS_S[k]
+        from_stamp_s = stamp_part * 0.010  # as the detector does where nothing is stated
+        evidence[k] = dataclasses.replace(
+            evidence[k],
+            frame_s=evidence[k].frame_s - stamp_part * frame_s + from_stamp_s,
+            stamp_part=stamp_part,
+            from_stamp_s=from_stamp_s,
+            stamp_std_s=0.0085,
+        )
+    found = calibrate_events(evidence)
+    for name in ("cam_1", "cam_2", "cam_3", "trigger"):
+        source = found.sources[name]
+        assert abs(_errors(found, clocks)[name][0]) < min(OFFSET_S, 2.5 * source.offset_std_s)
+        assert source.offset_std_s < 2e-4  # encoders shift edges by four rows
+
+
+def test_a_reference_whose_bands_show_one_edge_costs_no_accuracy():
+    rng = np.random.default_rng(13)
+    evidence, clocks, _ = _rig(rng, is_stated=False)
+    first = evidence[0]
+    is_kept = first.exposure_part == np.where(first.band % 2 == 0, 0.5, -0.5)
+    evidence[0] = dataclasses.replace(
+        first,
+        **{
+            name: getattr(first, name)[is_kept]
+            for name in ("frame_index", "frame_s", "row_px", "row_std_px", "exposure_part", "band")
+        },
+    )
+    found = calibrate_events(evidence, reference="cam_0")
+    for name in ("cam_1", "cam_2", "cam_3"):
+        assert found.sources[name].offset_std_s < OFFSET_S
+        assert abs(_errors(found, clocks)[name][0]) < OFFSET_S
+
+
 def test_standard_errors_are_honest():
     z = {kind: [] for kind in ("offset", "drift", "line delay", "exposure", "can")}
     for seed in range(14):

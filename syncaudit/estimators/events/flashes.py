@@ -53,7 +53,7 @@ def measure_flashes(
     The same event in several receivers as a common time base is the idea of reference-broadcast
     synchronization (Elson, Girod & Estrin, OSDI 2002, doi:10.1145/844128.844143); rows as clock
     of a flash is that of Smid & Matas, "Rolling shutter camera synchronization with sub-millisecond
-    accuracy", VISAPP 2017, doi:10.5220/0006175402380245.
+    accuracy", VISAPP 2017, arXiv:1902.11084.
 
     Parameters
     ----------
