@@ -49,17 +49,13 @@ def find_warnings(
         for closure in seed.closures
         if closure.is_contradicted
     ]
-    for name, source in sources.items():
-        if source.step_s is not None:
-            frames = (
-                f" ({abs(source.step_frames)} frame periods: lost or doubled frames)"
-                if source.step_frames
-                else ""
-            )
-            warnings.append(
-                f"the clock of {name} steps by {word_duration(source.step_s)}{frames} within the "
-                "recording"
-            )
+    warnings += [
+        f"the clock of {name} steps by {word_measure(step.step_s, step.step_std_s)}"
+        + (f" ({abs(step.frames)} frame periods: lost or doubled frames)" if step.frames else "")
+        + f" between its stamps {step.after_ns} and {step.before_ns}"
+        for name, source in sources.items()
+        for step in source.steps
+    ]
     return warnings + _jitters(sources) + _contradicted(items, observations)
 
 

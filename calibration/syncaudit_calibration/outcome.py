@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 from syncaudit.estimators.events import MESSAGE_STD_S, EventEvidence
 from syncaudit.model import EventTrain, FlashEdges, Quantity
 from syncaudit_calibration.adjustment import Adjustment, value_of
-from syncaudit_calibration.calibration import CalibratedFlash, CalibratedSource, Calibration
+from syncaudit_calibration.calibration import (
+    CalibratedFlash,
+    CalibratedSource,
+    CalibratedStep,
+    Calibration,
+)
 from syncaudit_calibration.findings import find_warnings
 from syncaudit_calibration.observations import Observations
 from syncaudit_calibration.seed import Seed
@@ -133,10 +138,10 @@ def _source(
     own_at_ns = at_ns
     if abs(since_s) > DAY_S:
         own_at_ns, since_s = anchor_ns, 0.0
-    step_at_s = seed.maps[name].step_at_s
-    step_at_ns = None if math.isinf(step_at_s) else item.epoch_ns + round(step_at_s * 1e9)
-    is_late = float(step_at_ns is not None and own_at_ns >= step_at_ns)
-    move = np.array([[1.0, since_s, is_late], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    steps = _steps(item, observations, adjustment)
+    is_late = np.array([float(own_at_ns >= step.at_ns) for step in steps])
+    move = np.eye(x.size)
+    move[0, 1], move[0, 2:] = since_s, is_late
     covariance = move @ covariance @ move.T
     if name == seed.reference:
         systematic_s = 0.0
@@ -146,7 +151,7 @@ def _source(
     residuals = adjustment.residuals_s[used]
     drift = float(x[1])
     # The reference's anchor is zero of reference time: correction = reference time - own stamp.
-    offset_s = float(x[0]) + since_s * (1.0 + drift) + is_late * float(x[2])
+    offset_s = float(x[0]) + since_s * (1.0 + drift) + float(is_late @ x[2:])
     offset_s += (at_ns - own_at_ns) * 1e-9
     line_delay_s, line_delay_std_s = _optional(observations, adjustment, "line_delay", name)
     exposure_s, exposure_std_s = _optional(observations, adjustment, "exposure", name)
@@ -165,10 +170,7 @@ def _source(
         residual_flash=observations.flash[used],
         systematic_std_s=systematic_s,
         jitter_s=None if math.isnan(jitter_s) else jitter_s,
-        step_s=None if step_at_ns is None else float(x[2]),
-        step_std_s=None if step_at_ns is None else float(np.sqrt(covariance[2, 2])),
-        step_at_ns=step_at_ns,
-        step_frames=None if step_at_ns is None else _frames(item, float(x[2])),
+        steps=steps,
         line_delay_s=line_delay_s,
         line_delay_std_s=line_delay_std_s,
         exposure_s=exposure_s,
@@ -177,14 +179,38 @@ def _source(
 
 
 def _clock(observations: Observations, adjustment: Adjustment, name: str) -> tuple[Floats, Floats]:
-    """Return offset, drift and step of a source, and their covariance; zero where not unknown."""
-    columns = [observations.column(kind, name) for kind in ("offset", "drift", "step")]
-    x, covariance = np.zeros(3), np.zeros((3, 3))
+    """Return offset, drift and steps of a source, and their covariance; zero where not unknown."""
+    columns = [observations.column(kind, name) for kind in ("offset", "drift")]
+    columns += observations.steps(name)
+    x, covariance = np.zeros(len(columns)), np.zeros((len(columns), len(columns)))
     known = [k for k, column in enumerate(columns) if column is not None]
     taken = [column for column in columns if column is not None]
     x[known] = adjustment.x[taken]
     covariance[np.ix_(known, known)] = adjustment.covariance[np.ix_(taken, taken)]
     return x, covariance
+
+
+def _steps(
+    item: EventEvidence, observations: Observations, adjustment: Adjustment
+) -> tuple[CalibratedStep, ...]:
+    """Return the steps of a source, each between the last flash before it and the first after."""
+    own = observations.source == observations.sources.index(item.source)
+    stamps_s = np.unique(observations.stamp_s[own & adjustment.is_used])
+    found = []
+    for column in observations.steps(item.source):
+        step_s, std_s = value_of(observations, adjustment, column)
+        place = int(np.searchsorted(stamps_s, observations.unknowns[column].at_s))
+        after, before = stamps_s[max(0, place - 1)], stamps_s[min(place, stamps_s.size - 1)]
+        found.append(
+            CalibratedStep(
+                after_ns=item.epoch_ns + round(float(after) * 1e9),
+                before_ns=item.epoch_ns + round(float(before) * 1e9),
+                step_s=step_s,
+                step_std_s=std_s,
+                frames=_frames(item, step_s, std_s),
+            )
+        )
+    return tuple(found)
 
 
 def _shared_std(item: EventEvidence, observations: Observations, adjustment: Adjustment) -> float:
@@ -201,17 +227,14 @@ def _shared_std(item: EventEvidence, observations: Observations, adjustment: Adj
     return math.hypot(ROW_STD_PX, stamp_px) * (line_delay_s or 0.0)
 
 
-def _frames(item: EventEvidence, step_s: float) -> int | None:
+def _frames(item: EventEvidence, step_s: float, std_s: float) -> int | None:
     """Return the step in whole frame periods, or None where it is no such number."""
-    if not isinstance(item, FlashEdges) or np.unique(item.frame_index).size < 3:
+    if not isinstance(item, FlashEdges) or not item.watched_s.size:
         return None
-    steps = np.diff(np.unique(item.frame_index)).astype(np.float64)
-    spans = np.diff(np.unique(item.frame_s))
-    if steps.size != spans.size:
-        return None
-    period_s = float(np.median(spans / steps))
+    period_s = float(np.median(np.diff(item.watched_s, axis=1)))
     n = round(step_s / period_s)
-    return n if n and abs(step_s / period_s - n) <= FRAME_SHARE else None
+    is_whole = abs(step_s - n * period_s) <= FRAME_SHARE * period_s
+    return n if n and is_whole and std_s < FRAME_SHARE * period_s else None
 
 
 def _flashes(

@@ -133,9 +133,7 @@ def _instants_s(found: CalibratedRecording, name: str, *, is_corrected: bool) ->
         return np.asarray(since_s)
     own_s = since_s + (found.calibration.at_ns - source.at_ns) * 1e-9
     corrected = since_s + source.offset_s + 1e-6 * source.drift_ppm * own_s
-    if source.step_s is not None and source.step_at_ns is not None:
-        step_s = (source.step_at_ns - source.at_ns) * 1e-9
-        corrected += source.step_s * ((own_s >= step_s).astype(float) - float(step_s <= 0.0))
+    corrected += source.jumps_s(source.at_ns + np.rint(own_s * 1e9).astype(np.int64))
     return np.asarray(corrected)
 
 

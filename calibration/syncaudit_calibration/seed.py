@@ -7,7 +7,7 @@ events matched) carries the clocks to the reference. The other edges close loops
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,8 @@ from syncaudit.model import FlashEdges, Quantity
 from syncaudit.model.wording import word_duration
 from syncaudit_calibration.association import ATTACH_S, ATTACH_SIGMAS, SPLIT_S, Map, associate
 from syncaudit_calibration.closures import Closure, closures_of
-from syncaudit_calibration.links import Links, groups_of, match_all, steps_of
+from syncaudit_calibration.links import Links, groups_of, match_all
+from syncaudit_calibration.step_owners import steps_of
 
 __all__ = ["Seed", "find_seed"]
 
@@ -150,10 +151,13 @@ def _why_unusable(instants: Instants, max_offset_s: float) -> str | None:
 
 
 def _carry(
-    root: str, group: Sequence[str], links: Links, steps: Mapping[str, tuple[float, float]]
+    root: str,
+    group: Sequence[str],
+    links: Links,
+    steps: Mapping[str, tuple[tuple[float, float], ...]],
 ) -> dict[str, Map]:
     """Return the map of every source of the group along the best matched pairs."""
-    maps = {root: _stepped(Map(), steps.get(root))}
+    maps = {root: Map(steps=steps.get(root, ()))}
     while len(maps) < len(group):
         border = [
             (_is_sharp(match), match.n, pair)
@@ -165,28 +169,14 @@ def _carry(
         *_, pair = max(border)
         child = pair[1] if pair[0] in maps else pair[0]
         parent = pair[0] if child == pair[1] else pair[1]
-        maps[child] = _stepped(
-            _compose(maps[parent], links.matches[pair], is_source=child == pair[0]),
-            steps.get(child),
-        )
+        plain = _compose(maps[parent], links.matches[pair], is_source=child == pair[0])
+        maps[child] = replace(plain, steps=steps.get(child, ()))
     return maps
 
 
 def _is_sharp(match: EventMatch) -> bool:
     """Return whether both sides know instants: intervals carry a clock to milliseconds only."""
     return not (match.source.half_s.any() or match.target.half_s.any())
-
-
-def _stepped(plain: Map, step: tuple[float, float] | None) -> Map:
-    if step is None:
-        return plain
-    return Map(
-        start_s=plain.start_s,
-        rate=plain.rate,
-        line_s=plain.line_s,
-        step_s=step[0],
-        step_at_s=step[1],
-    )
 
 
 def _compose(parent: Map, match: EventMatch, *, is_source: bool) -> Map:

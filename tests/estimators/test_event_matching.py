@@ -154,8 +154,8 @@ def test_a_step_of_one_clock_is_found():
     stepped = onsets + np.where(onsets > 20.0, -0.083, 0.0)
     match = match_events(_instants(onsets), _instants(stepped + 2.0, "b"))
     assert match.n == 80
-    assert match.fit.step_s == pytest.approx(-0.083, abs=2e-5)
-    assert abs(match.fit.step_at_s - 20.0) < 1.5
+    assert match.fit.steps[0].size_s == pytest.approx(-0.083, abs=2e-5)
+    assert abs(match.fit.steps[0].at_s - 20.0) < 1.5
 
 
 def test_six_sources_with_eighty_events_are_matched_quickly():

@@ -5,7 +5,7 @@ from syncaudit.estimators.events.event_match import EventMatch
 from syncaudit.estimators.events.flashes import METHOD, measure_flashes
 from syncaudit.estimators.events.instants import EventEvidence, Instants, instants_of
 from syncaudit.estimators.events.matching import match_events, period_of
-from syncaudit.estimators.events.pair_fit import PairFit
+from syncaudit.estimators.events.pair_fit import OffsetStep, PairFit
 
 __all__ = [
     "MESSAGE_STD_S",
@@ -13,6 +13,7 @@ __all__ = [
     "EventEvidence",
     "EventMatch",
     "Instants",
+    "OffsetStep",
     "PairFit",
     "instants_of",
     "match_events",
