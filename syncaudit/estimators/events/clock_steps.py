@@ -19,7 +19,10 @@ Ints = NDArray[np.int64]
 
 # Lost frames and corrected clocks: further apart are other recordings.
 MAX_STEP_S = 5.0
-# The rate stays: parts whose drifts differ by more are not of one clock.
+# The rate stays: parts vote within so many of its sigmas, or this where it is known better, and
+# must come out with no other one than this.
+DRIFT_SIGMAS = 5.0
+MIN_DRIFT = 1e-5
 MAX_STEP_DRIFT = 1e-4
 MAX_PARTS = 12
 # Parts of a clock follow one another in time: this share of either may be misplaced.
@@ -84,7 +87,7 @@ def _next_part(
         window_s=window_s,
         lowest_s=-MAX_STEP_S,
         highest_s=MAX_STEP_S,
-        max_drift=MAX_STEP_DRIFT,
+        max_drift=min(max(DRIFT_SIGMAS * fit.drift_std, MIN_DRIFT), MAX_STEP_DRIFT),
         anchor_s=anchor_s + offset_s,
         n_best=N_CANDIDATES,
     )
