@@ -66,7 +66,12 @@ def steps_of(links: Links, root: str) -> dict[str, tuple[tuple[float, float], ..
     while claims:
         alike = {claim: [other for other in claims if claim.is_same_as(other)] for claim in claims}
         owner = max(
-            claims, key=lambda claim: (len(alike[claim]), claim.source != root, claim.source)
+            claims,
+            key=lambda claim: (
+                len(alike[claim]) - _n_against(claim, alike[claim], links),
+                claim.source != root,
+                claim.source,
+            ),
         )
         group = alike[owner]
         after_s, before_s = max(c.after_s for c in group), min(c.before_s for c in group)
