@@ -13,10 +13,11 @@ __all__ = ["Links", "groups_of", "match_all"]
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Links:
-    """Accepted matches between sources."""
+    """Accepted matches between sources, why others were not, and who had one that proved wrong."""
 
     matches: dict[tuple[str, str], EventMatch] = field(default_factory=dict)
     reasons: dict[tuple[str, str], str] = field(default_factory=dict)
+    contradicted: set[str] = field(default_factory=set)
 
 
 def match_all(events: Mapping[str, Instants], max_offset_s: float) -> Links:

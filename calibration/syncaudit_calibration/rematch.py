@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.estimators.events import EventMatch, Instants, match_events
+from syncaudit.estimators.events import EventEvidence, EventMatch, Instants, match_events
 from syncaudit_calibration.association import ATTACH_S, ATTACH_SIGMAS, SPLIT_S, Map, associate
 from syncaudit_calibration.closures import Closure, closures_of
 from syncaudit_calibration.links import Links
+from syncaudit_calibration.missed import find_missed, views_of
 
 __all__ = ["Associated", "composed", "match_with_all", "rematch"]
 
@@ -64,6 +65,7 @@ class Associated:
 
 def rematch(
     maps: dict[str, Map],
+    items: Mapping[str, EventEvidence],
     events: Mapping[str, Instants],
     links: Links,
     root: str,
@@ -75,6 +77,8 @@ def rematch(
     ----------
     maps : dict of str to Map
         Rough maps along the pairs.
+    items : mapping of str to FlashEdges, FlashIntervals or EventTrain
+        Evidence by source.
     events : mapping of str to Instants
         Of these sources.
     links : Links
@@ -90,7 +94,7 @@ def rematch(
         for name in sorted(events, key=lambda name: (-found.n_unexplained(name), name)):
             if found.n_unexplained(name) < MIN_UNEXPLAINED:
                 break
-            match = match_with_all(name, root, maps, events, max_offset_s)
+            match = match_with_all(items[name], root, maps, events, max_offset_s)
             if match is None or match.why is not None or match.fit is None:
                 continue
             clock = composed(Map(), match, is_source=True)
@@ -110,7 +114,7 @@ def rematch(
 
 
 def match_with_all(
-    name: str,
+    item: EventEvidence,
     root: str,
     maps: Mapping[str, Map],
     events: Mapping[str, Instants],
@@ -120,8 +124,8 @@ def match_with_all(
 
     Parameters
     ----------
-    name : str
-        Source.
+    item : FlashEdges, FlashIntervals or EventTrain
+        Evidence of the source.
     root : str
         Reference.
     maps : mapping of str to Map
@@ -136,6 +140,7 @@ def match_with_all(
     EventMatch or None
         None where fewer than two others know instants.
     """
+    name = item.source
     others = [o for o in maps if o != name and not np.any(events[o].half_s > 0.0)]
     if len(others) < 2:
         return None
@@ -144,6 +149,8 @@ def match_with_all(
     std = np.concatenate([events[o].std_s for o in others])[order]
     times = times[order]
     first = np.concatenate([[True], np.diff(times) > SPLIT_S])
+    owner = np.concatenate([np.full(events[o].n, k) for k, o in enumerate(others)])[order]
+    group = np.cumsum(first) - 1
     n = int(first.sum())
     merged = Instants(
         source=root,
@@ -154,7 +161,21 @@ def match_with_all(
         row_px=np.zeros(n),
         item=np.arange(n, dtype=np.int64),
     )
-    return match_events(events[name], merged, max_offset_s=max_offset_s, check_periods=False)
+    match = match_events(events[name], merged, max_offset_s=max_offset_s, check_periods=False)
+    if match.fit is None or match.why is not None:
+        return match
+    lowest, highest = np.full(n, len(others)), np.full(n, -1)
+    np.minimum.at(lowest, group, owner)
+    np.maximum.at(highest, group, owner)
+    fit = match.fit
+    own_s = events[name].times_s + events[name].row_px * fit.source_line_s
+    flashes_s = fit.source_of(merged.times_s[lowest < highest])  # several saw them
+    missed = find_missed(
+        views_of(item, events[name].line_delay_s + fit.source_line_s),
+        (flashes_s, np.zeros(flashes_s.size)),
+        (own_s, events[name].half_s),
+    )
+    return replace(match, why=missed.words(name)) if missed.exceeds() else match
 
 
 def composed(parent: Map, match: EventMatch, *, is_source: bool) -> Map:

@@ -24,6 +24,7 @@ from syncaudit.model.wording import word_duration
 from syncaudit_calibration.association import Map
 from syncaudit_calibration.closures import Closure
 from syncaudit_calibration.links import Links, groups_of, match_all
+from syncaudit_calibration.missed import drop_contradicted
 from syncaudit_calibration.rematch import composed, match_with_all, rematch
 from syncaudit_calibration.step_owners import steps_of, unseen_s
 
@@ -97,6 +98,8 @@ def find_seed(
         else:
             refused[item.source] = why
     links = match_all(events, max_offset_s)
+    items = {item.source: item for item in evidence}
+    drop_contradicted(items, events, links)
     groups = groups_of(list(events), links)
     if reference is not None and reference in refused:
         return refused
@@ -109,15 +112,16 @@ def find_seed(
     root = reference or min(group, key=lambda name: (name not in cameras, name))
     steps = steps_of(links, root)
     maps = _carry(root, group, links, steps)
-    for name in sorted(set(events) - set(maps)):
-        _try_merged(name, root, maps, events, links, max_offset_s)
+    # Who matched a pulse off with one would do so with all.
+    for name in sorted(set(events) - set(maps) - links.contradicted):
+        _try_merged(items[name], root, maps, events, links, max_offset_s)
     for name in sorted(set(events) - set(maps)):
         refused[name] = _why_apart(name, root, links)
     if len(maps) < 2:
         refused.setdefault(root, "no other source shares enough events with it")
         return refused
     used = {name: events[name] for name in sorted(maps)}
-    maps, found = rematch(maps, used, links, root, max_offset_s)
+    maps, found = rematch(maps, items, used, links, root, max_offset_s)
     return Seed(
         reference=root,
         maps=maps,
@@ -182,7 +186,7 @@ def _is_sharp(match: EventMatch) -> bool:
 
 
 def _try_merged(
-    name: str,
+    item: EventEvidence,
     root: str,
     maps: dict[str, Map],
     events: Mapping[str, Instants],
@@ -190,7 +194,8 @@ def _try_merged(
     max_offset_s: float,
 ) -> None:
     """Match a source that shares too little with each single one against all others together."""
-    match = match_with_all(name, root, maps, events, max_offset_s)
+    name = item.source
+    match = match_with_all(item, root, maps, events, max_offset_s)
     if match is None:
         return
     if match.why is None:

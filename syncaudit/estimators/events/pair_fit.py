@@ -109,6 +109,15 @@ class PairFit:
             predicted = predicted + step.size_s * (times >= step.at_s)
         return predicted
 
+    def source_of(self, target_s: Floats) -> Floats:
+        """Return the source times that `predict` makes target times of."""
+        found: Floats = self.anchor_s + (target_s - self.offset_s - self.anchor_s) / (
+            1.0 + self.drift
+        )
+        for step in self.steps:
+            found = np.where(found - step.size_s >= step.at_s, found - step.size_s, found)
+        return found
+
 
 def gates_s(
     source: Instants, target: Instants, i: Ints, j: Ints, *, loose_s: float = 0.0
