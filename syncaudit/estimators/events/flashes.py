@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from syncaudit.estimators.events.counters import MESSAGE_STD_S, sent_at_flashes
+from syncaudit.estimators.events.counters import MESSAGE_STD_S, match_messages
 from syncaudit.estimators.events.event_match import EventMatch
 from syncaudit.estimators.events.instants import (
     USUAL_HALF_LIGHT_S,
@@ -16,7 +16,7 @@ from syncaudit.estimators.events.instants import (
     instants_of,
 )
 from syncaudit.estimators.events.matching import match_events
-from syncaudit.model import EventTrain, FlashIntervals, PairMeasurement, Quantity, nanoseconds
+from syncaudit.model import FlashIntervals, PairMeasurement, Quantity, nanoseconds
 
 __all__ = ["METHOD", "measure_flashes"]
 
@@ -69,35 +69,28 @@ def measure_flashes(
         Method ``flash``; refused, with the reason, where too few events match, an offset that
         differs by a period would fit as well, or a clock steps more than once.
     """
-    one = sent_at_flashes(source_evidence, [target_evidence], max_offset_s=max_offset_s)
-    other = sent_at_flashes(target_evidence, [source_evidence], max_offset_s=max_offset_s)
-    counter_std_s = math.hypot(
-        _counter_std_s(source_evidence, one), _counter_std_s(target_evidence, other)
-    )
+    match = match_messages(source_evidence, target_evidence, max_offset_s=max_offset_s)
+    if match is not None:
+        return _measured(match, MESSAGE_STD_S)
+    source, target = instants_of(source_evidence), instants_of(target_evidence)
     return _measured(
-        instants_of(one or source_evidence),
-        instants_of(other or target_evidence),
-        max_offset_s,
-        counter_std_s,
+        match_events(source, target, max_offset_s=max_offset_s),
+        math.hypot(_counter_std_s(source_evidence), _counter_std_s(target_evidence)),
     )
 
 
-def _counter_std_s(evidence: EventEvidence, messages: EventTrain | None) -> float:
+def _counter_std_s(evidence: EventEvidence) -> float:
     """Return the systematic error of a counter.
 
     Where in an interval the flashes lie, nobody knows: their train need not fill it evenly.
     """
-    if messages is not None:
-        return MESSAGE_STD_S
     if not isinstance(evidence, FlashIntervals) or evidence.quantity is not Quantity.STROBE:
         return 0.0
     return float(np.median(evidence.stop_s - evidence.start_s)) / math.sqrt(12.0)
 
 
-def _measured(
-    source: Instants, target: Instants, max_offset_s: float, counter_std_s: float
-) -> PairMeasurement:
-    match = match_events(source, target, max_offset_s=max_offset_s)
+def _measured(match: EventMatch, counter_std_s: float) -> PairMeasurement:
+    source, target = match.source, match.target
     if match.why is not None or match.fit is None:
         return _refuse(match)
     fit = match.fit
