@@ -13,12 +13,18 @@ if TYPE_CHECKING:
     from syncaudit_calibration.budget import error_budget
     from syncaudit_calibration.bundle import calibrate_events
     from syncaudit_calibration.calibrate_recording import calibrate
-    from syncaudit_calibration.calibration import CalibratedFlash, CalibratedSource, Calibration
+    from syncaudit_calibration.calibration import (
+        CalibratedFlash,
+        CalibratedSource,
+        CalibratedStep,
+        Calibration,
+    )
     from syncaudit_calibration.errors import CalibrationError
 
 __all__ = [
     "CalibratedFlash",
     "CalibratedSource",
+    "CalibratedStep",
     "Calibration",
     "CalibrationError",
     "calibrate",
@@ -30,6 +36,7 @@ __all__ = [
 _HOME_OF = {
     "CalibratedFlash": "calibration",
     "CalibratedSource": "calibration",
+    "CalibratedStep": "calibration",
     "Calibration": "calibration",
     "CalibrationError": "errors",
     "calibrate": "calibrate_recording",

@@ -37,7 +37,7 @@ from syncaudit_calibration.observations import Observations
 from syncaudit_calibration.student import widened
 from syncaudit_calibration.variances import Groups, Scatter, grouped, improve_scatter
 
-__all__ = ["Adjustment", "adjust", "value_of"]
+__all__ = ["Adjustment", "adjust", "noise_of", "value_of"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -152,6 +152,22 @@ def adjust(observations: Observations) -> Adjustment:
         jitter_s=np.where(has_points, scatter.jitter_s, np.nan),
         scale=scatter.scale,
     )
+
+
+def noise_of(observations: Observations, adjustment: Adjustment, which: Bools) -> Noise:
+    """Return the covariance that a solution found, of some of the points.
+
+    Parameters
+    ----------
+    observations, adjustment
+        Equations and solution.
+    which : ndarray of bool, shape (n,)
+        Points that count, outliers or not; no intervals.
+    """
+    scatter = Scatter(jitter_s=np.nan_to_num(adjustment.jitter_s, nan=0.0), scale=adjustment.scale)
+    std = _std(observations, adjustment.x)
+    nothing = np.zeros(std.size)
+    return _noise(grouped(observations), scatter, std, nothing, which.astype(np.float64))
 
 
 def _noise(groups: Groups, scatter: Scatter, std: Floats, box_var: Floats, robust: Floats) -> Noise:

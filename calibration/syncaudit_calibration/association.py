@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -25,21 +24,22 @@ SPLIT_S = 5e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Map:
-    """Reference time of a source's own time: ``start + rate * t (+ step from step_at_s on)``.
+    """Reference time of a source's own time: ``start + rate * t``, and every step from its time on.
 
-    Both in seconds since the epochs of the two evidences.
+    Both in seconds since the epochs of the two evidences; `steps` are pairs of own time and size.
     """
 
     start_s: float = 0.0
     rate: float = 1.0
     line_s: float = 0.0
-    step_s: float = 0.0
-    step_at_s: float = math.inf
+    steps: tuple[tuple[float, float], ...] = ()
 
     def of(self, times_s: Floats, row_px: Floats) -> Floats:
         """Return reference times."""
         times = times_s + row_px * self.line_s
-        mapped: Floats = self.start_s + self.rate * times + self.step_s * (times >= self.step_at_s)
+        mapped: Floats = self.start_s + self.rate * times
+        for at_s, size_s in self.steps:
+            mapped = mapped + size_s * (times >= at_s)
         return mapped
 
 

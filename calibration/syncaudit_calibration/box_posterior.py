@@ -9,7 +9,7 @@ bound it; variances of w^2 / 12 would say w / sqrt(12 N). The posterior is that 
   they have in common, ``Q G(z)`` with ``z = (min b - max a) / Q``, ``G(z) = z Phi(z) + phi(z)``.
 
 Where enough flashes are dated, each source is on its own: quadrature over its offset, drift and
-step. Otherwise the clocks of all are drawn together by an ensemble sampler that no scales slow
+one step. Otherwise the clocks of all are drawn together by an ensemble sampler that no scales slow
 down (Goodman & Weare, "Ensemble samplers with affine invariance", CAMCoS 5, 2010,
 doi:10.2140/camcos.2010.5.65), with a fixed seed.
 """
@@ -33,7 +33,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 LogDensity = Callable[[Floats], Floats]
 
-CLOCK = ("offset", "drift", "step")
+CLOCK = ("offset", "drift")
 # Flashes that others date, from which on a source needs no other source of intervals.
 MIN_DATED = 5
 # An interval that is missed by more than five sigmas was left out before.
@@ -87,6 +87,7 @@ def refine_boxes(
     has_points = np.bincount(observations.source, weights=~is_box, minlength=n_sources) > 0
     columns = {
         s: [c for kind in CLOCK if (c := observations.column(kind, name)) is not None]
+        + observations.steps(name)
         for s, name in enumerate(observations.sources)
     }
     sought = [s for s in range(n_sources) if not has_points[s] and columns[s]]
@@ -106,7 +107,11 @@ def refine_boxes(
             bounds = _bounds(observations, solution, own, columns[s])
             density = _dated_density(bounds, date_s, date_var)
             start = solution.covariance[np.ix_(columns[s], columns[s])]
-            mean, covariance = _quadrature(density, start)
+            mean, covariance = (
+                _quadrature(density, start)
+                if len(columns[s]) in N_GRID
+                else _sampled(density, start, np.random.default_rng(SEED))
+            )
             solution = _moved(solution, columns[s], mean, covariance)
         return solution
     together = [c for s in sought for c in columns[s]]

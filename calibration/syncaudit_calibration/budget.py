@@ -17,9 +17,10 @@ def error_budget(
 ) -> NDArray[np.float64]:
     """Return one sigma of a source's correction at each of its own stamps.
 
-    ``sigma^2 = a C a`` with ``a = (1, t - at, [t >= step])`` and C the covariance of offset, drift
-    and step. The clock is taken to run evenly between flashes: far from them the error grows by
-    the drift's; the wander of a real oscillator (about 0.01 to 0.1 ppm over minutes) is not in it.
+    ``sigma^2 = a C a`` with ``a = (1, t - at, [t >= step_k])`` and C the covariance of offset,
+    drift and steps. The clock is taken to run evenly between flashes: far from them the error grows
+    by the drift's; the wander of a real oscillator (about 0.01 to 0.1 ppm over minutes) is not in
+    it.
 
     Parameters
     ----------
@@ -47,12 +48,7 @@ def error_budget(
         )
     found = calibration.sources[source]
     since_s = seconds_since(times_ns, found.at_ns)
-    is_late = np.zeros(since_s.size)
-    if found.step_at_ns is not None:
-        # The offset at `at_ns` holds on its own side of the step.
-        later = np.asarray(times_ns) >= found.step_at_ns
-        is_late = later.astype(np.float64) - float(found.at_ns >= found.step_at_ns)
-    terms = np.stack([np.ones(since_s.size), since_s, is_late], axis=1)
+    terms = np.column_stack([np.ones(since_s.size), since_s, found.step_terms(times_ns)])
     sigma: NDArray[np.float64] = np.sqrt(
         np.einsum("ij,jk,ik->i", terms, found.covariance, terms).clip(0.0)
     )

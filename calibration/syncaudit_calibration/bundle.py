@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.estimators.events import EventEvidence, sent_at_flashes
+from syncaudit_calibration.adjustment import Adjustment
 from syncaudit_calibration.box_reference import adjust_with_any_reference
 from syncaudit_calibration.calibration import Calibration
 from syncaudit_calibration.errors import CalibrationError
 from syncaudit_calibration.observability import unobservable_cameras
-from syncaudit_calibration.observations import observe
+from syncaudit_calibration.observations import Observations, observe
 from syncaudit_calibration.outcome import calibration_of
 from syncaudit_calibration.seed import Seed, find_seed
+from syncaudit_calibration.step_search import solve_with_steps
 
 __all__ = ["calibrate_events"]
 
@@ -80,8 +83,7 @@ def calibrate_events(
         if not isinstance(seed, Seed):
             raise _impossible(seed | refused)
         refused |= seed.refused
-        observations = observe(left, seed)
-        adjustment = adjust_with_any_reference(observations)
+        seed, observations, adjustment = solve_with_steps(seed, partial(_solve, left))
         unobservable = unobservable_cameras(observations, adjustment)
         if not unobservable:
             break
@@ -90,6 +92,11 @@ def calibrate_events(
         if reference in unobservable or len(left) < 2:
             raise _impossible(refused)
     return calibration_of(left, seed, observations, adjustment, refused, set(read))
+
+
+def _solve(evidence: Sequence[EventEvidence], seed: Seed) -> tuple[Observations, Adjustment]:
+    observations = observe(evidence, seed)
+    return observations, adjust_with_any_reference(observations)
 
 
 def _impossible(refused: Mapping[str, str]) -> CalibrationError:

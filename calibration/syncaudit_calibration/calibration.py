@@ -3,17 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit_calibration.closures import Closure
 
-__all__ = ["CalibratedFlash", "CalibratedSource", "Calibration"]
+__all__ = ["CalibratedFlash", "CalibratedSource", "CalibratedStep", "Calibration"]
 
 Floats = NDArray[np.float64]
 VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibratedStep:
+    """A jump of a clock.
+
+    Parameters
+    ----------
+    after_ns, before_ns : int
+        Own stamps between which it happened.
+    step_s, step_std_s : float
+        Growth of the correction, and its standard error.
+    frames : int, optional
+        The step in whole frame periods, where it is one: lost (positive) or doubled frames.
+    """
+
+    after_ns: int
+    before_ns: int
+    step_s: float
+    step_std_s: float
+    frames: int | None = None
+
+    @property
+    def at_ns(self) -> int:
+        """Return the own stamp from which on the step is taken to count."""
+        return (self.after_ns + self.before_ns) // 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -29,17 +55,15 @@ class CalibratedSource:
     at_ns : int
         Own stamp at which the offset holds: that of the calibration, unless the epochs are
         unrelated.
-    covariance : ndarray, shape (3, 3)
-        Of offset (s), drift (s/s) and step (s) at `at_ns`, systematic error taken in.
+    covariance : ndarray, shape (2 + k, 2 + k)
+        Of offset (s), drift (s/s) and k steps (s) at `at_ns`, systematic error taken in.
     systematic_std_s : float
         Part that no number of flashes removes (stamps, exposure or read-out not stated).
     jitter_s : float, optional
         Standard deviation of the stamps about an even clock, beyond the errors of detection; where
         two sources alone differ, both get half of the variance. None for a source of intervals.
-    step_s, step_std_s, step_at_ns
-        Growth of the correction from that own stamp on, where a step was found.
-    step_frames : int, optional
-        The step in whole frame periods, where it is one: lost (or doubled) frames.
+    steps : tuple of CalibratedStep
+        Jumps of the clock, in the order of time.
     line_delay_s, line_delay_std_s, exposure_s, exposure_std_s : float, optional
         Of cameras.
     flashes_seen : int
@@ -65,10 +89,7 @@ class CalibratedSource:
     residual_flash: NDArray[np.int64]
     systematic_std_s: float = 0.0
     jitter_s: float | None = None
-    step_s: float | None = None
-    step_std_s: float | None = None
-    step_at_ns: int | None = None
-    step_frames: int | None = None
+    steps: tuple[CalibratedStep, ...] = ()
     line_delay_s: float | None = None
     line_delay_std_s: float | None = None
     exposure_s: float | None = None
@@ -93,14 +114,33 @@ class CalibratedSource:
         }
         if self.at_ns != at_ns:
             row["at_ns"] = self.at_ns
-        if self.step_s is not None:
-            row |= {
-                "step_s": self.step_s,
-                "step_std_s": self.step_std_s,
-                "step_at_ns": self.step_at_ns,
-                "step_frames": self.step_frames,
-            }
+        if self.steps:
+            row["steps"] = [asdict(step) for step in self.steps]
         return row
+
+    def jumps_s(self, own_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return what the steps add to the correction at own stamps: nothing at `at_ns`.
+
+        Parameters
+        ----------
+        own_ns : ndarray of int, shape (n,)
+            Own stamps.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Seconds.
+        """
+        sizes_s = np.array([step.step_s for step in self.steps])
+        summed: NDArray[np.float64] = self.step_terms(own_ns) @ sizes_s
+        return summed
+
+    def step_terms(self, own_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the derivatives of `jumps_s` by the sizes of the steps, shape (n, k)."""
+        at_ns = np.array([step.at_ns for step in self.steps], dtype=np.int64)
+        later = np.asarray(own_ns)[:, None] >= at_ns
+        # The offset at `at_ns` holds on its own side of every step.
+        return later.astype(np.float64) - (self.at_ns >= at_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

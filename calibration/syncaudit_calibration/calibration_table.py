@@ -49,9 +49,6 @@ def print_calibration(console: Console, found: CalibratedRecording) -> None:
     console.print(
         f"{word_count(n, 'flash').replace('flashs', 'flashes')}, {shared} of them shared."
     )
-    for name, source in calibration.sources.items():
-        if source.step_s is not None:
-            console.print(_step(name, source), style="yellow", soft_wrap=True)
     for warning in calibration.warnings:
         console.print(Text(f"mind: {printable(warning)}", style="yellow"), soft_wrap=True)
     for name in found.clip.sources:
@@ -85,11 +82,3 @@ def _shutter(source: CalibratedSource) -> str:
 
 def _measured(value: float | None, std: float | None) -> str:
     return NOTHING if value is None else word_measure(value, std)
-
-
-def _step(name: str, source: CalibratedSource) -> str:
-    step_s = source.step_s or 0.0
-    size = word_measure(step_s, source.step_std_s)
-    frames = "" if source.step_frames is None else f" ({word_count(source.step_frames, 'frame')})"
-    way = "back" if step_s > 0.0 else "ahead"
-    return f"{printable(name)}: its stamps jump {way} by {size}{frames} at {source.step_at_ns}"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from syncaudit.estimators.events import EventEvidence
-from syncaudit.model.wording import word_duration, word_measure
+from syncaudit.model.wording import word_count, word_duration, word_measure
 from syncaudit_calibration.adjustment import value_of
 from syncaudit_calibration.box_reference import adjust_with_any_reference
 from syncaudit_calibration.calibration import CalibratedSource
@@ -50,19 +50,21 @@ def find_warnings(
         for closure in seed.closures
         if closure.is_contradicted
     ]
-    for name, source in sources.items():
-        if source.step_s is not None:
-            frames = (
-                f" ({abs(source.step_frames)} frame periods: lost or doubled frames)"
-                if source.step_frames
-                else ""
-            )
-            warnings.append(
-                f"the clock of {name} steps by {word_duration(source.step_s)}{frames} within the "
-                "recording"
-            )
+    warnings += [
+        f"the clock of {name} steps by {word_measure(step.step_s, step.step_std_s)}"
+        + _frames(step.frames)
+        + f" between its stamps {step.after_ns} and {step.before_ns}"
+        for name, source in sources.items()
+        for step in source.steps
+    ]
     warnings += [words for item in items.values() if (words := word_clipping(item)) is not None]
     return warnings + _jitters(sources) + _contradicted(items, observations)
+
+
+def _frames(n: int | None) -> str:
+    if n is None:
+        return ""
+    return f" ({word_count(abs(n), 'frame period')}: {'lost' if n > 0 else 'doubled'} frames)"
 
 
 def _jitters(sources: Mapping[str, CalibratedSource]) -> list[str]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from syncaudit_calibration.observations import Observations
 
-__all__ = ["Noise", "Solution", "line_delays_s", "residuals_of", "solve"]
+__all__ = ["Noise", "Solution", "line_delays_s", "reduced_products", "residuals_of", "solve"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -156,6 +156,47 @@ def solve(
         flash_var=1.0 / total + np.einsum("ij,ij->i", cross, share),
         design=_design(observations, solved * prior, None),
     )
+
+
+def reduced_products(
+    observations: Observations, noise: Noise, columns: Floats, residuals: Floats
+) -> tuple[Floats, Floats]:
+    """Return what residuals say of one more unknown at a time, all others eliminated.
+
+    Parameters
+    ----------
+    observations : Observations
+        The equations.
+    noise : Noise
+        Covariance of the observations.
+    columns : ndarray, shape (n, m)
+        Derivatives by the further unknowns.
+    residuals : ndarray, shape (n,)
+        Of the solution without them.
+
+    Returns
+    -------
+    pull, weight : ndarray, shape (m,)
+        The unknown k would be ``-pull[k] / weight[k]``, with the variance ``1 / weight[k]``.
+    """
+    prior = np.array([unknown.prior_std for unknown in observations.unknowns])
+    rows = np.column_stack([observations.design * prior, columns, residuals])
+    first = np.zeros(noise.common.size, dtype=np.int64)
+    first[noise.group] = observations.flash
+    flash = np.concatenate([observations.flash, first])
+    rows = np.concatenate([rows, noise.mean_of(rows)])
+    weights = np.concatenate([noise.weights, -noise.share * noise.total])
+    n_flashes = observations.flash_s.size
+    total = np.bincount(flash, weights=weights, minlength=n_flashes) + 1e-6
+    weighted = rows * weights[:, None]
+    border = np.zeros((n_flashes, rows.shape[1]))
+    np.add.at(border, flash, weighted)
+    products = rows.T @ weighted - border.T @ (border / total[:, None])
+    p = prior.size
+    known = np.linalg.solve(products[:p, :p] + np.eye(p), products[:p, p:])
+    left = products[p:, p:] - products[p:, :p] @ known
+    weight: Floats = np.diag(left)[:-1]
+    return left[:-1, -1], weight
 
 
 def residuals_of(observations: Observations, solution: Solution) -> Floats:

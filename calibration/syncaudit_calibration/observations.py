@@ -2,7 +2,7 @@
 
 An observation k of flash f by source s, at ``u`` seconds after the source's anchor, says
 
-    (u + row * dT + part * dE) (1 + d) + x + step * [t >= t_step] + L * [onset] - tau_f = error
+    (u + row * dT + part * dE) (1 + d) + x + sum step_k * [t >= t_k] + L * [onset] - tau_f = error
 
 with the unknowns tau (half-light instant of the flash), x and d (offset and drift), dT and dE (line
 delay and exposure beyond what was assumed) and L (half-light after onset). All but tau carry a
@@ -60,6 +60,8 @@ class Observations:
         Random error of the time itself; half the width of an interval (0: a point).
     row_std_px : ndarray, shape (n,)
         Random error of the row, which the line delay turns into one of the time.
+    stamp_s : ndarray, shape (n,)
+        Own time, in that of the evidence, by which steps of the clock count.
     flash_s : ndarray, shape (f,)
         Rough instants after the reference's anchor.
     """
@@ -75,6 +77,7 @@ class Observations:
     std_s: Floats
     half_s: Floats
     row_std_px: Floats
+    stamp_s: Floats
     flash_s: Floats
 
     def column(self, kind: str, source: str = "") -> int | None:
@@ -83,6 +86,11 @@ class Observations:
             if unknown.kind == kind and unknown.source == source:
                 return k
         return None
+
+    def steps(self, source: str) -> list[int]:
+        """Return the columns of a source's steps, in the order of time."""
+        found = [k for k, u in enumerate(self.unknowns) if (u.kind, u.source) == ("step", source)]
+        return sorted(found, key=lambda k: self.unknowns[k].at_s)
 
 
 def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
@@ -121,20 +129,22 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
             "half_s",
             "row_std_px",
             "is_onset",
-            "is_late",
+            "stamp_s",
         )
     }
     values = {
         "offset": np.ones(source.size),
         "drift": everything["u_s"],
-        "step": everything["is_late"],
         "line_delay": everything["row_px"],
         "exposure": everything["part"],
         "half_light": everything["is_onset"],
     }
     for k, unknown in enumerate(unknowns):
         own = 1.0 if not unknown.source else source == sources.index(unknown.source)
-        design[:, k] = values[unknown.kind] * own
+        if unknown.kind == "step":
+            design[:, k] = own * (everything["stamp_s"] >= unknown.at_s)
+        else:
+            design[:, k] = values[unknown.kind] * own
     # Onsets count as the half-light instants that the assumed latency makes of them.
     half_light_s = everything["is_onset"] * unknowns[-1].assumed
     return Observations(
@@ -148,6 +158,7 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
         design=design,
         std_s=everything["std_s"],
         half_s=everything["half_s"],
+        stamp_s=everything["stamp_s"],
         row_std_px=everything["row_std_px"],
         flash_s=seed.flash_s - reference_s,
     )
@@ -166,7 +177,10 @@ def free_stated(observations: Observations) -> Observations:
 
 def _own(clock: Map, reference_s: float) -> float:
     own_s = (reference_s - clock.start_s) / clock.rate
-    return own_s if own_s < clock.step_at_s else own_s - clock.step_s
+    for at_s, size_s in clock.steps:
+        if own_s >= at_s:
+            own_s -= size_s
+    return own_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -182,16 +196,14 @@ class _Part:
     half_s: Floats
     row_std_px: Floats
     is_onset: Floats
-    is_late: Floats
+    stamp_s: Floats
 
 
 def _part(item: EventEvidence, seed: Seed, anchor_s: float) -> _Part:
     name = item.source
-    events, flash, clock = seed.events[name], seed.flash_of[name], seed.maps[name]
+    events, flash = seed.events[name], seed.flash_of[name]
     if isinstance(item, FlashEdges):
-        return _edges(
-            item, dict(zip(events.item.tolist(), flash.tolist(), strict=True)), clock, anchor_s
-        )
+        return _edges(item, dict(zip(events.item.tolist(), flash.tolist(), strict=True)), anchor_s)
     used = flash >= 0
     index = events.item[used]
     if isinstance(item, FlashIntervals):
@@ -211,19 +223,26 @@ def _part(item: EventEvidence, seed: Seed, anchor_s: float) -> _Part:
         half_s=half,
         row_std_px=nothing,
         is_onset=np.full(index.size, float(is_onset)),
-        is_late=(times >= clock.step_at_s).astype(np.float64),
+        stamp_s=times,
     )
 
 
-def _edges(item: FlashEdges, flash_of: dict[int, int], clock: Map, anchor_s: float) -> _Part:
+def _edges(item: FlashEdges, flash_of: dict[int, int], anchor_s: float) -> _Part:
     flash = np.array([flash_of.get(int(band), -1) for band in item.band], dtype=np.int64)
     used = flash >= 0
     line_delay_s = item.line_delay_s
     if line_delay_s is None:
         line_delay_s = USUAL_READOUT_S / max(1, item.height_px)
     exposure_s = USUAL_EXPOSURE_S if item.exposure_s is None else item.exposure_s
-    row, part = item.row_px[used], item.exposure_part[used]
-    times = item.frame_s[used] + row * line_delay_s + part * exposure_s
+    # The way from the stamp to the middle row is as unknown as line delay and exposure are.
+    row = item.row_px[used] + item.stamp_part * item.height_px
+    part = item.exposure_part[used]
+    frame_s = item.frame_s[used] - item.from_stamp_s
+    if item.exposure_s is None:
+        part = part + item.stamp_part
+    else:  # edges may say another one than was set, stamps do not
+        frame_s = frame_s + item.stamp_part * exposure_s
+    times = frame_s + row * line_delay_s + part * exposure_s
     nothing = np.zeros(times.size)
     return _Part(
         flash=flash[used],
@@ -235,5 +254,5 @@ def _edges(item: FlashEdges, flash_of: dict[int, int], clock: Map, anchor_s: flo
         half_s=nothing,
         row_std_px=item.row_std_px[used],
         is_onset=nothing,
-        is_late=(item.frame_s[used] >= clock.step_at_s).astype(np.float64),
+        stamp_s=item.frame_s[used],
     )

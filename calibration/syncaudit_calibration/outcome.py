@@ -11,10 +11,16 @@ from numpy.typing import NDArray
 from syncaudit.estimators.events import MESSAGE_STD_S, EventEvidence
 from syncaudit.model import EventTrain, FlashEdges, Quantity
 from syncaudit_calibration.adjustment import Adjustment, value_of
-from syncaudit_calibration.calibration import CalibratedFlash, CalibratedSource, Calibration
+from syncaudit_calibration.calibration import (
+    CalibratedFlash,
+    CalibratedSource,
+    CalibratedStep,
+    Calibration,
+)
 from syncaudit_calibration.findings import find_warnings
 from syncaudit_calibration.observations import Observations
 from syncaudit_calibration.seed import Seed
+from syncaudit_calibration.unknowns import EDGE_SHIFT_PX
 
 __all__ = ["calibration_of"]
 
@@ -54,6 +60,9 @@ def calibration_of(
     """
     items = {item.source: item for item in evidence}
     at_ns = observations.anchor_ns[seed.reference]
+    shared_s = {
+        name: _shared_std(items[name], observations, adjustment) for name in observations.sources
+    }
     sources = {
         name: _source(
             items[name],
@@ -62,6 +71,8 @@ def calibration_of(
             adjustment,
             at_ns,
             math.hypot(
+                shared_s[name],
+                shared_s[seed.reference],
                 MESSAGE_STD_S if {name, seed.reference} & latent else 0.0,
                 SOUND_WAY_STD_S if _hangs_on_sound(name, items, observations, adjustment) else 0.0,
             ),
@@ -118,7 +129,7 @@ def _source(
     observations: Observations,
     adjustment: Adjustment,
     at_ns: int,
-    latency_std_s: float,
+    systematic_s: float,
 ) -> CalibratedSource:
     name = item.source
     x, covariance = _clock(observations, adjustment, name)
@@ -127,27 +138,20 @@ def _source(
     own_at_ns = at_ns
     if abs(since_s) > DAY_S:
         own_at_ns, since_s = anchor_ns, 0.0
-    step_at_s = seed.maps[name].step_at_s
-    step_at_ns = None if math.isinf(step_at_s) else item.epoch_ns + round(step_at_s * 1e9)
-    is_late = float(step_at_ns is not None and own_at_ns >= step_at_ns)
-    move = np.array([[1.0, since_s, is_late], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    steps = _steps(item, observations, adjustment)
+    is_late = np.array([float(own_at_ns >= step.at_ns) for step in steps])
+    move = np.eye(x.size)
+    move[0, 1], move[0, 2:] = since_s, is_late
     covariance = move @ covariance @ move.T
-    systematic_s = 0.0
-    if name != seed.reference:
-        systematic_s = math.hypot(
-            _stamp_std(item),
-            seed.events[seed.reference].systematic_std_s,
-            latency_std_s,
-            _row_std(observations, name),
-            _row_std(observations, seed.reference),
-        )
-        covariance[0, 0] += systematic_s**2
+    if name == seed.reference:
+        systematic_s = 0.0
+    covariance[0, 0] += systematic_s**2
     own = observations.source == observations.sources.index(name)
     used = own & adjustment.is_used
     residuals = adjustment.residuals_s[used]
     drift = float(x[1])
     # The reference's anchor is zero of reference time: correction = reference time - own stamp.
-    offset_s = float(x[0]) + since_s * (1.0 + drift) + is_late * float(x[2])
+    offset_s = float(x[0]) + since_s * (1.0 + drift) + float(is_late @ x[2:])
     offset_s += (at_ns - own_at_ns) * 1e-9
     line_delay_s, line_delay_std_s = _optional(observations, adjustment, "line_delay", name)
     exposure_s, exposure_std_s = _optional(observations, adjustment, "exposure", name)
@@ -166,10 +170,7 @@ def _source(
         residual_flash=observations.flash[used],
         systematic_std_s=systematic_s,
         jitter_s=None if math.isnan(jitter_s) else jitter_s,
-        step_s=None if step_at_ns is None else float(x[2]),
-        step_std_s=None if step_at_ns is None else float(np.sqrt(covariance[2, 2])),
-        step_at_ns=step_at_ns,
-        step_frames=None if step_at_ns is None else _frames(item, float(x[2])),
+        steps=steps,
         line_delay_s=line_delay_s,
         line_delay_std_s=line_delay_std_s,
         exposure_s=exposure_s,
@@ -178,9 +179,10 @@ def _source(
 
 
 def _clock(observations: Observations, adjustment: Adjustment, name: str) -> tuple[Floats, Floats]:
-    """Return offset, drift and step of a source, and their covariance; zero where not unknown."""
-    columns = [observations.column(kind, name) for kind in ("offset", "drift", "step")]
-    x, covariance = np.zeros(3), np.zeros((3, 3))
+    """Return offset, drift and steps of a source, and their covariance; zero where not unknown."""
+    columns = [observations.column(kind, name) for kind in ("offset", "drift")]
+    columns += observations.steps(name)
+    x, covariance = np.zeros(len(columns)), np.zeros((len(columns), len(columns)))
     known = [k for k, column in enumerate(columns) if column is not None]
     taken = [column for column in columns if column is not None]
     x[known] = adjustment.x[taken]
@@ -188,27 +190,51 @@ def _clock(observations: Observations, adjustment: Adjustment, name: str) -> tup
     return x, covariance
 
 
-def _stamp_std(item: EventEvidence) -> float:
-    return item.stamp_std_s if isinstance(item, FlashEdges) else 0.0
+def _steps(
+    item: EventEvidence, observations: Observations, adjustment: Adjustment
+) -> tuple[CalibratedStep, ...]:
+    """Return the steps of a source, each between the last flash before it and the first after."""
+    own = observations.source == observations.sources.index(item.source)
+    stamps_s = np.unique(observations.stamp_s[own & adjustment.is_used])
+    found = []
+    for column in observations.steps(item.source):
+        step_s, std_s = value_of(observations, adjustment, column)
+        place = int(np.searchsorted(stamps_s, observations.unknowns[column].at_s))
+        after, before = stamps_s[max(0, place - 1)], stamps_s[min(place, stamps_s.size - 1)]
+        found.append(
+            CalibratedStep(
+                after_ns=item.epoch_ns + round(float(after) * 1e9),
+                before_ns=item.epoch_ns + round(float(before) * 1e9),
+                step_s=step_s,
+                step_std_s=std_s,
+                frames=_frames(item, step_s, std_s),
+            )
+        )
+    return tuple(found)
 
 
-def _row_std(observations: Observations, name: str) -> float:
-    """Return the error that all bands of a camera share, in seconds."""
-    column = observations.column("line_delay", name)
-    return 0.0 if column is None else ROW_STD_PX * observations.unknowns[column].assumed
+def _shared_std(item: EventEvidence, observations: Observations, adjustment: Adjustment) -> float:
+    """Return the error that all bands of a camera share, in seconds.
+
+    Line delay and exposure are unknowns of the bundle, and with them the way from the stamp to the
+    middle row; what edges say of the exposure is off by as much as encoders move them apart.
+    """
+    if not isinstance(item, FlashEdges):
+        return 0.0
+    line_delay_s, _ = _optional(observations, adjustment, "line_delay", item.source)
+    is_by_edges = item.stamp_part != 0.0 and item.exposure_s is None
+    stamp_px = abs(item.stamp_part) * EDGE_SHIFT_PX if is_by_edges else 0.0
+    return math.hypot(ROW_STD_PX, stamp_px) * (line_delay_s or 0.0)
 
 
-def _frames(item: EventEvidence, step_s: float) -> int | None:
+def _frames(item: EventEvidence, step_s: float, std_s: float) -> int | None:
     """Return the step in whole frame periods, or None where it is no such number."""
-    if not isinstance(item, FlashEdges) or np.unique(item.frame_index).size < 3:
+    if not isinstance(item, FlashEdges) or not item.watched_s.size:
         return None
-    steps = np.diff(np.unique(item.frame_index)).astype(np.float64)
-    spans = np.diff(np.unique(item.frame_s))
-    if steps.size != spans.size:
-        return None
-    period_s = float(np.median(spans / steps))
+    period_s = float(np.median(np.diff(item.watched_s, axis=1)))
     n = round(step_s / period_s)
-    return n if n and abs(step_s / period_s - n) <= FRAME_SHARE else None
+    is_whole = abs(step_s - n * period_s) <= FRAME_SHARE * period_s
+    return n if n and is_whole and std_s < FRAME_SHARE * period_s else None
 
 
 def _flashes(

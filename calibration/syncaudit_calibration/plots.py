@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from syncaudit.errors import MissingExtraError
 from syncaudit.estimators.events import instants_of
 from syncaudit.model import CameraStream, FlashEdges, seconds_since
+from syncaudit.model.wording import word_duration
 from syncaudit_calibration.band_pictures import BandPicture, find_band_pictures
 from syncaudit_calibration.budget import error_budget
 from syncaudit_calibration.calibrate_recording import CalibratedRecording
@@ -27,6 +28,8 @@ Floats = NDArray[np.float64]
 # Flashes that are drawn on one axis: more would hide what the offsets do.
 N_DRAWN = 10
 N_TIMES = 400
+# Of the upper edge of a band, its lower edge, and one of light that stays.
+COLOURS = {0.5: "C1", -0.5: "C0", 0.0: "C2"}
 
 
 def require_matplotlib() -> None:
@@ -102,41 +105,53 @@ def _draw_flashes(found: CalibratedRecording) -> Figure:
     )
     middle = flashes_s[np.argsort(np.abs(flashes_s))[:N_DRAWN]]
     span = float(middle.min()), float(middle.max())
-    figure, (before, after) = _new(
-        f"{found.clip.clip_id}: flashes by source", 1, 2, (13.0, 1.6 + 0.45 * len(names))
+    figure, panels = _new(
+        f"{found.clip.clip_id}: flashes by source (grey: solved)",
+        1,
+        2,
+        (13.0, 1.6 + 0.45 * len(names)),
     )
-    for axes, title, is_corrected in (
-        (before, "as stamped", False),
-        (after, "corrected", True),
+    for axes, title, is_corrected in zip(
+        panels, ("as stamped", "corrected"), (False, True), strict=True
     ):
-        rows = [_instants_s(found, name, is_corrected=is_corrected) for name in names]
-        axes.eventplot(rows, colors=[f"C{k}" for k in range(len(names))], linelengths=0.8)
         for flash_s in flashes_s:
             axes.axvline(flash_s, color="0.85", linewidth=0.8, zorder=0)
+        for k, name in enumerate(names):
+            instants_s, half_s = _instants_s(found, name, is_corrected=is_corrected)
+            if half_s.any():  # the flash was somewhere within
+                bars = list(zip(instants_s - half_s, 2.0 * half_s, strict=True))
+                axes.broken_barh(bars, (k - 0.4, 0.8), color=f"C{k}", alpha=0.6, linewidth=0)
+            else:
+                axes.vlines(instants_s, k - 0.4, k + 0.4, color=f"C{k}")
         margin = 0.08 * (span[1] - span[0]) + 0.05
         axes.set_xlim(span[0] - margin, span[1] + margin)
+        axes.set_ylim(len(names) - 0.4, -0.6)
         axes.set_yticks(range(len(names)), names)
-        axes.invert_yaxis()
         axes.set_title(title)
-        axes.set_xlabel(f"seconds after {calibration.at_ns} (grey: solved flashes)")
+        axes.set_xlabel("seconds from the middle")
+    panels[1].tick_params(labelleft=False)
     return figure
 
 
-def _instants_s(found: CalibratedRecording, name: str, *, is_corrected: bool) -> Floats:
-    """Return the instants of one source, seconds after the calibration's epoch."""
+def _instants_s(
+    found: CalibratedRecording, name: str, *, is_corrected: bool
+) -> tuple[Floats, Floats]:
+    """Return the instants of one source from the calibration's epoch, and half their widths."""
     source = found.calibration.sources[name]
-    instants = instants_of(found.evidence[name])
+    evidence = found.evidence[name]
+    instants = instants_of(evidence)
     since_s = instants.times_s + (instants.epoch_ns - found.calibration.at_ns) * 1e-9
     if source.line_delay_s is not None:
         since_s = since_s + instants.row_px * (source.line_delay_s - instants.line_delay_s)
+    if isinstance(evidence, FlashEdges) and evidence.stamp_part and source.line_delay_s is not None:
+        whole_s = (source.exposure_s or 0.0) + evidence.height_px * source.line_delay_s
+        since_s = since_s + evidence.stamp_part * whole_s - evidence.from_stamp_s
     if not is_corrected:
-        return np.asarray(since_s)
+        return np.asarray(since_s), instants.half_s
     own_s = since_s + (found.calibration.at_ns - source.at_ns) * 1e-9
     corrected = since_s + source.offset_s + 1e-6 * source.drift_ppm * own_s
-    if source.step_s is not None and source.step_at_ns is not None:
-        step_s = (source.step_at_ns - source.at_ns) * 1e-9
-        corrected += source.step_s * ((own_s >= step_s).astype(float) - float(step_s <= 0.0))
-    return np.asarray(corrected)
+    corrected += source.jumps_s(source.at_ns + np.rint(own_s * 1e9).astype(np.int64))
+    return np.asarray(corrected), instants.half_s
 
 
 def _draw_residuals(found: CalibratedRecording) -> Figure:
@@ -149,13 +164,23 @@ def _draw_residuals(found: CalibratedRecording) -> Figure:
         f"{found.clip.clip_id}: residuals of single flashes",
         len(calibration.sources),
         1,
-        (11.0, 1.0 + 1.3 * len(calibration.sources)),
+        (11.0, 1.0 + 1.4 * len(calibration.sources)),
     )
     for axis, (name, source) in zip(axes, calibration.sources.items(), strict=True):
-        axis.plot(flashes_s[source.residual_flash], 1e6 * source.residuals_s, ".", markersize=4)
         axis.axhline(0.0, color="0.6", linewidth=0.8)
-        axis.set_ylabel(f"{name}\nus", fontsize=8)
+        axis.plot(flashes_s[source.residual_flash], 1e6 * source.residuals_s, ".", markersize=4)
+        for step in source.steps:
+            step_s = (step.at_ns - source.at_ns) * 1e-9
+            axis.axvline(step_s, color="C3", linestyle="--", linewidth=0.9)
+        axis.set_ylabel("us", fontsize=8)
+        words = f"{name}: rms {word_duration(source.residual_rms_s)}"
+        if source.outliers:
+            words += f", {source.outliers} left out"
+        if source.steps:
+            words += " (dashed: its clock steps)"
+        axis.set_title(words, fontsize=9, loc="left", pad=3.0)
         axis.set_xlim(flashes_s.min() - 0.5, flashes_s.max() + 0.5)
+        axis.tick_params(labelsize=8, labelbottom=axis is axes[-1])
     axes[-1].set_xlabel("seconds from the middle")
     return figure
 
@@ -163,7 +188,7 @@ def _draw_residuals(found: CalibratedRecording) -> Figure:
 def _draw_budget(found: CalibratedRecording) -> Figure:
     """Draw how well each clock is known at every instant, and where the flashes were."""
     calibration = found.calibration
-    from matplotlib.ticker import ScalarFormatter
+    from matplotlib.ticker import LogLocator, NullLocator, ScalarFormatter
 
     figure, (axis,) = _new(
         f"{found.clip.clip_id}: one sigma of each clock's correction", 1, 1, (11.0, 5.0)
@@ -187,11 +212,12 @@ def _draw_budget(found: CalibratedRecording) -> Figure:
         label="flashes",
     )
     axis.set_yscale("log")
-    for ticks in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
-        ticks(ScalarFormatter())
-    axis.set_ylabel("us")
+    axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 5.0, 7.0)))
+    axis.yaxis.set_minor_locator(NullLocator())
+    axis.yaxis.set_major_formatter(ScalarFormatter())
+    axis.set_ylabel("one sigma, us")
     axis.set_xlabel("seconds from the middle")
-    axis.grid(visible=True, which="both", alpha=0.25)
+    axis.grid(visible=True, alpha=0.25)
     axis.legend(fontsize=8, ncols=4)
     return figure
 
@@ -199,19 +225,24 @@ def _draw_budget(found: CalibratedRecording) -> Figure:
 def _draw_bands(name: str, pictures: list[BandPicture]) -> Figure:
     """Draw lit frames beside the light that their rows gained, with the edges that were fitted."""
     figure, axes = _new(
-        f"{name}: bands and fitted edges", len(pictures), 2, (11.0, 3.4 * len(pictures))
+        f"{name}: bands and fitted edges (half of the light in)\n"
+        "orange: the exposure ended, blue: it began, green: the light stayed",
+        len(pictures),
+        2,
+        (11.0, 0.6 + 3.2 * len(pictures)),
     )
     for picture, (left, right) in zip(
         pictures, zip(axes[::2], axes[1::2], strict=True), strict=True
     ):
         height, width = picture.luma.shape
         left.imshow(picture.luma, cmap="gray", vmin=0, vmax=255)
+        left.set_ylabel("row")
         left.set_title(f"frame {picture.index}", fontsize=9)
         right.plot(picture.gain, np.arange(height), color="0.3", linewidth=0.9)
         right.set_ylim(height - 0.5, -0.5)
-        right.set_xlabel("levels above the neighbouring frames, mean of each row")
+        right.set_xlabel("levels above the neighbouring frames, mean of each row", fontsize=9)
         for row, std, part in picture.edges:
-            colour = {0.5: "C1", -0.5: "C0"}.get(part, "C2")
+            colour = COLOURS[part]
             left.plot([0, width - 1], [row, row], color=colour, linewidth=1.2)
             right.axhspan(row - 3.0 * std, row + 3.0 * std, color=colour, alpha=0.3)
             right.axhline(row, color=colour, linewidth=1.2)

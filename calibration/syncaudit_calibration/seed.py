@@ -7,7 +7,7 @@ events matched) carries the clocks to the reference. The other edges close loops
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +17,17 @@ from syncaudit.estimators.events import (
     EventMatch,
     Instants,
     instants_of,
-    match_events,
     period_of,
 )
 from syncaudit.model import FlashEdges, Quantity
 from syncaudit.model.wording import word_duration
-from syncaudit_calibration.association import ATTACH_S, ATTACH_SIGMAS, SPLIT_S, Map, associate
+from syncaudit_calibration.association import Map
 from syncaudit_calibration.clipping import word_clipping
-from syncaudit_calibration.closures import Closure, closures_of
-from syncaudit_calibration.links import Links, groups_of, match_all, steps_of
+from syncaudit_calibration.closures import Closure
+from syncaudit_calibration.links import Links, groups_of, match_all
+from syncaudit_calibration.missed import drop_contradicted
+from syncaudit_calibration.rematch import composed, match_with_all, rematch
+from syncaudit_calibration.step_owners import steps_of, unseen_s
 
 __all__ = ["Seed", "find_seed"]
 
@@ -97,6 +99,8 @@ def find_seed(
         else:
             refused[item.source] = word_clipping(item) or why
     links = match_all(events, max_offset_s)
+    items = {item.source: item for item in evidence}
+    drop_contradicted(items, events, links)
     groups = groups_of(list(events), links)
     if reference is not None and reference in refused:
         return refused
@@ -109,24 +113,23 @@ def find_seed(
     root = reference or min(group, key=lambda name: (name not in cameras, name))
     steps = steps_of(links, root)
     maps = _carry(root, group, links, steps)
-    for name in sorted(set(events) - set(maps)):
-        _try_merged(name, root, maps, events, links, max_offset_s)
+    # Who matched a pulse off with one would do so with all.
+    for name in sorted(set(events) - set(maps) - links.contradicted):
+        _try_merged(items[name], root, maps, events, links, max_offset_s)
     for name in sorted(set(events) - set(maps)):
         refused[name] = _why_apart(name, root, links)
     if len(maps) < 2:
         refused.setdefault(root, "no other source shares enough events with it")
         return refused
     used = {name: events[name] for name in sorted(maps)}
-    closures = closures_of(maps, used, links)
-    bad = {(c.source, c.target) for c in closures if c.is_contradicted}
-    flash_of, flash_s = associate(maps, used, links.matches, bad)
+    maps, found = rematch(maps, items, used, links, root, max_offset_s)
     return Seed(
         reference=root,
         maps=maps,
         events=used,
-        flash_of=flash_of,
-        flash_s=flash_s,
-        closures=closures,
+        flash_of=found.flash_of,
+        flash_s=found.flash_s,
+        closures=found.closures,
         refused=refused,
     )
 
@@ -151,10 +154,13 @@ def _why_unusable(instants: Instants, max_offset_s: float) -> str | None:
 
 
 def _carry(
-    root: str, group: Sequence[str], links: Links, steps: Mapping[str, tuple[float, float]]
+    root: str,
+    group: Sequence[str],
+    links: Links,
+    steps: Mapping[str, tuple[tuple[float, float], ...]],
 ) -> dict[str, Map]:
     """Return the map of every source of the group along the best matched pairs."""
-    maps = {root: _stepped(Map(), steps.get(root))}
+    maps = {root: Map(steps=steps.get(root, ()))}
     while len(maps) < len(group):
         border = [
             (_is_sharp(match), match.n, pair)
@@ -166,10 +172,12 @@ def _carry(
         *_, pair = max(border)
         child = pair[1] if pair[0] in maps else pair[0]
         parent = pair[0] if child == pair[1] else pair[1]
-        maps[child] = _stepped(
-            _compose(maps[parent], links.matches[pair], is_source=child == pair[0]),
-            steps.get(child),
-        )
+        match, is_source, own = links.matches[pair], child == pair[0], steps.get(child, ())
+        plain = composed(maps[parent], match, is_source=is_source)
+        # What a pair did not notice was before all that it saw.
+        before_s = unseen_s(match, own, is_source=is_source)
+        before_s -= unseen_s(match, maps[parent].steps, is_source=not is_source)
+        maps[child] = replace(plain, start_s=plain.start_s - before_s, steps=own)
     return maps
 
 
@@ -178,36 +186,8 @@ def _is_sharp(match: EventMatch) -> bool:
     return not (match.source.half_s.any() or match.target.half_s.any())
 
 
-def _stepped(plain: Map, step: tuple[float, float] | None) -> Map:
-    if step is None:
-        return plain
-    return Map(
-        start_s=plain.start_s,
-        rate=plain.rate,
-        line_s=plain.line_s,
-        step_s=step[0],
-        step_at_s=step[1],
-    )
-
-
-def _compose(parent: Map, match: EventMatch, *, is_source: bool) -> Map:
-    """Return the map of the other side of a match (before any step)."""
-    fit = match.fit
-    if fit is None:
-        return parent
-    rate = 1.0 + fit.drift
-    start = fit.offset_s - fit.drift * fit.anchor_s
-    if not is_source:
-        rate, start = 1.0 / rate, -start / rate
-    return Map(
-        start_s=parent.start_s + parent.rate * start,
-        rate=parent.rate * rate,
-        line_s=fit.source_line_s if is_source else fit.target_line_s,
-    )
-
-
 def _try_merged(
-    name: str,
+    item: EventEvidence,
     root: str,
     maps: dict[str, Map],
     events: Mapping[str, Instants],
@@ -215,34 +195,14 @@ def _try_merged(
     max_offset_s: float,
 ) -> None:
     """Match a source that shares too little with each single one against all others together."""
-    points = [other for other in maps if not np.any(events[other].half_s > 0.0)]
-    if len(points) < 2:
+    name = item.source
+    match = match_with_all(item, root, maps, events, max_offset_s)
+    if match is None:
         return
-    times = np.concatenate([maps[o].of(events[o].times_s, events[o].row_px) for o in points])
-    order = np.argsort(times, kind="stable")
-    std = np.concatenate([events[o].std_s for o in points])[order]
-    sense = np.concatenate([_sense(events[o]) for o in points])[order]
-    times = times[order]
-    first = np.concatenate([[True], np.diff(times) > SPLIT_S])
-    merged = Instants(
-        source=root,
-        epoch_ns=events[root].epoch_ns,
-        times_s=times[first],
-        std_s=std[first] + ATTACH_S / ATTACH_SIGMAS,
-        half_s=np.zeros(int(first.sum())),
-        row_px=np.zeros(int(first.sum())),
-        item=np.arange(int(first.sum()), dtype=np.int64),
-        sense=sense[first],
-    )
-    match = match_events(events[name], merged, max_offset_s=max_offset_s, check_periods=False)
     if match.why is None:
-        maps[name] = _compose(Map(), match, is_source=True)
+        maps[name] = composed(Map(), match, is_source=True)
     else:
         links.reasons[min(name, root), max(name, root)] = match.why
-
-
-def _sense(events: Instants) -> Ints:
-    return np.zeros(events.n, dtype=np.int64) if events.sense is None else events.sense
 
 
 def _why_apart(name: str, root: str, links: Links) -> str:

@@ -18,12 +18,12 @@ from syncaudit.estimators.events.instants import (
 from syncaudit.model import FlashEdges, FlashIntervals
 from syncaudit_calibration.seed import Seed
 
-__all__ = ["Unknown", "unknowns_of"]
+__all__ = ["EDGE_SHIFT_PX", "Unknown", "unknowns_of"]
 
 # The seed is good to milliseconds, or to tens of them where line delays are not stated.
 OFFSET_PRIOR_S = 0.1
 DRIFT_PRIOR = 1e-3
-STEP_PRIOR_S = 1.0
+STEP_PRIOR_S = 10.0
 # A stated line delay or exposure is believed to this part.
 STATED_SHARE = 1e-4
 # Rows by which encoders were seen to move both edges of a band apart, one sigma.
@@ -46,6 +46,8 @@ class Unknown:
         What it may be off by.
     is_stated : bool
         Whether somebody stated the assumed value.
+    at_s : float
+        Of a step: the own time, in that of the evidence, from which on it counts.
     """
 
     kind: str
@@ -53,6 +55,7 @@ class Unknown:
     assumed: float
     prior_std: float
     is_stated: bool = False
+    at_s: float = np.inf
 
 
 def unknowns_of(items: Mapping[str, EventEvidence], seed: Seed) -> list[Unknown]:
@@ -73,8 +76,10 @@ def unknowns_of(items: Mapping[str, EventEvidence], seed: Seed) -> list[Unknown]
             found.append(
                 Unknown(kind="drift", source=name, assumed=0.0, prior_std=DRIFT_PRIOR + abs(rate))
             )
-        if np.isfinite(seed.maps[name].step_at_s):
-            found.append(Unknown(kind="step", source=name, assumed=0.0, prior_std=STEP_PRIOR_S))
+        found.extend(
+            Unknown(kind="step", source=name, assumed=0.0, prior_std=STEP_PRIOR_S, at_s=at_s)
+            for at_s, _ in seed.maps[name].steps
+        )
         if isinstance(item, FlashEdges):
             found.extend(_of_camera(item))
     found.append(_half_light(list(items.values())))

@@ -15,14 +15,19 @@ from syncaudit.detectors.flash_crowd import CrowdedLight
 from syncaudit.detectors.flash_dead_zone import dead_zone_shifts
 from syncaudit.detectors.flash_edges import BandEdge, fit_edges
 from syncaudit.detectors.flash_exposures import find_switches
-from syncaudit.detectors.flash_frames import frame_cells, lit_intervals, readable_stretches
+from syncaudit.detectors.flash_frames import (
+    dead_times,
+    frame_cells,
+    lit_intervals,
+    watched_neighbours,
+)
 from syncaudit.detectors.flash_pool import BandProfile, half_light_std_px, pool_shape
 from syncaudit.detectors.flash_rows import FrameRows, frame_rows
 from syncaudit.detectors.flash_screen import RADIUS, lit_candidates
 from syncaudit.detectors.flash_shape import PulseShape
 from syncaudit.detectors.flash_step_fit import StepEdge, fit_steps
 from syncaudit.detectors.flash_steps import REACH, StepFrame, find_step, step_candidates
-from syncaudit.detectors.rotation import frame_times_s
+from syncaudit.detectors.rotation import STAMP_PARTS, frame_times_s
 from syncaudit.model import CameraStream, Quantity
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
 
@@ -243,11 +248,13 @@ class FlashDetector:
             exposure_part=part[order],
             band=band[order],
             height_px=self._size[0],
-            readable_s=readable_stretches(self._indices[1:-1], frame_s),
+            watched_s=watched_neighbours(self._indices[1:-1], frame_s),
             line_delay_s=delay_s,
             exposure_s=stream.exposure_s,
             half_light_s=half_s if is_half_known else None,
             half_light_std_s=half_std_s if is_half_known else None,
+            stamp_part=STAMP_PARTS[stream.stamp_at],
+            from_stamp_s=float(frame_s[0]),  # the first stamp is the epoch
             stamp_std_s=stamp_std_s,
             sense=np.array(senses, dtype=np.int64)[order] if steps else None,
             clipped_share=self._clipped_share,
@@ -261,15 +268,17 @@ class FlashDetector:
         stream = self.stream
         times_s, epoch_ns, stamp_std_s = frame_times_s(stream)
         frame_s, delay_s = times_s[self._indices], stream.line_delay_s
+        exposure_s = stream.exposure_s
+        readout_s = None if delay_s is None else delay_s * self._size[0]
         cells = np.concatenate(self._cells).astype(np.float64)
         switched = find_switches(
-            frame_s, cells if delay_s == 0.0 else cells[:0], exposure_s=stream.exposure_s
+            frame_s, cells if delay_s == 0.0 else cells[:0], exposure_s=exposure_s
         )
         pulses = lit_intervals(
             frame_s,
             cells,
-            exposure_s=stream.exposure_s,
-            readout_s=None if delay_s is None else delay_s * self._size[0],
+            exposure_s=exposure_s,
+            readout_s=readout_s,
             switched=switched.frame,
         )
         starts, stops, stds = (
@@ -295,6 +304,11 @@ class FlashDetector:
             half_light_std_s=ONSET_STD_S if is_dated else None,
             sense=np.append(np.zeros(pulses[0].size, dtype=np.int64), switched.sense)[order],
             clipped_share=self._clipped_share,
+            dead_s=dead_times(
+                watched_neighbours(self._indices[1:-1], times_s),
+                exposure_s=exposure_s,
+                readout_s=readout_s,
+            ),
         )
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import mad_std
 
-__all__ = ["frame_cells", "lit_intervals", "readable_stretches"]
+__all__ = ["dead_times", "frame_cells", "lit_intervals", "watched_neighbours"]
 
 Floats = NDArray[np.float64]
 
@@ -27,8 +27,6 @@ SHARED_TOLERANCE = 0.2
 # Pulses are taken as no longer than this: the half-light instant of a pulse that an exposure cuts
 # may lie half of it outside.
 MAX_PULSE_S = 0.002
-# A gap between frames longer than this many periods ends a readable stretch.
-LONG_GAP = 1.6
 
 
 def frame_cells(strips: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -127,8 +125,8 @@ def _darkest(cells: Floats) -> Floats:
     return darkest
 
 
-def readable_stretches(indices: Sequence[int], frame_s: Floats) -> Floats:
-    """Return start and stop of the unbroken stretches of frames, shape (m, 2).
+def watched_neighbours(indices: Sequence[int], frame_s: Floats) -> Floats:
+    """Return the times of every two neighbouring frames that were both looked at, shape (m, 2).
 
     Parameters
     ----------
@@ -138,13 +136,20 @@ def readable_stretches(indices: Sequence[int], frame_s: Floats) -> Floats:
         Times of all frames.
     """
     index = np.array(indices, dtype=np.int64)
-    if not index.size:
-        return np.empty((0, 2))
     times_s = frame_s[index]
-    steps_s = np.diff(times_s)
-    forward_s = steps_s[steps_s > 0.0]
-    period_s = float(np.median(forward_s)) if forward_s.size else 0.0
-    is_break = (np.diff(index) > 1) | (steps_s <= 0.0) | (steps_s > LONG_GAP * period_s)
-    first = np.concatenate(([0], np.flatnonzero(is_break) + 1))
-    last = np.concatenate((np.flatnonzero(is_break), [index.size - 1]))
-    return np.stack((times_s[first], times_s[last]), axis=1)
+    is_pair = (np.diff(index) == 1) & (np.diff(times_s) > 0.0)
+    return np.stack((times_s[:-1][is_pair], times_s[1:][is_pair]), axis=1)
+
+
+def dead_times(watched_s: Floats, *, exposure_s: float | None, readout_s: float | None) -> Floats:
+    """Return the times between neighbouring exposures that a pulse may hide in, shape (m, 2).
+
+    They begin where less than all rows are exposed, by half of the longest pulse earlier: such
+    pulses need not brighten a frame by enough. None where exposure or read-out is not stated.
+    """
+    reach_s = 0.5 * ((exposure_s or 0.0) - (readout_s or 0.0) - MAX_PULSE_S)
+    if readout_s is None or reach_s <= 0.0:
+        return np.empty((0, 2))
+    dead = watched_s + np.array([reach_s, -reach_s])
+    found: Floats = dead[dead[:, 0] < dead[:, 1]]
+    return found

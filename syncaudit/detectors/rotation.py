@@ -19,7 +19,7 @@ from syncaudit.detectors.regular_times import regular_times_s
 from syncaudit.detectors.rotation_fit import Heading, fit_rotations
 from syncaudit.model import CameraStream, RotationIncrements, seconds_since
 
-__all__ = ["RotationDetector", "frame_times_s"]
+__all__ = ["STAMP_PARTS", "RotationDetector", "frame_times_s"]
 
 # Pictures are tracked at about this width: halving 480p loses no accuracy and a third of the cost.
 TRACK_WIDTH_PX = 430
@@ -27,6 +27,8 @@ TRACK_WIDTH_PX = 430
 ASSUMED_FOV_DEG = 70.0
 # Systematic uncertainty of a read-out that is not stated: whole frames take 5-25 ms.
 UNKNOWN_READOUT_STD_S = 0.008
+# From the stamp to the middle of the middle row's exposure, in exposures and read-outs.
+STAMP_PARTS = {"mid_exposure_mid_row": 0.0, "start_of_frame": 0.5, "end_of_frame": -0.5}
 # Frames stamped closer than this (or backwards) tell nothing about a rate.
 MIN_INCREMENT_S = 2e-4
 
@@ -50,15 +52,15 @@ def frame_times_s(stream: CameraStream) -> tuple[NDArray[np.float64], int, float
     """
     epoch_ns = int(stream.time_ns[0])
     times_s = seconds_since(stream.time_ns, epoch_ns)
-    if stream.stamp_at == "mid_exposure_mid_row":
+    part = STAMP_PARTS[stream.stamp_at]
+    if part == 0.0:
         return times_s, epoch_ns, 0.0
-    half_exposure_s = 0.5 * (stream.exposure_s if stream.exposure_s is not None else 0.010)
-    half_readout_s = 0.5 * stream.height_px * (stream.line_delay_s or 0.0)
+    exposure_s = stream.exposure_s if stream.exposure_s is not None else 0.010
+    readout_s = stream.height_px * (stream.line_delay_s or 0.0)
     std_s = 0.0 if stream.exposure_s is not None else 0.003
     if stream.line_delay_s is None:
         std_s = math.hypot(std_s, UNKNOWN_READOUT_STD_S)
-    sign = 1.0 if stream.stamp_at == "start_of_frame" else -1.0
-    return times_s + sign * (half_exposure_s + half_readout_s), epoch_ns, std_s
+    return times_s + part * (exposure_s + readout_s), epoch_ns, std_s
 
 
 # Pairs whose rotations are fitted at once: enough that arrays pay, few enough that the direction

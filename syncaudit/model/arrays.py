@@ -12,23 +12,23 @@ _T = TypeVar("_T", bound=np.generic)
 __all__ = ["finite_column", "finite_matrix", "stamps"]
 
 
-def stamps(name: str, values: ArrayLike) -> NDArray[np.int64]:
-    """Return `values` as a read-only int64 column; order is not checked.
+def stamps(name: str, values: ArrayLike, *, n: int | None = None) -> NDArray[np.int64]:
+    """Return `values` as a read-only int64 column of length `n`; order is not checked.
 
     Raises
     ------
     TypeError
         If the values are not integers.
     ValueError
-        If they are not one column.
+        If they are not one column, or of another length.
     """
     array = np.asarray(values)
     if array.size == 0:
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
         raise TypeError(f"{name} must be integer nanoseconds, got {array.dtype}")
-    if array.ndim != 1:
-        raise ValueError(f"{name} must have shape (n,), got {array.shape}")
+    if array.ndim != 1 or (n is not None and array.shape[0] != n):
+        raise ValueError(f"{name} must have shape ({'n' if n is None else n},), got {array.shape}")
     return _frozen(array.astype(np.int64))
 
 

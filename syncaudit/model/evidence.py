@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
@@ -213,13 +213,16 @@ class FlashEdges:
         Edges of one band carry one number: they are of one pulse.
     height_px : int
         Rows of a frame.
-    readable_s : ndarray, shape (m, 2)
-        Middle-row times of the frames that were looked at (start of the first, stop of the last of
-        each unbroken stretch): a pulse outside them was not missed, nobody looked.
+    watched_s : ndarray, shape (m, 2)
+        Middle-row times of every two neighbouring frames that were both looked at: a pulse between
+        them that neither shows fell between their exposures. Elsewhere nobody looked.
     line_delay_s, exposure_s : float, optional
         Where stated.
     half_light_s, half_light_std_s : float, optional
         From the onset of a pulse to its half-light instant, by the shape of the edges.
+    stamp_part, from_stamp_s : float
+        `frame_s` is the stamp plus `from_stamp_s`, and should be the stamp plus this part of
+        exposure and read-out together: +0.5 where the start of a frame is stamped, -0.5 its end.
     stamp_std_s : float
         Systematic uncertainty of `frame_s` (exposure or read-out not stated).
     sense : ndarray of int, shape (n,), optional
@@ -237,11 +240,13 @@ class FlashEdges:
     exposure_part: NDArray[np.float64]
     band: NDArray[np.int64]
     height_px: int
-    readable_s: NDArray[np.float64]
+    watched_s: NDArray[np.float64]
     line_delay_s: float | None = None
     exposure_s: float | None = None
     half_light_s: float | None = None
     half_light_std_s: float | None = None
+    stamp_part: float = 0.0
+    from_stamp_s: float = 0.0
     stamp_std_s: float = 0.0
     sense: NDArray[np.int64] | None = None
     clipped_share: float = 0.0
@@ -252,15 +257,12 @@ class FlashEdges:
         for name in ("frame_s", "row_px", "row_std_px", "exposure_part"):
             object.__setattr__(self, name, arrays.finite_column(name, getattr(self, name), n=n))
         for name in ("frame_index", "band"):
-            column = arrays.stamps(name, getattr(self, name))
-            if column.size != n:
-                raise ValueError(f"{name} must have shape ({n},), got {column.shape}")
-            object.__setattr__(self, name, column)
+            object.__setattr__(self, name, arrays.stamps(name, getattr(self, name), n=n))
         if not np.isin(self.exposure_part, (-0.5, 0.0, 0.5)).all():
             raise ValueError("exposure_part must be -0.5, 0 or +0.5")
         _check_sense(self.sense, n)
         object.__setattr__(
-            self, "readable_s", arrays.finite_matrix("readable_s", self.readable_s, width=2)
+            self, "watched_s", arrays.finite_matrix("watched_s", self.watched_s, width=2)
         )
 
 
@@ -295,6 +297,9 @@ class FlashIntervals:
         As in `FlashEdges`.
     clipped_share : float
         Of flashes, as in `FlashEdges`.
+    dead_s : ndarray, shape (m, 2), optional
+        Of a camera: the times between the exposures of neighbouring frames, to one of which a
+        pulse belongs that was not seen.
     """
 
     source: str
@@ -309,6 +314,7 @@ class FlashIntervals:
     half_light_std_s: float | None = None
     sense: NDArray[np.int64] | None = None
     clipped_share: float = 0.0
+    dead_s: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 2)))
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
@@ -317,10 +323,8 @@ class FlashIntervals:
             object.__setattr__(self, name, arrays.finite_column(name, getattr(self, name), n=n))
         if n and float(np.min(self.stop_s - self.start_s)) < 0.0:
             raise ValueError("stop_s must not be before start_s")
-        count = arrays.stamps("count", self.count)
-        if count.size != n:
-            raise ValueError(f"count must have shape ({n},), got {count.shape}")
-        object.__setattr__(self, "count", count)
+        object.__setattr__(self, "count", arrays.stamps("count", self.count, n=n))
+        object.__setattr__(self, "dead_s", arrays.finite_matrix("dead_s", self.dead_s, width=2))
         _check_sense(self.sense, n)
 
 

@@ -168,7 +168,7 @@ def test_a_source_that_states_its_own_epoch_is_corrected_there(data: Path, tmp_p
 
 
 def test_a_step_of_the_calibration_is_told(data: Path, tmp_path: Path) -> None:
-    known = calibration(tmp_path, trigger={"offset_s": 0.1, "step_s": 0.02})
+    known = calibration(tmp_path, trigger={"offset_s": 0.1, "steps": [{"step_s": 0.02}]})
     result = corrected(known, one_clip(data), tmp_path / "out")
     assert "its clock jumped during the calibration" in result.stdout
 

@@ -105,6 +105,44 @@ def test_line_delays_and_exposures_are_found_where_not_stated():
         assert abs(_errors(found, clocks)[f"cam_{k}"][0]) < OFFSET_S
 
 
+def test_stamps_of_the_start_or_end_of_frames_need_no_statement():
+    rng = np.random.default_rng(12)
+    evidence, clocks, _ = _rig(rng, is_stated=False)
+    for k, stamp_part in enumerate((0.5, -0.5, 0.5, -0.5)):
+        frame_s = EXPOSURES_S[k] + 480 * LINE_DELAYS_S[k]
+        from_stamp_s = stamp_part * 0.010  # as the detector does where nothing is stated
+        evidence[k] = dataclasses.replace(
+            evidence[k],
+            frame_s=evidence[k].frame_s - stamp_part * frame_s + from_stamp_s,
+            stamp_part=stamp_part,
+            from_stamp_s=from_stamp_s,
+            stamp_std_s=0.0085,
+        )
+    found = calibrate_events(evidence)
+    for name in ("cam_1", "cam_2", "cam_3", "trigger"):
+        source = found.sources[name]
+        assert abs(_errors(found, clocks)[name][0]) < min(OFFSET_S, 2.5 * source.offset_std_s)
+        assert source.offset_std_s < 2e-4  # encoders shift edges by four rows
+
+
+def test_a_reference_whose_bands_show_one_edge_costs_no_accuracy():
+    rng = np.random.default_rng(13)
+    evidence, clocks, _ = _rig(rng, is_stated=False)
+    first = evidence[0]
+    is_kept = first.exposure_part == np.where(first.band % 2 == 0, 0.5, -0.5)
+    evidence[0] = dataclasses.replace(
+        first,
+        **{
+            name: getattr(first, name)[is_kept]
+            for name in ("frame_index", "frame_s", "row_px", "row_std_px", "exposure_part", "band")
+        },
+    )
+    found = calibrate_events(evidence, reference="cam_0")
+    for name in ("cam_1", "cam_2", "cam_3"):
+        assert found.sources[name].offset_std_s < OFFSET_S
+        assert abs(_errors(found, clocks)[name][0]) < OFFSET_S
+
+
 def test_standard_errors_are_honest():
     z = {kind: [] for kind in ("offset", "drift", "line delay", "exposure", "can")}
     for seed in range(14):
@@ -113,6 +151,7 @@ def test_standard_errors_are_honest():
         found = calibrate_events(evidence)
         for name, (offset_s, drift_ppm) in _errors(found, clocks).items():
             source = found.sources[name]
+            assert source.steps == ()
             if name == "cam_0":
                 continue
             kind = "can" if name == "can" else "offset"
@@ -187,12 +226,55 @@ def test_a_dropped_frame_is_a_step_of_one_period(rig):
     lost = dataclasses.replace(camera_2, frame_s=camera_2.frame_s - 0.04 * late)
     found = calibrate_events([*evidence[:2], lost, *evidence[3:]])
     source = found.sources["cam_2"]
-    assert source.step_frames == 1
-    assert source.step_s == pytest.approx(0.04, abs=OFFSET_S)
+    (step,) = source.steps
+    assert step.frames == 1
+    assert abs(step.step_s - 0.04) < min(OFFSET_S, 3.0 * step.step_std_s)
+    assert step.after_ns < 22e9 < step.before_ns < step.after_ns + 2e9
     assert any("steps by 40" in words for words in found.warnings)
     for name in ("cam_1", "cam_3", "trigger"):
         assert abs(_errors(found, clocks)[name][0]) < OFFSET_S
-        assert found.sources[name].step_s is None
+        assert found.sources[name].steps == ()
+
+
+@pytest.mark.parametrize(
+    ("sizes_s", "frames"),
+    [
+        ((0.04, 0.08, 0.04), [1, 2, 1]),  # lost frames of a camera at 25 Hz
+        ((0.010, -0.003, 0.1), [None] * 3),  # a clock that is set
+        ((3e-4, -5e-4, 4e-4), [None] * 3),  # too small for the matching to notice
+    ],
+)
+def test_several_steps_of_one_clock_are_found(rig, sizes_s, frames):
+    evidence, clocks, _ = rig
+    own, at_s = evidence[2], (9.0, 20.0, 33.0)
+    frame_s = own.frame_s - sum(
+        size_s * (own.frame_s > t) for t, size_s in zip(at_s, sizes_s, strict=True)
+    )
+    found = calibrate_events(
+        [*evidence[:2], dataclasses.replace(own, frame_s=frame_s), *evidence[3:]]
+    )
+    steps = found.sources["cam_2"].steps
+    assert [step.frames for step in steps] == frames
+    for step, t, size_s in zip(steps, at_s, sizes_s, strict=True):
+        assert abs(step.step_s - size_s) < min(OFFSET_S, 4.0 * step.step_std_s)
+        jumped_s = sum(size for at, size in zip(at_s, sizes_s, strict=True) if at < t)
+        assert step.after_ns * 1e-9 < t - jumped_s + 0.1
+        assert step.before_ns * 1e-9 > t - jumped_s - size_s - 0.1
+        assert step.before_ns - step.after_ns < 3e9
+    for name in ("cam_1", "cam_3", "trigger"):
+        assert found.sources[name].steps == ()
+        assert abs(_errors(found, clocks)[name][0]) < OFFSET_S
+
+
+def test_a_step_is_not_blamed_on_the_only_one_who_saw_it():
+    # Before the step the camera shares enough flashes with the trigger alone.
+    rng = np.random.default_rng(20012)
+    evidence, _, _ = _rig(rng)
+    own = evidence[2]
+    lost = dataclasses.replace(own, frame_s=own.frame_s - 0.04 * (own.frame_s > 5.3))
+    found = calibrate_events([*evidence[:2], lost, evidence[3], evidence[5]])
+    assert {name for name, source in found.sources.items() if source.steps} == {"cam_2"}
+    assert [step.frames for step in found.sources["cam_2"].steps] == [1]
 
 
 def test_false_events_have_no_say(rig):
@@ -215,6 +297,7 @@ def test_jitter_of_the_stamps_widens_the_errors():
         shaky = dataclasses.replace(shaky, frame_s=shaky.frame_s + jitter_s[shaky.frame_index])
         found = calibrate_events([steady, shaky])
         source = found.sources["b"]
+        assert source.steps == found.sources["a"].steps == ()
         assert 2e-5 < source.offset_std_s < 3e-4
         assert 1.5e-4 < np.hypot(source.jitter_s, found.sources["a"].jitter_s) < 4.5e-4
         n_warned += any("the stamps of a or b jitter by" in words for words in found.warnings)
@@ -392,6 +475,17 @@ def test_one_evidence_a_source(rig):
         calibrate_events([rig[0][0], rig[0][0]])
 
 
+def test_json_lists_steps(rig):
+    own = rig[0][2]
+    lost = dataclasses.replace(own, frame_s=own.frame_s - 0.04 * (own.frame_s > 22.0))
+    found = calibrate_events([*rig[0][:2], lost])
+    rows = json.loads(json.dumps(found.to_json()))["sources"]
+    assert "steps" not in rows["cam_1"]
+    (step,) = rows["cam_2"]["steps"]
+    assert step["frames"] == 1
+    assert set(step) == {"after_ns", "before_ns", "step_s", "step_std_s", "frames"}
+
+
 def test_json_holds_the_contract(calibration):
     document = json.loads(json.dumps(calibration.to_json()))
     assert document["version"] == 1
@@ -418,6 +512,20 @@ def test_error_budget_is_smallest_among_the_flashes(calibration):
     source = calibration.sources["cam_1"]
     at = error_budget(calibration, "cam_1", np.array([source.at_ns]))
     assert at[0] == pytest.approx(source.offset_std_s)
+
+
+def test_error_budget_knows_steps(rig):
+    evidence = rig[0]
+    own = evidence[2]
+    lost = dataclasses.replace(own, frame_s=own.frame_s - 0.04 * (own.frame_s > 35.0))
+    found = calibrate_events([*evidence[:2], lost, evidence[5]])
+    source = found.sources["cam_2"]
+    (step,) = source.steps
+    own_ns = np.array([source.at_ns, step.after_ns - 1, step.before_ns])
+    assert np.array_equal(source.jumps_s(own_ns), [0.0, 0.0, step.step_s])
+    sigma = error_budget(found, "cam_2", own_ns)
+    assert sigma[0] == pytest.approx(source.offset_std_s)
+    assert sigma[2] > sigma[1]  # few flashes came after
 
 
 def test_error_budget_names_what_it_knows(calibration):

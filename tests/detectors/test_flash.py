@@ -258,14 +258,15 @@ def test_later_frames_are_fitted_with_the_shape_learnt():
     assert np.sqrt(np.mean(late_s**2)) < RAW_RMS_S
 
 
-def test_readable_stretches_end_at_gaps():
+def test_only_neighbouring_frames_that_were_looked_at_are_watched():
     frames = list(footage(onsets(1)))
     detector = FlashDetector(stream=camera())
     for index in [*range(20), *range(30, 60)]:
         detector.update(index, frames[index])
     found = detector.finish()
-    expected = np.array([[1, 19], [30, 58]]) / 12.0
-    assert np.max(np.abs(found.readable_s - expected)) < 1e-6
+    expected = np.array([*range(1, 19), *range(30, 58)]) / 12.0
+    assert np.max(np.abs(found.watched_s[:, 0] - expected)) < 1e-6
+    assert np.max(np.abs(np.diff(found.watched_s, axis=1) - 1.0 / 12.0)) < 1e-6
 
 
 def test_global_shutter_gives_intervals():

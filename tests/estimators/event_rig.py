@@ -81,7 +81,7 @@ def camera(
         exposure_part=table[:, 3],
         band=table[:, 4].astype(np.int64),
         height_px=height_px,
-        readable_s=np.array([[frames[0], frames[-1]]]),
+        watched_s=np.stack([frames[:-1], frames[1:]], axis=1),
         line_delay_s=line_delay_s if is_stated else None,
         exposure_s=exposure_s if is_stated else None,
         half_light_s=0.5 * WIDTH_S,

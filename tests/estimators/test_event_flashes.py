@@ -109,6 +109,17 @@ def test_dropped_frames_read_as_a_step(onsets):
     assert abs(found.step_at_ns * 1e-9 - 20.0) < 2.0
 
 
+def test_a_clock_that_steps_twice_is_refused(onsets):
+    rng = np.random.default_rng(8)
+    a, b = camera(rng, onsets, name="a", rate_hz=25.0), trigger(rng, onsets)
+    lost = dataclasses.replace(
+        a, frame_s=a.frame_s - 0.04 * (a.frame_s > 15.0) - 0.04 * (a.frame_s > 30.0)
+    )
+    found = measure_flashes(lost, b)
+    assert not found.accepted
+    assert "steps 2 times" in found.why
+
+
 def test_a_refusal_names_period_and_cure():
     rng = np.random.default_rng(9)
     pulses = np.arange(0.5, 44.0, 0.731)

@@ -150,13 +150,25 @@ def test_unrelated_epochs_are_searched_over_every_overlap():
     assert match.fit.offset_s == pytest.approx(5000.0, abs=1e-4)
 
 
+def test_several_steps_of_one_clock_are_found():
+    onsets = irregular_onsets(np.random.default_rng(10))
+    stepped = onsets - 0.04 * (onsets > 9.0) + 0.3 * (onsets > 20.0) - 0.04 * (onsets > 35.0)
+    match = match_events(_instants(onsets), _instants(stepped + 2.0, "b"))
+    assert match.n == 80
+    steps = match.fit.steps
+    assert [step.size_s for step in steps] == pytest.approx([-0.04, 0.3, -0.04], abs=2e-5)
+    for step, at_s in zip(steps, (9.0, 20.0, 35.0), strict=True):
+        assert step.after_s < at_s < step.before_s
+    assert abs(match.fit.offset_s - 2.0) < 2e-5
+
+
 def test_a_step_of_one_clock_is_found():
     onsets = irregular_onsets(np.random.default_rng(8))
     stepped = onsets + np.where(onsets > 20.0, -0.083, 0.0)
     match = match_events(_instants(onsets), _instants(stepped + 2.0, "b"))
     assert match.n == 80
-    assert match.fit.step_s == pytest.approx(-0.083, abs=2e-5)
-    assert abs(match.fit.step_at_s - 20.0) < 1.5
+    assert match.fit.steps[0].size_s == pytest.approx(-0.083, abs=2e-5)
+    assert abs(match.fit.steps[0].at_s - 20.0) < 1.5
 
 
 def test_six_sources_with_eighty_events_are_matched_quickly():

@@ -132,7 +132,7 @@ def flash_edges(**changes: object) -> FlashEdges:
         "exposure_part": np.array([0.5, -0.5]),
         "band": np.array([0, 0]),
         "height_px": 480,
-        "readable_s": np.array([[0.0, 20.0]]),
+        "watched_s": np.array([[0.0, 20.0]]),
     }
     return FlashEdges(**{**values, **changes})  # type: ignore[arg-type]  # on purpose in tests
 
@@ -149,7 +149,7 @@ def test_flash_edges_are_read_only() -> None:
         ({"exposure_part": np.array([1.0, 0.0])}, "exposure_part must be"),
         ({"band": np.array([0])}, "band must have shape"),
         ({"row_px": np.array([np.nan, 0.0])}, "non-finite"),
-        ({"readable_s": np.array([0.0, 1.0])}, "readable_s must have shape"),
+        ({"watched_s": np.array([0.0, 1.0])}, "watched_s must have shape"),
         ({"sense": np.array([1])}, r"sense must have shape \(2,\)"),
         ({"sense": np.array([1, 2])}, "hold -1, 0 or"),
     ],

@@ -92,7 +92,7 @@ class CalibrationCorrections:
             remarks.append(
                 f"its intended {word_duration(_intended_s(clip, name))} stay as they are"
             )
-        if number(source.get("step_s")):
+        if source.get("steps"):
             remarks.append(
                 "its clock jumped during the calibration: an offset and a drift cannot mend that"
             )

@@ -3,9 +3,14 @@
 from syncaudit.estimators.events.counters import MESSAGE_STD_S, sent_at_flashes
 from syncaudit.estimators.events.event_match import EventMatch
 from syncaudit.estimators.events.flashes import METHOD, measure_flashes
-from syncaudit.estimators.events.instants import EventEvidence, Instants, instants_of
+from syncaudit.estimators.events.instants import (
+    EventEvidence,
+    Instants,
+    band_height_px,
+    instants_of,
+)
 from syncaudit.estimators.events.matching import match_events, period_of
-from syncaudit.estimators.events.pair_fit import PairFit
+from syncaudit.estimators.events.pair_fit import OffsetStep, PairFit
 
 __all__ = [
     "MESSAGE_STD_S",
@@ -13,7 +18,9 @@ __all__ = [
     "EventEvidence",
     "EventMatch",
     "Instants",
+    "OffsetStep",
     "PairFit",
+    "band_height_px",
     "instants_of",
     "match_events",
     "measure_flashes",

@@ -16,7 +16,7 @@ from syncaudit.estimators.events.instants import EventEvidence, instants_of
 from syncaudit.estimators.events.matching import match_events
 from syncaudit.model import EventTrain, FlashIntervals, Quantity
 
-__all__ = ["MESSAGE_STD_S", "is_whole", "messages_of", "sent_at_flashes"]
+__all__ = ["MESSAGE_STD_S", "match_messages", "messages_of", "sent_at_flashes"]
 
 # From a flash to the message that counts it: interrupt, queue and arbitration of a bus.
 MESSAGE_STD_S = 2e-4
@@ -42,11 +42,33 @@ def messages_of(evidence: EventEvidence) -> EventTrain | None:
     )
 
 
-def is_whole(match: EventMatch) -> bool:
-    """Return whether two trains match, and most of their events do."""
-    if match.why is not None:
-        return False
-    return bool(match.n >= MIN_WHOLE * min(match.source.n, match.target.n))
+def match_messages(
+    source: EventEvidence, target: EventEvidence, *, max_offset_s: float
+) -> EventMatch | None:
+    """Match a counter's messages with the flashes that another source dates.
+
+    Parameters
+    ----------
+    source, target : FlashEdges, FlashIntervals or EventTrain
+        One of both a strobe counter, the other none.
+    max_offset_s : float
+        Largest offset searched for, either sign.
+
+    Returns
+    -------
+    EventMatch or None
+        None where there is no counter, or most of its messages follow no flash.
+    """
+    if isinstance(source, FlashIntervals) == isinstance(target, FlashIntervals):
+        return None
+    one, other = messages_of(source), messages_of(target)
+    if one is None and other is None:
+        return None
+    match = match_events(
+        instants_of(one or source), instants_of(other or target), max_offset_s=max_offset_s
+    )
+    is_whole = match.n >= MIN_WHOLE * min(match.source.n, match.target.n)
+    return match if match.why is None and is_whole else None
 
 
 def sent_at_flashes(
@@ -66,10 +88,6 @@ def sent_at_flashes(
     messages = messages_of(evidence)
     if messages is None:
         return None
-    for other in others:
-        if other.source == evidence.source or isinstance(other, FlashIntervals):
-            continue
-        match = match_events(instants_of(messages), instants_of(other), max_offset_s=max_offset_s)
-        if is_whole(match):
-            return messages
+    if any(match_messages(evidence, other, max_offset_s=max_offset_s) for other in others):
+        return messages
     return None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
-from syncaudit.estimators.events.counters import MESSAGE_STD_S, sent_at_flashes
+from syncaudit.estimators.events.counters import MESSAGE_STD_S, match_messages
 from syncaudit.estimators.events.event_match import EventMatch
 from syncaudit.estimators.events.instants import (
     USUAL_HALF_LIGHT_S,
@@ -15,7 +16,7 @@ from syncaudit.estimators.events.instants import (
     instants_of,
 )
 from syncaudit.estimators.events.matching import match_events
-from syncaudit.model import EventTrain, FlashIntervals, PairMeasurement, Quantity, nanoseconds
+from syncaudit.model import FlashIntervals, PairMeasurement, Quantity, nanoseconds
 
 __all__ = ["METHOD", "measure_flashes"]
 
@@ -53,7 +54,7 @@ def measure_flashes(
     The same event in several receivers as a common time base is the idea of reference-broadcast
     synchronization (Elson, Girod & Estrin, OSDI 2002, doi:10.1145/844128.844143); rows as clock
     of a flash is that of Smid & Matas, "Rolling shutter camera synchronization with sub-millisecond
-    accuracy", VISAPP 2017, doi:10.5220/0006175402380245.
+    accuracy", VISAPP 2017, arXiv:1902.11084.
 
     Parameters
     ----------
@@ -65,41 +66,38 @@ def measure_flashes(
     Returns
     -------
     PairMeasurement
-        Method ``flash``; refused, with the reason, where too few events match, or an offset that
-        differs by a period would fit as well.
+        Method ``flash``; refused, with the reason, where too few events match, an offset that
+        differs by a period would fit as well, or a clock steps more than once.
     """
-    one = sent_at_flashes(source_evidence, [target_evidence], max_offset_s=max_offset_s)
-    other = sent_at_flashes(target_evidence, [source_evidence], max_offset_s=max_offset_s)
-    counter_std_s = math.hypot(
-        _counter_std_s(source_evidence, one), _counter_std_s(target_evidence, other)
-    )
+    match = match_messages(source_evidence, target_evidence, max_offset_s=max_offset_s)
+    if match is not None:
+        return _measured(match, MESSAGE_STD_S)
+    source, target = instants_of(source_evidence), instants_of(target_evidence)
     return _measured(
-        instants_of(one or source_evidence),
-        instants_of(other or target_evidence),
-        max_offset_s,
-        counter_std_s,
+        match_events(source, target, max_offset_s=max_offset_s),
+        math.hypot(_counter_std_s(source_evidence), _counter_std_s(target_evidence)),
     )
 
 
-def _counter_std_s(evidence: EventEvidence, messages: EventTrain | None) -> float:
+def _counter_std_s(evidence: EventEvidence) -> float:
     """Return the systematic error of a counter.
 
     Where in an interval the flashes lie, nobody knows: their train need not fill it evenly.
     """
-    if messages is not None:
-        return MESSAGE_STD_S
     if not isinstance(evidence, FlashIntervals) or evidence.quantity is not Quantity.STROBE:
         return 0.0
     return float(np.median(evidence.stop_s - evidence.start_s)) / math.sqrt(12.0)
 
 
-def _measured(
-    source: Instants, target: Instants, max_offset_s: float, counter_std_s: float
-) -> PairMeasurement:
-    match = match_events(source, target, max_offset_s=max_offset_s)
+def _measured(match: EventMatch, counter_std_s: float) -> PairMeasurement:
+    source, target = match.source, match.target
     if match.why is not None or match.fit is None:
         return _refuse(match)
     fit = match.fit
+    if len(fit.steps) > 1:
+        why = f"one of the clocks steps {len(fit.steps)} times within the clip"
+        return _refuse(replace(match, why=why))
+    step = fit.steps[0] if fit.steps else None
     latency_s, latency_std_s = _latency(source, target)
     epochs_s = (target.epoch_ns - source.epoch_ns) * 1e-9
     systematic_s = math.sqrt(
@@ -114,7 +112,6 @@ def _measured(
     figures = _figures(match)
     drift_std = math.hypot(fit.drift_std, _wander(match, counter_std_s))
     is_useful = drift_std <= 1e-6 * DRIFT_STD_PPM or abs(fit.drift) > DRIFT_Z * drift_std
-    has_step = math.isfinite(fit.step_at_s)
     return PairMeasurement(
         source=source.source,
         target=target.source,
@@ -123,14 +120,14 @@ def _measured(
         offset_s=fit.offset_s
         + epochs_s
         + latency_s
-        + (fit.step_s if has_step and fit.anchor_s >= fit.step_at_s else 0.0),
+        + (step.size_s if step is not None and fit.anchor_s >= step.at_s else 0.0),
         offset_std_s=math.hypot(random_s, systematic_s),
         systematic_std_s=systematic_s,
         drift_ppm=1e6 * fit.drift if is_useful else None,
         drift_std_ppm=1e6 * drift_std if is_useful else None,
-        step_s=fit.step_s if has_step else None,
-        step_std_s=float(np.sqrt(fit.covariance[2, 2])) if has_step else None,
-        step_at_ns=source.epoch_ns + nanoseconds(fit.step_at_s) if has_step else None,
+        step_s=None if step is None else step.size_s,
+        step_std_s=None if step is None else step.std_s,
+        step_at_ns=None if step is None else source.epoch_ns + nanoseconds(step.at_s),
         accepted=True,
         diagnostics=figures,
     )
@@ -167,8 +164,8 @@ def _line_delay_part(match: EventMatch) -> float:
     if match.fit is None:
         return 0.0
     covariance = match.fit.covariance
-    lines = covariance[3:, 3:] + 1e-30 * np.eye(2)
-    cross = covariance[0, 3:]
+    lines = covariance[2:4, 2:4] + 1e-30 * np.eye(2)
+    cross = covariance[0, 2:4]
     return math.sqrt(max(0.0, float(cross @ np.linalg.solve(lines, cross))))
 
 
@@ -203,7 +200,7 @@ def _figures(match: EventMatch) -> dict[str, float]:
         )
     ):
         if events.line_delay_std_s > 0.0:
-            std_s = float(np.sqrt(fit.covariance[3 + k, 3 + k]))
+            std_s = float(np.sqrt(fit.covariance[2 + k, 2 + k]))
             figures[f"{side}_line_delay_s"] = events.line_delay_s + change_s
             figures[f"{side}_line_delay_std_s"] = std_s
             figures[f"{side}_line_delay_known"] = float(std_s < KNOWN_SHARE * events.line_delay_s)

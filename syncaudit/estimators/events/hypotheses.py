@@ -24,7 +24,6 @@ __all__ = [
     "MIN_MATCHED",
     "Hypothesis",
     "fit_candidates",
-    "join_step",
     "n_conflicts_of",
     "needed_events",
     "widen",
@@ -38,9 +37,6 @@ MIN_MATCHED = 5
 MORE_PER_LINE_DELAY = 3
 # Rivals need fewer events to cast doubt than a result needs to stand.
 MIN_RIVAL = 3
-# A second offset for other events is a step of a clock, if it parts them in time this cleanly.
-MAX_MISPLACED = 0.1
-MAX_STEP_DRIFT = 1e-4
 # Fitted over usual line delay (18 ms a frame): read-outs take 3 to 40 ms.
 MIN_LINE_SHARE = 0.17
 MAX_LINE_SHARE = 2.2
@@ -103,7 +99,7 @@ def widen(source: Instants, target: Instants, found: Hypothesis, window_s: float
     Stamps that jitter by more than the detections' errors leave only the middle of their scatter
     within the narrow gates, and too small an error with it.
     """
-    if np.isfinite(found.fit.step_at_s):
+    if found.fit.steps:
         return found
     fit = found.fit
     for _ in range(2):
@@ -175,39 +171,3 @@ def n_conflicts_of(one: Hypothesis, other: Hypothesis) -> int:
     """Return how many events both explain, in different ways."""
     common = max(np.intersect1d(one.i, other.i).size, np.intersect1d(one.j, other.j).size)
     return int(common) - _n_same(one, other)
-
-
-def join_step(
-    source: Instants, target: Instants, best: Hypothesis, other: Hypothesis
-) -> Hypothesis:
-    """Return both parts as one match with a step, or the best alone where they interleave."""
-    is_new = ~np.isin(other.i, best.i) & ~np.isin(other.j, best.j)
-    new_i, new_j = other.i[is_new], other.j[is_new]
-    if new_i.size < MIN_MATCHED or abs(best.fit.drift - other.fit.drift) > MAX_STEP_DRIFT:
-        return best
-    times = np.concatenate([source.times_s[best.i], source.times_s[new_i]])
-    is_second = np.concatenate([np.zeros(best.i.size), np.ones(new_i.size)])
-    order = np.argsort(times, kind="stable")
-    later = np.cumsum(is_second[order])
-    position = np.arange(1, times.size + 1)
-    # Events on the wrong side if the second part comes after, and before, each border.
-    wrong_after = later + (best.i.size - (position - later))
-    wrong_before = times.size - wrong_after
-    wrong = np.minimum(wrong_after, wrong_before)[:-1]
-    border = int(np.argmin(wrong))
-    if wrong[border] > MAX_MISPLACED * new_i.size:
-        return best
-    step_at_s = 0.5 * float(times[order[border]] + times[order[border + 1]])
-    i = np.concatenate([best.i, new_i])
-    j = np.concatenate([best.j, new_j])
-    by_time = np.argsort(i, kind="stable")
-    i, j = i[by_time], j[by_time]
-    fit = fit_pair(source, target, i, j, step_at_s=step_at_s)
-    fits = np.abs(residuals_s(fit, source, target, i, j)) <= gates_s(source, target, i, j)
-    if int(fits.sum()) < best.i.size + MIN_MATCHED:
-        return best
-    return Hypothesis(
-        i=i[fits],
-        j=j[fits],
-        fit=fit_pair(source, target, i[fits], j[fits], step_at_s=step_at_s),
-    )

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.estimators.events.chance import chance_of_match
+from syncaudit.estimators.events.clock_steps import join_steps
 from syncaudit.estimators.events.event_match import EventMatch
 from syncaudit.estimators.events.hypotheses import (
     MIN_MATCHED,
     Hypothesis,
     fit_candidates,
-    join_step,
     n_conflicts_of,
     needed_events,
     widen,
@@ -70,8 +70,8 @@ def match_events(
     4. The best must not be chance: Poisson, with the local rate of bursts, over all distinct
        windows of the search (Bonferroni), below 1e-5, and a tenth of the shorter train.
     5. No other offset may explain nearly as many of the *same* events. That refuses trains that
-       are nearly periodic, whatever the reason. An offset that explains *other* events, before or
-       after, is a step of one of the clocks.
+       are nearly periodic, whatever the reason. Offsets that explain *other* events, before or
+       after, are steps of one of the clocks (`join_steps`).
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def match_events(
         return _refused(source, target, why, figures)
     range_s = highest_s - lowest_s
     if chance > MAX_CHANCE and repeat_of(source, target, range_s) is not None:
-        judged = _without_rival(source, target, hypotheses, figures, range_s, max_drift_ppm)
+        judged = _without_rival(source, target, hypotheses, figures, range_s, window_s)
         if judged.why is not None:  # no chance: a pattern that is played again and again
             return judged
     if chance > MAX_CHANCE:
@@ -153,7 +153,7 @@ def match_events(
             f"{highest_s:+.3g} s)"
         )
         return _refused(source, target, why, figures)
-    return _without_rival(source, target, hypotheses, figures, range_s, max_drift_ppm)
+    return _without_rival(source, target, hypotheses, figures, range_s, window_s)
 
 
 def _refused(
@@ -198,21 +198,14 @@ def _without_rival(
     hypotheses: list[Hypothesis],
     figures: EventMatch,
     range_s: float,
-    max_drift_ppm: float,
+    window_s: float,
 ) -> EventMatch:
     best = hypotheses[0]
     n_rival, rival = 0, None
-    step: Hypothesis | None = None
     for other in hypotheses[1:]:
         n_conflicts = n_conflicts_of(best, other)
         if n_conflicts > n_rival:
             n_rival, rival = n_conflicts, other
-        if (
-            step is None
-            and n_conflicts <= 0.25 * other.i.size
-            and chance_of_match(source, target, other, range_s, max_drift_ppm) <= MAX_CHANCE
-        ):
-            step = other
     repeat_s = repeat_of(source, target, range_s)
     if is_doubtful(best, rival, n_rival, repeats=repeat_s is not None):
         apart_s = repeat_s or 0.0
@@ -235,7 +228,7 @@ def _without_rival(
             chance=figures.chance,
             n_rival=n_rival,
         )
-    found = best if step is None else join_step(source, target, best, step)
+    found = join_steps(source, target, best, window_s=window_s, max_chance=MAX_CHANCE)
     found = widen(source, target, found, MIN_WINDOW_S)
     return EventMatch(
         source=source,

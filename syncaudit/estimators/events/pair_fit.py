@@ -1,8 +1,9 @@
-"""Fit offset, drift, a step and unknown line delays to matched pairs of events."""
+"""Fit offset, drift, steps and unknown line delays to matched pairs of events."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,15 @@ from numpy.typing import NDArray
 from syncaudit.dsp.robust import cauchy_weights, mad_std
 from syncaudit.estimators.events.instants import Instants
 
-__all__ = ["DRIFT_PRIOR", "GATE_SIGMAS", "PairFit", "fit_pair", "gates_s", "residuals_s"]
+__all__ = [
+    "DRIFT_PRIOR",
+    "GATE_SIGMAS",
+    "OffsetStep",
+    "PairFit",
+    "fit_pair",
+    "gates_s",
+    "residuals_s",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -24,6 +33,30 @@ GATE_FLOOR_S = 1e-4
 # Variance of a uniform interval over the square of half its width.
 UNIFORM = 1.0 / 3.0
 STD_FLOOR_S = 1e-6
+N_PLAIN = 4  # offset, drift and two line delays stand before the steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetStep:
+    """A change of the offset.
+
+    Parameters
+    ----------
+    after_s, before_s : float
+        Source times of the matched events between which it happened.
+    size_s, std_s : float
+        By how much, and its standard error.
+    """
+
+    after_s: float
+    before_s: float
+    size_s: float = 0.0
+    std_s: float = 0.0
+
+    @property
+    def at_s(self) -> float:
+        """Return the middle of what is known of its time."""
+        return 0.5 * (self.after_s + self.before_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,12 +69,12 @@ class PairFit:
         Source time at which the offset holds.
     offset_s, drift : float
         Estimates, in the times of the two evidences.
-    step_s, step_at_s : float
-        Change of the offset from that source time on (0: none).
     source_line_s, target_line_s : float
         Corrections of the assumed line delays.
-    covariance : ndarray, shape (5, 5)
-        Of offset, drift, step and the two line delays; inflated by the reduced chi-square.
+    steps : tuple of OffsetStep
+        Changes of the offset, in the order of time.
+    covariance : ndarray, shape (4 + k, 4 + k)
+        Of offset, drift, the two line delays and k steps; inflated by the reduced chi-square.
     chi2_reduced : float
         Of the weighted residuals.
     n : int
@@ -51,10 +84,9 @@ class PairFit:
     anchor_s: float
     offset_s: float
     drift: float
-    step_s: float
-    step_at_s: float
     source_line_s: float
     target_line_s: float
+    steps: tuple[OffsetStep, ...]
     covariance: Floats
     chi2_reduced: float
     n: int
@@ -72,13 +104,19 @@ class PairFit:
     def predict(self, source_s: Floats, source_row_px: Floats | float = 0.0) -> Floats:
         """Return the target times of source times."""
         times = source_s + source_row_px * self.source_line_s
-        predicted: Floats = (
-            times
-            + self.offset_s
-            + self.drift * (times - self.anchor_s)
-            + self.step_s * (times >= self.step_at_s)
-        )
+        predicted: Floats = times + self.offset_s + self.drift * (times - self.anchor_s)
+        for step in self.steps:
+            predicted = predicted + step.size_s * (times >= step.at_s)
         return predicted
+
+    def source_of(self, target_s: Floats) -> Floats:
+        """Return the source times that `predict` makes target times of."""
+        found: Floats = self.anchor_s + (target_s - self.offset_s - self.anchor_s) / (
+            1.0 + self.drift
+        )
+        for step in self.steps:
+            found = np.where(found - step.size_s >= step.at_s, found - step.size_s, found)
+        return found
 
 
 def gates_s(
@@ -108,7 +146,7 @@ def fit_pair(
     i: Ints,
     j: Ints,
     *,
-    step_at_s: float | None = None,
+    steps: Sequence[OffsetStep] = (),
     n_iterations: int = N_ITERATIONS,
 ) -> PairFit:
     """Fit the clock map to pairs by robust least squares.
@@ -123,8 +161,8 @@ def fit_pair(
         Of the pair.
     i, j : ndarray of int, shape (n,)
         Events that belong together.
-    step_at_s : float, optional
-        Source time from which on the offset may be another.
+    steps : sequence of OffsetStep
+        Source times from which on the offset may be another.
     n_iterations : int
         Of the robust weights.
 
@@ -143,14 +181,14 @@ def fit_pair(
     )
     columns = [np.ones(i.size), source_s - anchor_s]
     unknowns, prior_std = [0, 1], [1e6, DRIFT_PRIOR]
-    if step_at_s is not None:
-        columns.append((source_s >= step_at_s).astype(np.float64))
-        unknowns.append(2)
+    for k, step in enumerate(steps):
+        columns.append((source_s >= step.at_s).astype(np.float64))
+        unknowns.append(N_PLAIN + k)
         prior_std.append(1e3)
     n_clock = len(unknowns)
     for k, row_px, std_s in (
-        (3, source.row_px[i], source.line_delay_std_s),
-        (4, -target.row_px[j], target.line_delay_std_s),
+        (2, source.row_px[i], source.line_delay_std_s),
+        (3, -target.row_px[j], target.line_delay_std_s),
     ):
         if std_s > 0.0:
             columns.append(row_px)
@@ -166,7 +204,7 @@ def fit_pair(
     ridge = np.eye(prior.size)
     x = np.zeros(prior.size)
     scaled = values / std
-    rows = [k for k, unknown in enumerate(unknowns) if unknown > 2]
+    rows = [k for k, unknown in enumerate(unknowns) if unknown in (2, 3)]
     measured = design.copy()
     for iteration in range(n_iterations):
         if rows and iteration:
@@ -175,7 +213,7 @@ def fit_pair(
             for k in rows:
                 own, line_s, sign = (
                     (source.std_s[i], source.line_delay_s, -1.0)
-                    if unknowns[k] == 3
+                    if unknowns[k] == 2
                     else (target.std_s[j], target.line_delay_s, 1.0)
                 )
                 line_s = max(line_s + float(x[k]) * prior[k], 0.1 * line_s)
@@ -189,20 +227,23 @@ def fit_pair(
     chi2 = float(np.sum(weights * variance * scaled**2)) / max(1, i.size - n_clock)
     # Scatter beyond the stated errors widens everything but the priors of the line delays.
     weighted = design * (weights / max(1.0, chi2))[:, None]
-    covariance = np.zeros((5, 5))
+    size = N_PLAIN + len(steps)
+    covariance = np.zeros((size, size))
     covariance[np.ix_(unknowns, unknowns)] = np.linalg.inv(design.T @ weighted + ridge) * np.outer(
         prior, prior
     )
-    solved = np.zeros(5)
+    solved = np.zeros(size)
     solved[unknowns] = x * prior
     return PairFit(
         anchor_s=anchor_s,
         offset_s=float(solved[0]) + centre,
         drift=float(solved[1]),
-        step_s=float(solved[2]),
-        step_at_s=np.inf if step_at_s is None else step_at_s,
-        source_line_s=float(solved[3]),
-        target_line_s=float(solved[4]),
+        source_line_s=float(solved[2]),
+        target_line_s=float(solved[3]),
+        steps=tuple(
+            replace(step, size_s=float(solved[k]), std_s=float(np.sqrt(covariance[k, k])))
+            for k, step in enumerate(steps, start=N_PLAIN)
+        ),
         covariance=covariance,
         chi2_reduced=chi2,
         n=int(i.size),

@@ -1,0 +1,187 @@
+"""Flashes that a camera must have seen and did not: they accuse a match.
+
+A camera that did not see a flash says that the flash fell between its exposures. Such intervals
+are as long as the dead time of a frame, and edges of bands date flashes a thousand times better:
+to a clock they add nothing. But a match that is off by one pulse of a burst, because two cameras
+never see the same one, pairs most of their events and passes every test of chance. It also puts
+flashes into the full view of a camera that shows none there, scattered over the recording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.estimators.events import EventEvidence, Instants, band_height_px
+from syncaudit.model import EventTrain, FlashEdges, FlashIntervals
+from syncaudit_calibration.links import Links
+
+__all__ = ["Missed", "drop_contradicted", "find_missed", "views_of"]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+# Border of a picture, as a share of its rows, in which edges need not be found.
+BORDER = 0.2
+# Bands of pulses nearer than this may overlap, and need not be found.
+ALONE_S = 0.015
+# An event this near is the flash that was looked for, whatever it was matched with.
+NEAR_S = 3e-3
+# A detector misses up to a third of the flashes (short exposures, several pulses a frame); a cover,
+# or a clock that steps, makes few runs of them. A match that is off by a pulse misses more,
+# anywhere; or less than that, but in both cameras.
+MAX_UNSEEN = 0.35
+MAX_RUNS = 0.25
+MAX_OF_BOTH = 0.4
+MIN_RUNS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """How many of the flashes in a camera's full view it shows.
+
+    Parameters
+    ----------
+    n_seen, n_unseen : int
+        Flashes that it shows, and that it does not.
+    n_runs : int
+        Runs of those that it does not show, in the order of time.
+    """
+
+    n_seen: int
+    n_unseen: int
+    n_runs: int
+
+    def exceeds(self, part: float = 1.0) -> bool:
+        """Return whether more are missed than this part of what a right match could miss."""
+        return (
+            self.n_runs >= MIN_RUNS
+            and self.n_unseen > part * MAX_UNSEEN * (self.n_seen + self.n_unseen)
+            and self.n_runs > part * MAX_RUNS * (self.n_seen + self.n_runs)
+        )
+
+    def words(self, name: str) -> str:
+        """Return what is wrong."""
+        return (
+            f"of {self.n_seen + self.n_unseen} flashes in full view of {name} it shows "
+            f"{self.n_seen}: the match may be off by a pulse"
+        )
+
+
+def drop_contradicted(
+    items: Mapping[str, EventEvidence], events: Mapping[str, Instants], links: Links
+) -> None:
+    """Take out matches under which a camera would miss too much of what others confirm.
+
+    Parameters
+    ----------
+    items : mapping of str to FlashEdges, FlashIntervals or EventTrain
+        Evidence by source.
+    events : mapping of str to Instants
+        Their events.
+    links : Links
+        Changed: contradicted matches become reasons.
+    """
+    confirmed: dict[str, dict[str, Bools]] = {name: {} for name in events}
+    for (one, other), match in links.matches.items():
+        for name, peer, index in ((one, other, match.i), (other, one, match.j)):
+            mask = np.zeros(events[name].n, dtype=np.bool_)
+            mask[index] = True
+            confirmed[name][peer] = mask
+    for (one, other), match in list(links.matches.items()):
+        fit = match.fit
+        if fit is None:
+            continue
+        own = {
+            one: events[one].times_s + events[one].row_px * fit.source_line_s,
+            other: events[other].times_s + events[other].row_px * fit.target_line_s,
+        }
+        line_s = {
+            one: events[one].line_delay_s + fit.source_line_s,
+            other: events[other].line_delay_s + fit.target_line_s,
+        }
+        sure: list[tuple[str, Missed]] = []
+        plain: list[Missed] = []
+        for name, peer in ((one, other), (other, one)):
+            masks = [mask for third, mask in confirmed[peer].items() if third != name]
+            is_confirmed = np.any([np.zeros(events[peer].n, np.bool_), *masks], axis=0)
+            # From the peer's time to that of the camera that is asked.
+            flashes_s = fit.predict(own[peer]) if peer == one else fit.source_of(own[peer])
+            views_s = views_of(items[name], line_s[name])
+            half_s = events[peer].half_s
+            seen = own[name], events[name].half_s
+            sure.append(
+                (name, find_missed(views_s, (flashes_s[is_confirmed], half_s[is_confirmed]), seen))
+            )
+            plain.append(find_missed(views_s, (flashes_s, half_s), seen))
+        for (name, missed), back in zip(sure, reversed(plain), strict=True):
+            if missed.exceeds() or (missed.exceeds(MAX_OF_BOTH) and back.exceeds(MAX_OF_BOTH)):
+                links.matches.pop((one, other), None)
+                links.reasons[one, other] = missed.words(name)
+                links.contradicted |= {one, other}
+
+
+def find_missed(
+    views_s: Floats, flashes: tuple[Floats, Floats], seen: tuple[Floats, Floats]
+) -> Missed:
+    """Return how many flashes in view were seen, all in the camera's own time.
+
+    Parameters
+    ----------
+    views_s : ndarray, shape (m, 2)
+        From `views_of`.
+    flashes : tuple of ndarray, shape (n,)
+        Flashes that surely were, and by how much at most their times are off.
+    seen : tuple of ndarray, shape (k,)
+        The camera's events, and half the widths of their intervals.
+    """
+    if not views_s.size or not flashes[0].size:
+        return Missed(n_seen=0, n_unseen=0, n_runs=0)
+    order = np.argsort(flashes[0], kind="stable")
+    gaps_s = np.concatenate([[np.inf], np.diff(flashes[0][order]), [np.inf]])
+    order = order[np.minimum(gaps_s[:-1], gaps_s[1:]) > ALONE_S]
+    flashes_s, half_s = flashes[0][order, None], flashes[1][order, None]
+    in_view = np.any(
+        (flashes_s - half_s > views_s[:, 0]) & (flashes_s + half_s < views_s[:, 1]), axis=1
+    )
+    near = np.abs(flashes_s - seen[0]) < NEAR_S + half_s + seen[1]
+    unseen = ~np.any(near[in_view], axis=1)
+    first = unseen & ~np.concatenate([[False], unseen[:-1]])[: unseen.size]
+    return Missed(n_seen=int((~unseen).sum()), n_unseen=int(unseen.sum()), n_runs=int(first.sum()))
+
+
+def views_of(item: EventEvidence, line_delay_s: float) -> Floats:
+    """Return the own times in which a flash must show in a camera, shape (m, 2).
+
+    None for other sources, where the exposure is neither stated nor visible, and of lights that go
+    on and stay: a shutter draws them only where it is open while they change.
+
+    Parameters
+    ----------
+    item : FlashEdges, FlashIntervals or EventTrain
+        Evidence.
+    line_delay_s : float
+        As it is known by now.
+    """
+    nothing = np.empty((0, 2))
+    sense = None if isinstance(item, EventTrain) else item.sense
+    if sense is not None and np.any(sense):
+        return nothing
+    if isinstance(item, FlashIntervals):
+        between = np.stack([item.dead_s[:-1, 1], item.dead_s[1:, 0]], axis=1)
+        length_s = np.diff(between, axis=1)[:, 0]
+        # Where frames are missing, more than an exposure lies between two dead times.
+        views: Floats = between[length_s < 1.5 * np.median(length_s)] if length_s.size else nothing
+        return views
+    height = band_height_px(item) if isinstance(item, FlashEdges) else None
+    if not isinstance(item, FlashEdges) or (height is None and item.exposure_s is None):
+        return nothing
+    exposure_s = item.exposure_s if height is None else height[0] * line_delay_s
+    frame_s = np.unique(item.watched_s)
+    reach_s = (0.5 - BORDER) * item.height_px * line_delay_s
+    # One of the two edges lies in the picture, far enough from its border.
+    edges_s = [frame_s + sign * 0.5 * (exposure_s or 0.0) for sign in (1.0, -1.0)]
+    return np.concatenate([np.stack([edge - reach_s, edge + reach_s], axis=1) for edge in edges_s])

@@ -1,0 +1,210 @@
+"""Match each source against all others together, where pairs left many of its events unexplained.
+
+A pair shares some flashes; where a clock steps, hardly any of them before or after. All others
+together, in reference time by their maps, saw nearly every flash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.estimators.events import EventEvidence, EventMatch, Instants, match_events
+from syncaudit_calibration.association import ATTACH_S, ATTACH_SIGMAS, SPLIT_S, Map, associate
+from syncaudit_calibration.closures import Closure, closures_of
+from syncaudit_calibration.links import Links
+from syncaudit_calibration.missed import find_missed, views_of
+
+__all__ = ["Associated", "composed", "match_with_all", "rematch"]
+
+Ints = NDArray[np.int64]
+
+# Events that no flash explains, from which on a source is matched again; and how many more must
+# be explained for that to count.
+MIN_UNEXPLAINED = 5
+# A reference that stepped is still at zero before the step.
+MAX_REFERENCE_S = 1e-3
+N_ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Associated:
+    """Which events are one flash under given maps.
+
+    Parameters
+    ----------
+    flash_of : mapping of str to ndarray of int
+        Flash number of every event of each source; -1: of none.
+    flash_s : ndarray, shape (f,)
+        Rough reference time of each flash.
+    closures : tuple of Closure
+        Of all matched pairs.
+    """
+
+    flash_of: Mapping[str, Ints]
+    flash_s: NDArray[np.float64]
+    closures: tuple[Closure, ...]
+
+    @classmethod
+    def by(
+        cls, maps: Mapping[str, Map], events: Mapping[str, Instants], links: Links
+    ) -> Associated:
+        """Join events by the pairs that do not contradict the maps."""
+        closures = closures_of(maps, events, links)
+        bad = {(c.source, c.target) for c in closures if c.is_contradicted}
+        flash_of, flash_s = associate(maps, events, links.matches, bad)
+        return cls(flash_of=flash_of, flash_s=flash_s, closures=closures)
+
+    def n_unexplained(self, name: str) -> int:
+        """Return how many events of a source are of no flash."""
+        return int(np.count_nonzero(self.flash_of[name] < 0))
+
+
+def rematch(
+    maps: dict[str, Map],
+    items: Mapping[str, EventEvidence],
+    events: Mapping[str, Instants],
+    links: Links,
+    root: str,
+    max_offset_s: float,
+) -> tuple[dict[str, Map], Associated]:
+    """Return better maps, if there are any, and the flashes that follow.
+
+    Parameters
+    ----------
+    maps : dict of str to Map
+        Rough maps along the pairs.
+    items : mapping of str to FlashEdges, FlashIntervals or EventTrain
+        Evidence by source.
+    events : mapping of str to Instants
+        Of these sources.
+    links : Links
+        Matched pairs.
+    root : str
+        Reference.
+    max_offset_s : float
+        Search bound.
+    """
+    found = Associated.by(maps, events, links)
+    for _ in range(N_ROUNDS):
+        before = maps
+        for name in sorted(events, key=lambda name: (-found.n_unexplained(name), name)):
+            if found.n_unexplained(name) < MIN_UNEXPLAINED:
+                break
+            match = match_with_all(items[name], root, maps, events, max_offset_s)
+            if match is None or match.why is not None or match.fit is None:
+                continue
+            clock = composed(Map(), match, is_source=True)
+            clock = replace(clock, steps=tuple((s.at_s, s.size_s) for s in match.fit.steps))
+            if name == root:
+                if abs(clock.start_s) > MAX_REFERENCE_S:
+                    continue
+                clock = Map(steps=clock.steps)
+            tried = {**maps, name: clock}
+            better = Associated.by(tried, events, links)
+            n_more = sum(found.n_unexplained(n) - better.n_unexplained(n) for n in events)
+            if n_more >= MIN_UNEXPLAINED:
+                maps, found = tried, better
+        if maps is before:
+            break
+    return maps, found
+
+
+def match_with_all(
+    item: EventEvidence,
+    root: str,
+    maps: Mapping[str, Map],
+    events: Mapping[str, Instants],
+    max_offset_s: float,
+) -> EventMatch | None:
+    """Match a source against the events of all others together, in reference time.
+
+    Parameters
+    ----------
+    item : FlashEdges, FlashIntervals or EventTrain
+        Evidence of the source.
+    root : str
+        Reference.
+    maps : mapping of str to Map
+        Of the others (that of the source itself does not count).
+    events : mapping of str to Instants
+        Of all.
+    max_offset_s : float
+        Search bound.
+
+    Returns
+    -------
+    EventMatch or None
+        None where fewer than two others know instants.
+    """
+    name = item.source
+    others = [o for o in maps if o != name and not np.any(events[o].half_s > 0.0)]
+    if len(others) < 2:
+        return None
+    times = np.concatenate([maps[o].of(events[o].times_s, events[o].row_px) for o in others])
+    order = np.argsort(times, kind="stable")
+    std = np.concatenate([events[o].std_s for o in others])[order]
+    sense = np.concatenate([_sense(events[o]) for o in others])[order]
+    times = times[order]
+    first = np.concatenate([[True], np.diff(times) > SPLIT_S])
+    owner = np.concatenate([np.full(events[o].n, k) for k, o in enumerate(others)])[order]
+    group = np.cumsum(first) - 1
+    n = int(first.sum())
+    merged = Instants(
+        source=root,
+        epoch_ns=events[root].epoch_ns,
+        times_s=times[first],
+        std_s=std[first] + ATTACH_S / ATTACH_SIGMAS,
+        half_s=np.zeros(n),
+        row_px=np.zeros(n),
+        item=np.arange(n, dtype=np.int64),
+        sense=sense[first],
+    )
+    match = match_events(events[name], merged, max_offset_s=max_offset_s, check_periods=False)
+    if match.fit is None or match.why is not None:
+        return match
+    lowest, highest = np.full(n, len(others)), np.full(n, -1)
+    np.minimum.at(lowest, group, owner)
+    np.maximum.at(highest, group, owner)
+    fit = match.fit
+    own_s = events[name].times_s + events[name].row_px * fit.source_line_s
+    flashes_s = fit.source_of(merged.times_s[lowest < highest])  # several saw them
+    missed = find_missed(
+        views_of(item, events[name].line_delay_s + fit.source_line_s),
+        (flashes_s, np.zeros(flashes_s.size)),
+        (own_s, events[name].half_s),
+    )
+    return replace(match, why=missed.words(name)) if missed.exceeds() else match
+
+
+def _sense(events: Instants) -> Ints:
+    return np.zeros(events.n, dtype=np.int64) if events.sense is None else events.sense
+
+
+def composed(parent: Map, match: EventMatch, *, is_source: bool) -> Map:
+    """Return the map of the other side of a match (before any step).
+
+    Parameters
+    ----------
+    parent : Map
+        Of the side that is known.
+    match : EventMatch
+        Of both.
+    is_source : bool
+        Whether the other side is the source of the match.
+    """
+    fit = match.fit
+    if fit is None:
+        return parent
+    rate = 1.0 + fit.drift
+    start = fit.offset_s - fit.drift * fit.anchor_s
+    if not is_source:
+        rate, start = 1.0 / rate, -start / rate
+    return Map(
+        start_s=parent.start_s + parent.rate * start,
+        rate=parent.rate * rate,
+        line_s=fit.source_line_s if is_source else fit.target_line_s,
+    )

@@ -1,0 +1,156 @@
+"""Say whose clock stepped, where pairs of sources say that one of theirs did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from syncaudit.estimators.events import EventMatch, OffsetStep, PairFit
+from syncaudit_calibration.links import Links
+
+__all__ = ["steps_of", "unseen_s"]
+
+# Steps of one clock look alike in all of its pairs, to this part of themselves and this time.
+SIZE_SHARE = 0.01
+SIZE_FLOOR_S = 5e-4
+# Flashes before and after it, that a pair needs to contradict a step.
+MIN_AGAINST = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Claim:
+    """What a pair's step would be, were it this source's: in its own time, of its correction."""
+
+    source: str
+    pair: tuple[str, str]
+    nth: int
+    after_s: float
+    before_s: float
+    size_s: float
+
+    def is_same_as(self, other: _Claim) -> bool:
+        """Return whether both may be one step of one clock."""
+        apart_s = abs(self.size_s - other.size_s)
+        return (
+            self.source == other.source
+            and self.after_s <= other.before_s
+            and other.after_s <= self.before_s
+            and apart_s <= SIZE_FLOOR_S + SIZE_SHARE * abs(self.size_s)
+        )
+
+
+def steps_of(links: Links, root: str) -> dict[str, tuple[tuple[float, float], ...]]:
+    """Return who stepped: own times, in order, and sizes of the changes of its correction.
+
+    A source that stepped shows it in all of its pairs that saw flashes before and after. The step
+    that most pairs agree on, less those that contradict it, is dealt with first; between two
+    sources the one that is not the reference is to blame.
+
+    Parameters
+    ----------
+    links : Links
+        Matches with their steps.
+    root : str
+        Reference.
+    """
+    claims = [
+        claim
+        for (one, other), match in links.matches.items()
+        if match.fit is not None
+        for nth, step in enumerate(match.fit.steps)
+        for claim in _claims(one, other, nth, step, match.fit)
+    ]
+    found: dict[str, list[tuple[float, float]]] = {}
+    while claims:
+        alike = {claim: [other for other in claims if claim.is_same_as(other)] for claim in claims}
+        owner = max(
+            claims,
+            key=lambda claim: (
+                len(alike[claim]) - _n_against(claim, alike[claim], links),
+                claim.source != root,
+                claim.source,
+            ),
+        )
+        group = alike[owner]
+        after_s, before_s = max(c.after_s for c in group), min(c.before_s for c in group)
+        size_s = float(np.median([c.size_s for c in group]))
+        found.setdefault(owner.source, []).append((0.5 * (after_s + before_s), size_s))
+        done = {(c.pair, c.nth) for c in group}
+        claims = [claim for claim in claims if (claim.pair, claim.nth) not in done]
+    return {name: tuple(sorted(steps)) for name, steps in found.items()}
+
+
+def unseen_s(match: EventMatch, steps: Sequence[tuple[float, float]], *, is_source: bool) -> float:
+    """Return the sum of the steps that came before most events of a pair that did not notice them.
+
+    Such a pair knows the clock as it was afterwards.
+
+    Parameters
+    ----------
+    match : EventMatch
+        Of the pair.
+    steps : sequence of (float, float)
+        Own time and size of the steps of one of its sources.
+    is_source : bool
+        Whether that is the source of the match.
+    """
+    if match.fit is None:
+        return 0.0
+    names = (match.source.source, match.target.source)
+    own_s = match.source.times_s[match.i] if is_source else match.target.times_s[match.j]
+    noticed = [
+        _claims(*names, nth, step, match.fit)[0 if is_source else 1]
+        for nth, step in enumerate(match.fit.steps)
+    ]
+    return sum(
+        size_s
+        for at_s, size_s in steps
+        if float(np.median(own_s)) >= at_s
+        and not any(claim.after_s <= at_s <= claim.before_s for claim in noticed)
+    )
+
+
+def _n_against(claim: _Claim, alike: list[_Claim], links: Links) -> int:
+    """Return how many pairs of the source go on as if nothing had happened."""
+    agreeing = {other.pair for other in alike}
+    n = 0
+    for (one, other), match in links.matches.items():
+        if claim.source not in (one, other) or (one, other) in agreeing:
+            continue
+        own_s = (
+            match.source.times_s[match.i] if claim.source == one else match.target.times_s[match.j]
+        )
+        n_before = int(np.count_nonzero(own_s <= claim.after_s))
+        n_after = int(np.count_nonzero(own_s >= claim.before_s))
+        n += min(n_before, n_after) >= MIN_AGAINST
+    return n
+
+
+def _claims(
+    one: str, other: str, nth: int, step: OffsetStep, fit: PairFit
+) -> tuple[_Claim, _Claim]:
+    """Return a pair's step as the source's, and as the target's."""
+    after_s, before_s = fit.predict(np.array([step.after_s, step.before_s])).tolist()
+    if before_s < after_s:  # set back by more than the time between the two events
+        after_s, before_s = before_s, after_s
+    pair = (one, other)
+    return (
+        _Claim(
+            source=one,
+            pair=pair,
+            nth=nth,
+            after_s=step.after_s,
+            before_s=step.before_s,
+            size_s=step.size_s,
+        ),
+        _Claim(
+            source=other,
+            pair=pair,
+            nth=nth,
+            after_s=after_s,
+            before_s=before_s,
+            size_s=-step.size_s,
+        ),
+    )

@@ -1,0 +1,145 @@
+"""Find steps that are too small for the matching to notice, and drop those that are none.
+
+A step of a source adds one column to the equations. For every place between two of its stamps at
+once, flashes and all other unknowns eliminated, the score test says how much a step there would
+explain; the best place is solved for and kept if it holds, until none is left (binary
+segmentation; Scott & Knott, "A cluster analysis method for grouping means in the analysis of
+variance", Biometrics 30, 1974).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr
+
+from syncaudit.dsp.robust import mad_std
+from syncaudit_calibration.adjustment import Adjustment, noise_of, value_of
+from syncaudit_calibration.normal_equations import reduced_products
+from syncaudit_calibration.observations import Observations
+from syncaudit_calibration.seed import Seed
+
+__all__ = ["solve_with_steps"]
+
+Floats = NDArray[np.float64]
+Solve = Callable[[Seed], tuple[Observations, Adjustment]]
+
+# A place counts if chance explains it, over all places, less often than this,
+MAX_CHANCE = 1e-4
+# with so many stamps before and after, up to the next step,
+MIN_STAMPS = 4
+# and if the step is as long as this and so many sigmas. Oscillators wander by tens of microseconds.
+MIN_STEP_S = 1e-4
+MIN_Z = 5.0
+MAX_FOUND = 12
+# Single outliers must not pass for a step: residuals count up to so many deviations.
+MAX_RESIDUAL = 5.0
+
+
+def solve_with_steps(seed: Seed, solve: Solve) -> tuple[Seed, Observations, Adjustment]:
+    """Solve the bundle with as many steps of the clocks as its residuals ask for.
+
+    Parameters
+    ----------
+    seed : Seed
+        With the steps that the matching found.
+    solve : callable
+        Returns equations and solution for a seed.
+
+    Returns
+    -------
+    tuple of Seed, Observations, Adjustment
+        The seed with the steps that were kept.
+    """
+    observations, adjustment = solve(seed)
+    seed, observations, adjustment = _without_idle(seed, observations, adjustment, solve)
+    for _ in range(MAX_FOUND):
+        found = _best_place(seed, observations, adjustment)
+        if found is None:
+            break
+        tried = _with_step(seed, *found)
+        tried_observations, tried_adjustment = solve(tried)
+        kept = _without_idle(tried, tried_observations, tried_adjustment, solve)
+        if _n_steps(kept[0]) <= _n_steps(seed):
+            break
+        seed, observations, adjustment = kept
+    return seed, observations, adjustment
+
+
+def _n_steps(seed: Seed) -> int:
+    return sum(len(clock.steps) for clock in seed.maps.values())
+
+
+def _with_step(seed: Seed, name: str, at_s: float) -> Seed:
+    clock = seed.maps[name]
+    steps = tuple(sorted((*clock.steps, (at_s, 0.0))))
+    return replace(seed, maps={**seed.maps, name: replace(clock, steps=steps)})
+
+
+def _without_idle(
+    seed: Seed, observations: Observations, adjustment: Adjustment, solve: Solve
+) -> tuple[Seed, Observations, Adjustment]:
+    """Drop steps that turned out to be too small or uncertain, the least significant first."""
+    while True:
+        idle = []
+        for name in observations.sources:
+            for column in observations.steps(name):
+                size_s, std_s = value_of(observations, adjustment, column)
+                if abs(size_s) < max(MIN_STEP_S, MIN_Z * std_s):
+                    idle.append((abs(size_s) / std_s, name, observations.unknowns[column].at_s))
+        if not idle:
+            return seed, observations, adjustment
+        _, name, dropped_s = min(idle)
+        clock = seed.maps[name]
+        steps = tuple(step for step in clock.steps if step[0] != dropped_s)
+        seed = replace(seed, maps={**seed.maps, name: replace(clock, steps=steps)})
+        observations, adjustment = solve(seed)
+
+
+def _best_place(
+    seed: Seed, observations: Observations, adjustment: Adjustment
+) -> tuple[str, float] | None:
+    """Return the source and own time of the most significant step, or None."""
+    is_point = observations.half_s == 0.0
+    residuals = adjustment.residuals_s.copy()
+    columns: list[Floats] = []
+    places: list[tuple[str, float]] = []
+    freedom: list[float] = []
+    for k, name in enumerate(observations.sources):
+        own = is_point & (observations.source == k)
+        if not own.any():
+            continue
+        reach_s = MAX_RESIDUAL * max(mad_std(residuals[own]), 1e-6)
+        residuals[own] = np.clip(residuals[own], -reach_s, reach_s)
+        stamps_s = np.unique(observations.stamp_s[own])
+        for at_s in _places(stamps_s, [at_s for at_s, _ in seed.maps[name].steps]):
+            columns.append(own * (observations.stamp_s >= at_s))
+            places.append((name, at_s))
+            freedom.append(stamps_s.size - 2.0)
+    if not places:
+        return None
+    noise = noise_of(observations, adjustment, is_point)
+    pull, weight = reduced_products(observations, noise, np.stack(columns, axis=1), residuals)
+    t2 = pull**2 / np.maximum(weight, 1e-300)
+    # Jitter was estimated with the step in it: Student's t of what is left without.
+    nu = np.array(freedom)
+    t = np.sqrt(t2 / np.maximum(1.0 - t2 / nu, 1e-3))
+    chance = 2.0 * len(places) * stdtr(nu, -t)
+    # Between two sources either may have stepped: the reference is not to blame.
+    order = np.array([name == seed.reference for name, _ in places])
+    best = int(np.lexsort((order, np.round(-t, 6)))[0])
+    return places[best] if chance[best] < MAX_CHANCE else None
+
+
+def _places(stamps_s: Floats, known_s: list[float]) -> Floats:
+    """Return the middles between stamps that have enough others on both sides."""
+    parts = np.searchsorted(stamps_s, np.sort(known_s))
+    borders = np.concatenate([[0], parts, [stamps_s.size]])
+    k = np.arange(1, stamps_s.size)
+    part = np.searchsorted(borders, k, side="right")
+    is_wide = (k - borders[part - 1] >= MIN_STAMPS) & (borders[part] - k >= MIN_STAMPS)
+    places: Floats = 0.5 * (stamps_s[k - 1] + stamps_s[k])[is_wide]
+    return places
