@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from syncaudit.readers.tiers.columns import parse_csv, parse_ctm
-from syncaudit.readers.tiers.elan import parse_eaf
-from syncaudit.readers.tiers.objects import parse_json
-from syncaudit.readers.tiers.parsed import Parsed
-from syncaudit.readers.tiers.subtitles import parse_srt, parse_vtt
-from syncaudit.readers.tiers.textgrid import parse_textgrid
+from syncaudit.tiers.columns import parse_csv, parse_ctm
+from syncaudit.tiers.elan import parse_eaf
+from syncaudit.tiers.objects import parse_json
+from syncaudit.tiers.parsed import Parsed
+from syncaudit.tiers.subtitles import parse_srt, parse_vtt
+from syncaudit.tiers.textgrid import parse_textgrid
 
 __all__ = ["TIER_FORMATS", "Parsed"]
 
