@@ -1,4 +1,4 @@
-"""Parse files of words and phones with times: one function a format, in one table."""
+"""Parse and write files of words and phones with times: one function a format, in two tables."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from syncaudit.tiers.objects import parse_json
 from syncaudit.tiers.parsed import Parsed
 from syncaudit.tiers.subtitles import parse_srt, parse_vtt
 from syncaudit.tiers.textgrid import parse_textgrid
+from syncaudit.tiers.writing import TIER_WRITERS
 
-__all__ = ["TIER_FORMATS", "Parsed"]
+__all__ = ["TIER_FORMATS", "TIER_WRITERS", "Parsed"]
 
 # Each takes (uri for messages, decoded text).
 TIER_FORMATS: Mapping[str, Callable[[str, str], Parsed]] = MappingProxyType(
