@@ -26,6 +26,7 @@ from syncaudit.model.evidence import (
 )
 from syncaudit.model.finding import Finding, ReasonCode, Severity
 from syncaudit.model.measurement import PairMeasurement
+from syncaudit.model.speech import BandEnergies, SpokenTier
 from syncaudit.model.stream import (
     AudioStream,
     CameraStream,
@@ -46,6 +47,7 @@ __all__ = [
     "Activity",
     "AudioSpec",
     "AudioStream",
+    "BandEnergies",
     "CameraSpec",
     "CameraStream",
     "CanSpec",
@@ -76,6 +78,7 @@ __all__ = [
     "SourceKind",
     "SourceSpec",
     "SourceVerdict",
+    "SpokenTier",
     "StampAudit",
     "StampRemark",
     "StateSpec",
