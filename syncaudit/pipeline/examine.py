@@ -22,6 +22,7 @@ from syncaudit.pipeline.known_corrections import apply_calibration, check_calibr
 from syncaudit.pipeline.pairing import measure_pairs
 from syncaudit.pipeline.reading import from_manifest, read_clip
 from syncaudit.pipeline.stages import Stages
+from syncaudit.pipeline.texts import align_texts
 from syncaudit.pipeline.window import (
     MARGIN_S,
     crop,
@@ -111,6 +112,8 @@ def examine(
     with stages.spent_on("read"):
         read = read_clip(clip)
         streams = dict(read.streams)
+    texts = align_texts(clip, streams, stages)
+    with stages.spent_on("read"):
         if calibration is not None:
             streams = {
                 name: apply_calibration(stream, calibration, clip)
@@ -135,7 +138,10 @@ def examine(
     with stages.spent_on("estimate"):
         measurements = tuple(
             replace(pair, is_baseline_only=policy.is_baseline_only(pair))
-            for pair in measure_pairs(evidence, max_offset_s=policy.max_offset_s)
+            for pair in (
+                *measure_pairs(evidence, max_offset_s=policy.max_offset_s),
+                *texts.measurements,
+            )
         )
     with stages.spent_on("solve"):
         solution = solve_clocks(
@@ -155,6 +161,7 @@ def examine(
         stamps=stamps,
         findings=(
             *read.findings,
+            *texts.findings,
             *(from_manifest(finding, clip.base_uri) for finding in evidence.findings),
         ),
         measurements=measurements,
@@ -165,7 +172,7 @@ def examine(
     return Examination(
         clip=clip,
         verdict=verdict,
-        streams=streams,
+        streams={**streams, **texts.streams},
         stamps=stamps,
         evidence=evidence,
         measurements=measurements,
