@@ -3,6 +3,7 @@
 from syncaudit.pipeline.evidence import ClipEvidence, find_events
 from syncaudit.pipeline.examine import Examination, audit, examine
 from syncaudit.pipeline.reading import ReadClip, read_clip
+from syncaudit.pipeline.tiers import measure_tier
 
 __all__ = [
     "ClipEvidence",
@@ -11,5 +12,6 @@ __all__ = [
     "audit",
     "examine",
     "find_events",
+    "measure_tier",
     "read_clip",
 ]

@@ -1,4 +1,4 @@
-"""Compare a piece of a tier with the sound at every lag, by what its classes explain of the sound."""
+"""Compare a piece of a tier with the sound at every lag, by what its classes explain."""
 
 from __future__ import annotations
 
