@@ -109,7 +109,7 @@ _TOGETHER = _by_symbol(
     }
 )
 # Marks that change the sound too little to change the phone.
-_MARKS = frozenset("ːˑˈˌ'ʰʱʲʷˠˤⁿˡ˞˭ʼ̩̯.‿ ")
+_MARKS = frozenset("ːˑˈˌ'ʰʱʲʷˠˤⁿˡ˞˭ʼ̩̯.‿-~ ")
 
 
 def cmu_of_phones(symbols: Iterable[str]) -> list[tuple[str, ...] | None]:

@@ -21,6 +21,9 @@ __all__ = ["Fit", "Placed", "fit_of"]
 _LEAST_SCORE = -33.0
 # Right texts leave up to 0.24 unexplained, halves of a text 0.34 and more.
 _MOST_UNEXPLAINED = 0.28
+# Right sounds of other languages and of synthetic voices reach -26 to -52 and 0.37.
+_LEAST_FOREIGN_SCORE = -60.0
+_MOST_FOREIGN_UNEXPLAINED = 0.40
 # Unexplained is what fits this much worse than the median sound, and badly by itself.
 _WORSE = 10.0
 _BAD = -25.0
@@ -63,6 +66,10 @@ class Fit:
 
     score: float
     unexplained: float
+
+    def may_be_foreign(self) -> bool:
+        """Return whether it fits as the right sounds of another language would."""
+        return self.score > _LEAST_FOREIGN_SCORE and self.unexplained < _MOST_FOREIGN_UNEXPLAINED
 
     def refusal(self) -> str | None:
         """Return why the text is not to be believed, or None."""

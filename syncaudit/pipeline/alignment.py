@@ -62,9 +62,7 @@ class JudgedAlignment:
     why: str
 
 
-def choose_aligners(
-    name: str = AUTO, *, language: str = "en", is_phones: bool = False
-) -> Choice:
+def choose_aligners(name: str = AUTO, *, language: str = "en", is_phones: bool = False) -> Choice:
     """Return the aligner called `name`, or with ``auto`` all that can be used here.
 
     Parameters
@@ -88,17 +86,20 @@ def choose_aligners(
             f"no aligner is called '{name}'", hint=nearest_name(name, [AUTO, *ALIGNERS])
         )
     usable: list[Aligner] = []
-    obstacles: list[SyncAuditError] = []
+    obstacles: dict[str, SyncAuditError] = {}
     for each in ALIGNERS if name == AUTO else [name]:
         aligner = ALIGNERS[each]()
         obstacle = aligner.obstacle(language, is_phones=is_phones)
         if obstacle is None:
             usable.append(aligner)
         else:
-            obstacles.append(obstacle)
+            obstacles[each] = obstacle
     if not usable:
-        raise obstacles[0]
-    return Choice(aligners=tuple(usable), passed_over=tuple(str(one) for one in obstacles))
+        raise next(iter(obstacles.values()))
+    return Choice(
+        aligners=tuple(usable),
+        passed_over=tuple(f"{each}: {why.message}" for each, why in obstacles.items()),
+    )
 
 
 def align_and_judge(
@@ -214,10 +215,10 @@ def _by_another(
 
 def _apart(first: Alignment, second: Alignment) -> float | None:
     """Return the median distance of the words' starts, None where they are not the same words."""
-    starts = [[one.start_s for one in each.words.intervals] for each in (first, second)]
-    if not starts[0] or len(starts[0]) != len(starts[1]):
+    mine, others = first.words.intervals, second.words.intervals
+    if not mine or len(mine) != len(others):
         return None
-    return float(np.median(np.abs(np.subtract(*starts))))
+    return float(np.median([abs(a.start_s - b.start_s) for a, b in zip(mine, others, strict=True)]))
 
 
 def _stream(utterance: Utterance) -> AudioStream:
