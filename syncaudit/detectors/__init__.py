@@ -9,12 +9,14 @@ from syncaudit.detectors.stamps import audit_stamps, audit_stream
 from syncaudit.detectors.strobe import find_strobe, find_triggers
 from syncaudit.detectors.taps import find_taps
 from syncaudit.detectors.tier import find_spoken_tier, spoken_tier
+from syncaudit.detectors.tier_audit import audit_tier
 
 __all__ = [
     "FlashDetector",
     "RotationDetector",
     "audit_stamps",
     "audit_stream",
+    "audit_tier",
     "detect_motion",
     "find_band_energies",
     "find_clicks",

@@ -65,12 +65,17 @@ def find_band_energies(stream: AudioStream) -> BandEnergies | None:
     loud = np.maximum(loud, 1e-6 * float(loud.max()))
     return BandEnergies(
         source=stream.name,
-        epoch_ns=sample_clock(stream).epoch_ns,
-        start_s=0.0,
+        epoch_ns=_stamp_of_file_start(stream),
+        start_s=stream.first_sample / rate,
         hop_s=HOP_S,
         values=np.log(energy / loud + np.exp(-FLOOR_NEPERS)),
         centres_hz=centres,
     )
+
+
+def _stamp_of_file_start(stream: AudioStream) -> int:
+    clock = sample_clock(stream)
+    return clock.epoch_ns + round(clock.at(-stream.first_sample) * 1e9)
 
 
 def _bands(rate_hz: float, n_fft: int) -> tuple[NDArray[np.float32], NDArray[np.float64]]:

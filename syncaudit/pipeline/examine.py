@@ -15,6 +15,7 @@ from syncaudit.model import (
     PairMeasurement,
     StampAudit,
     Stream,
+    TranscriptSpec,
     clock_of,
 )
 from syncaudit.pipeline.evidence import ClipEvidence, find_evidence
@@ -153,6 +154,7 @@ def examine(
             preference=policy.clock_preference(clip),
             span_s=window.span_s,
             expected_offset_s={name: spec.expected_offset_s for name, spec in clip.sources.items()},
+            followers=_clocks_of_transcripts(clip),
         )
     verdict = judge(
         clip,
@@ -178,3 +180,11 @@ def examine(
         measurements=measurements,
         solution=solution,
     )
+
+
+def _clocks_of_transcripts(clip: Clip) -> set[str]:
+    """Return the clocks that stamp nothing but transcripts."""
+    clocks = {True: set[str](), False: set[str]()}
+    for name, spec in clip.sources.items():
+        clocks[isinstance(spec, TranscriptSpec)].add(clock_of(name, spec))
+    return clocks[True] - clocks[False]

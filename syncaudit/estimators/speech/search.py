@@ -103,7 +103,8 @@ def find_match(spoken: SpokenTier, sound: BandEnergies, *, max_offset_s: float) 
             gains[w], frames[w] = explained(piece, is_valid, tracks, priors)
     path = _likeliest_path(gains)
     middles = np.asarray(0.5 * (edges[:-1] + edges[1:]), dtype=np.float64)
-    course, n_steps = _course(middles, (path - n_lags) * hop_s)
+    offsets = np.asarray((path - n_lags) * hop_s, dtype=np.float64)
+    course, n_steps = _course(middles, offsets)
     return _judged(course, n_steps, gains, frames, path, hop_s)
 
 
