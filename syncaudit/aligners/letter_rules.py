@@ -143,6 +143,7 @@ _RULES = tuple(
         ("i(?=[bcdfgjklmnprstvz]es?$)", "AY"),
         ("o(?=[bcdfgjklmnprstvz]es?$)", "OW"),
         ("u(?=[bcdfgjklmnprstvz]es?$)", "UW"),
+        ("a(?=tions?$)", "EY"),
         ("ar", "AA R"),
         ("er|ir|ur", "ER"),
         ("or", "AO R"),

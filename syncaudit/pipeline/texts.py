@@ -79,7 +79,7 @@ def _align(
     name: str, stream: TranscriptStream, audio: Stream | None, language: str, texts: AlignedTexts
 ) -> None:
     if not isinstance(audio, AudioStream) or not audio.samples.size:
-        texts.measurements.append(_refused(name, stream.audio, 0, "that cannot be read"))
+        texts.measurements.append(_refused(name, stream.audio, 0, "its audio cannot be read"))
         return
     at_ns = int(audio.time_ns[0]) if audio.time_ns.size else 0
     utterance = Utterance(

@@ -14,6 +14,9 @@ from syncaudit.policy.opinion import Opinion, defect, remark
 
 __all__ = ["judge_transcript"]
 
+# Times that were measured; text without times that was aligned here, at 0 by construction.
+_METHODS = ("speech", "text")
+
 
 def judge_transcript(
     name: str,
@@ -48,7 +51,9 @@ def judge_transcript(
     z : float
         Standard errors of the confidence interval.
     """
-    own = [m for m in measurements if (m.source, m.target, m.method) == (name, audio, "speech")]
+    own = [
+        m for m in measurements if (m.source, m.target) == (name, audio) and m.method in _METHODS
+    ]
     if not own:
         text = f"{name} cannot be judged: it holds no words with times"
         return Opinion(
