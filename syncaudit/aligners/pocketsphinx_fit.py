@@ -44,12 +44,15 @@ class Placed:
         CMU phone; empty for silence and noises.
     score : float
         Log ratio, summed over its frames.
+    is_noise : bool
+        Whether a model of noise (breath, babble) took it.
     """
 
     start: int
     length: int
     phone: str
     score: float
+    is_noise: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,16 +100,17 @@ def fit_of(placed: Sequence[Placed]) -> Fit:
     """
     n_frames = placed[-1].start + placed[-1].length
     ratio = np.zeros(n_frames)
-    is_spoken = np.zeros(n_frames, dtype=np.bool_)
+    is_spoken, is_noise = np.zeros((2, n_frames), dtype=np.bool_)
     for one in placed:
         frames = slice(one.start, one.start + one.length)
         ratio[frames] = one.score / max(one.length, 1)
         is_spoken[frames] = bool(one.phone)
+        is_noise[frames] = one.is_noise  # a noise model fits speech well enough to hide it
     typical = float(np.median([one.score / max(one.length, 1) for one in placed if one.phone]))
     limit = min(_BAD, typical - _WORSE)
     return Fit(
         score=float(ratio[is_spoken].mean()),
-        unexplained=float(np.mean(_smooth(ratio, _WINDOW_FRAMES) < limit)),
+        unexplained=float(np.mean((_smooth(ratio, _WINDOW_FRAMES) < limit) | is_noise)),
     )
 
 

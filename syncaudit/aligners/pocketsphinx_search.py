@@ -151,10 +151,11 @@ def _pieces(segments: Sequence[Placed]) -> Iterator[list[Placed]]:
 
 
 def _placed(part: Any, word: str) -> Placed:
-    # Fillers (<sil>, [NOISE]) are words of the model's own.
+    is_ours = word.startswith("_")  # fillers are words of the model's own
     return Placed(
         start=part.start,
         length=part.duration,
-        phone=part.name if word.startswith("_") else "",
+        phone=part.name if is_ours else "",
         score=float(part.score),
+        is_noise=not is_ours and part.name != "SIL",
     )
