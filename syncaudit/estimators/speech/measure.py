@@ -40,8 +40,8 @@ FOREIGN_LABELS_HZ = 1.0
 # synthetic speech with exact times and by hand-made labels alike.
 EARLY_S = 0.001
 # Where on a border people and aligners put the label: phones, words.
-PHONE_FLOOR_S = 0.001
-WORD_FLOOR_S = 0.0015
+PHONE_FLOOR_S = 0.0012
+WORD_FLOOR_S = 0.002
 # Words whose times scatter by more than a sound is long pull the answer along: by this share.
 WORD_SCATTER_SHARE = 0.5
 
