@@ -67,8 +67,8 @@ def fit_course(
     aligners and recognisers put borders a little off, at random: the curve is smeared by a normal
     distribution whose width is the likeliest of a few (`SCATTERS_S`). The sum of the logarithms
     over all borders is a smooth hill of which Newton's method finds the top. The classes are
-    learnt anew at every step, as in the EM algorithm (Dempster, Laird, Rubin, 1977,
-    doi:10.1111/j.2517-6161.1977.tb01600.x). Errors come from the scatter of the slopes of disjoint
+    learnt anew at every step, as in the EM algorithm (Dempster, Laird, Rubin, 1977).
+    Errors come from the scatter of the slopes of disjoint
     pieces of the tier (a sandwich estimate by clusters), with Student's t for few pieces.
 
     Parameters
