@@ -30,6 +30,8 @@ BURST_S = 0.035
 MIN_PHONE_SHARE = 0.8
 # Phones last 30 to 150 ms, words 150 to 500.
 MAX_PHONE_S = 0.16
+# Longer labels are sentences: where their words lie is anybody's guess.
+MAX_WORD_S = 1.0
 # Share of words that the English dictionary must know to be believed.
 MIN_KNOWN_SHARE = 0.8
 
@@ -69,7 +71,8 @@ def spoken_tier(tier: Tier, *, source: str, audio: str) -> SpokenTier | None:
 
     A stop becomes closure and burst, an affricate closure and hiss. A word becomes the sounds of
     its pronunciation (the dictionary, where it knows nearly all words), of its spelling (Latin
-    script), or just speech; they share its time by their typical durations. Gaps are silence.
+    script), or just speech; they share its time by their typical durations. Sentences (subtitles)
+    are just speech. Gaps are silence.
     Disorder, overlaps and empty intervals are dropped here: `tier_findings` reports them.
 
     Parameters
@@ -85,11 +88,15 @@ def spoken_tier(tier: Tier, *, source: str, audio: str) -> SpokenTier | None:
         return None
     is_words = not has_phones(tier)
     unknown: dict[str, int] = {}
+    readings: dict[str, tuple[PhoneClass, ...]] = {}
     if is_words:
-        readings = _readings(labels)
+        spans = [i.stop_s - i.start_s for i in intervals if not is_silence(i.label)]
+        is_sentences = median(spans) > MAX_WORD_S
+        readings = (
+            dict.fromkeys(labels, (PhoneClass.SPEECH,)) if is_sentences else _readings(labels)
+        )
     else:
         alphabet, _ = alphabet_of(labels)
-        readings = {}
         for label in labels:
             classes = classes_of_phone(label, alphabet)
             readings[label] = classes or (PhoneClass.SPEECH,)

@@ -133,7 +133,7 @@ def speak(text: str, voice: Voice | None = None) -> Utterance:
     encoded = text.encode()
     library.espeak_Synth(encoded, len(encoded) + 1, 0, 1, 0, _UTF8, None, None)
     library.espeak_Synchronize()
-    if not pieces:
+    if not any(name for _, _, name, _ in events):
         raise ValueError(f"espeak-ng says nothing: {text!r}")
     samples = np.concatenate(pieces).astype(np.float32) / np.float32(32768.0)
     words = [(sample, place) for kind, sample, _, place in events if kind == _WORD]

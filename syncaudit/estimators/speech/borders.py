@@ -36,6 +36,8 @@ class Borders:
     ----------
     times_s : ndarray, shape (n,)
         Tier times, in order.
+    room_s : ndarray, shape (n,)
+        How far each may be off before it meets a neighbour: the shorter of the sounds beside it.
     before, after : ndarray of int, shape (n,)
         Classes on either side.
     sums : ndarray, shape (n_classes, n_frames + 1)
@@ -45,6 +47,7 @@ class Borders:
     """
 
     times_s: Floats
+    room_s: Floats
     before: NDArray[np.int64]
     after: NDArray[np.int64]
     sums: Floats
@@ -101,10 +104,12 @@ def weigh_borders(spoken: SpokenTier, sound: BandEnergies, course: Course) -> Bo
     likelihood = _likelihood(sound, tracks)
     sums = np.concatenate((np.zeros((len(CLASSES), 1)), np.cumsum(likelihood, axis=1)), axis=1)
     k = np.flatnonzero((codes[1:] != codes[:-1]) & spoken.is_stated[1:]) + 1
+    length_s = spoken.stop_s - spoken.start_s
     inside = (start_s[k] > frame_s[0]) & (start_s[k] < frame_s[-1])
     k = k[inside]
     return Borders(
         times_s=spoken.start_s[k],
+        room_s=np.minimum(length_s[k - 1], length_s[k]),
         before=codes[k - 1],
         after=codes[k],
         sums=sums,

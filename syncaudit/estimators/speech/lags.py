@@ -60,8 +60,8 @@ def explained(
     At each lag every class has a mean, drawn to its prior with the weight of `PRIOR_FRAMES`, and
     all share one covariance. Half the number of frames times the logarithm of Wilks' lambda, the
     ratio of the determinants of scatter within the classes and in total (S. S. Wilks, "Certain
-    generalizations in the analysis of variance", 1932, doi:10.1093/biomet/24.3-4.471), is the gain
-    in log-likelihood over a sound without classes.
+    generalizations in the analysis of variance", Biometrika 24, 1932), is the
+    gain in log-likelihood over a sound without classes.
 
     Parameters
     ----------
