@@ -22,9 +22,9 @@ from tables import print_table, write_json
 
 from syncaudit.model import AudioStream, Interval, PairMeasurement, SourceKind, Tier
 from syncaudit.pipeline import measure_tier
-from syncaudit.readers.tiers import TIER_FORMATS
 from syncaudit.simulate.speech import Voice
 from syncaudit.simulate.speech_texts import speak_at_length
+from syncaudit.tiers import TIER_FORMATS
 
 Floats = NDArray[np.float32]
 Row = dict[str, Any]
