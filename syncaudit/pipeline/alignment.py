@@ -20,6 +20,7 @@ AUTO = "auto"
 _LIMIT_S = 0.045
 # From here on the estimator finds no gross error and misses no tier that fits.
 _TELLING_S = 8.0
+_WITH_SCORE = "pocketsphinx"
 # Two aligners that mean the same words are this close (median of the words' starts).
 _SAME_S, _OTHER_S = 0.050, 0.100
 
@@ -62,7 +63,9 @@ class JudgedAlignment:
     why: str
 
 
-def choose_aligners(name: str = AUTO, *, language: str = "en", is_phones: bool = False) -> Choice:
+def choose_aligners(
+    name: str = AUTO, *, language: str = "en", is_phones: bool = False, is_one_enough: bool = False
+) -> Choice:
     """Return the aligner called `name`, or with ``auto`` all that can be used here.
 
     Parameters
@@ -73,6 +76,8 @@ def choose_aligners(name: str = AUTO, *, language: str = "en", is_phones: bool =
         Of the text.
     is_phones : bool
         Whether the text is given as phones.
+    is_one_enough : bool
+        Whether to stop at the first that can be used: to ask the others takes seconds.
 
     Raises
     ------
@@ -92,6 +97,8 @@ def choose_aligners(name: str = AUTO, *, language: str = "en", is_phones: bool =
         obstacle = aligner.obstacle(language, is_phones=is_phones)
         if obstacle is None:
             usable.append(aligner)
+            if is_one_enough:
+                break
         else:
             obstacles[each] = obstacle
     if not usable:
@@ -184,27 +191,23 @@ def _by_measurement(
 def _by_another(
     result: Alignment, found: PairMeasurement, utterance: Utterance
 ) -> JudgedAlignment | AlignmentError:
-    """Hold a short alignment without a score against that of an aligner that has one."""
-    for make in ALIGNERS.values():
-        other = make()
-        if other.obstacle(utterance.language, is_phones=False) is not None:
-            continue
-        (second,) = other.align([utterance])
-        if isinstance(second, AlignmentError) or not second.has_own_score:
-            continue
-        apart_s = _apart(result, second)
-        if apart_s is not None and apart_s > _OTHER_S:
-            return AlignmentError(
-                f"{utterance.name}: {result.aligner} and {second.aligner} place the words "
-                f"{1e3 * apart_s:.0f} ms apart"
-            )
-        if apart_s is not None and apart_s <= _SAME_S:
-            return JudgedAlignment(
-                alignment=result,
-                measurement=found,
-                is_verified=True,
-                why=f"{second.aligner} places the words within {1e3 * apart_s:.0f} ms of it",
-            )
+    """Hold a short alignment without a score against that of the aligner that has one."""
+    other = ALIGNERS[_WITH_SCORE]()
+    is_usable = other.obstacle(utterance.language, is_phones=False) is None
+    second = other.align([utterance])[0] if is_usable else None
+    apart_s = _apart(result, second) if isinstance(second, Alignment) else None
+    if apart_s is not None and apart_s > _OTHER_S:
+        return AlignmentError(
+            f"{utterance.name}: {result.aligner} and {_WITH_SCORE} place the words "
+            f"{1e3 * apart_s:.0f} ms apart"
+        )
+    if apart_s is not None and apart_s <= _SAME_S:
+        return JudgedAlignment(
+            alignment=result,
+            measurement=found,
+            is_verified=True,
+            why=f"{_WITH_SCORE} places the words within {1e3 * apart_s:.0f} ms of it",
+        )
     return JudgedAlignment(
         alignment=result,
         measurement=found,

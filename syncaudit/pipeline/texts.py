@@ -90,7 +90,9 @@ def _align(
         language=language,
     )
     try:
-        (judged,) = align_and_judge([utterance], choose_aligners(language=language))
+        (judged,) = align_and_judge(
+            [utterance], choose_aligners(language=language, is_one_enough=True)
+        )
     except SyncAuditError as error:
         texts.measurements.append(_refused(name, audio.name, at_ns, str(error)))
         return
