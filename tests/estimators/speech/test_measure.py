@@ -167,6 +167,15 @@ def test_tier_that_lies_beyond_the_sound_is_refused(english: Utterance) -> None:
     assert "more than 2 s beyond" in (measure_speech(spoken, sound).why or "")
 
 
+def test_absurdly_long_labels_cost_nothing(english: Utterance) -> None:
+    last = Interval(start_s=12.0, stop_s=1e12, label="a")
+    tier = Tier(
+        name="phones",
+        intervals=(*(i for i in english.phones.intervals if i.stop_s < 12.0), last),
+    )
+    check(measured(tier, english, 12.0), 0.0, PHONES_S)
+
+
 def test_part_of_a_long_tier_suffices(english: Utterance) -> None:
     pair = measured(english.phones, english, 33.0, start_s=21.0)
     check(pair, 0.0, PHONES_S)
