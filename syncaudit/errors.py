@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "AlignmentError",
     "ClipInputError",
     "ManifestError",
     "MissingExtraError",
@@ -91,6 +92,10 @@ class MissingExtraError(SyncAuditError, ImportError):
         )
         self.package = package
         self.extra = extra
+
+
+class AlignmentError(SyncAuditError):
+    """A text could not be put in time, or what came out is not to be believed."""
 
 
 class ClipInputError(SyncAuditError):

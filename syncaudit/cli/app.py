@@ -18,6 +18,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from syncaudit import __version__
+from syncaudit.cli.align import align
 from syncaudit.cli.console import printable, stderr
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.inspect_clip import inspect
@@ -85,6 +86,7 @@ def build_app() -> typer.Typer:
     app.command()(trace)
     app.command()(simulate)
     app.command()(sample_speech)
+    app.command()(align)
     app.add_typer(policy_app, name="policy")
     add_plugins(app)
     return app

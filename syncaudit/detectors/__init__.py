@@ -1,5 +1,6 @@
 """What happened and when: stamps, rotation of pictures, flashes, motion, sound."""
 
+from syncaudit.detectors.band_energy import find_band_energies
 from syncaudit.detectors.flash import FlashDetector
 from syncaudit.detectors.motion import detect_motion
 from syncaudit.detectors.rotation import RotationDetector
@@ -7,16 +8,22 @@ from syncaudit.detectors.sound import find_clicks, find_loudness
 from syncaudit.detectors.stamps import audit_stamps, audit_stream
 from syncaudit.detectors.strobe import find_strobe, find_triggers
 from syncaudit.detectors.taps import find_taps
+from syncaudit.detectors.tier import find_spoken_tier, spoken_tier
+from syncaudit.detectors.tier_audit import audit_tier
 
 __all__ = [
     "FlashDetector",
     "RotationDetector",
     "audit_stamps",
     "audit_stream",
+    "audit_tier",
     "detect_motion",
+    "find_band_energies",
     "find_clicks",
     "find_loudness",
+    "find_spoken_tier",
     "find_strobe",
     "find_taps",
     "find_triggers",
+    "spoken_tier",
 ]

@@ -9,6 +9,7 @@ from syncaudit.estimators.rotation import (
     measure_yaw_camera,
 )
 from syncaudit.estimators.sound import estimate_microphones
+from syncaudit.estimators.speech import measure_speech
 from syncaudit.estimators.vehicle import measure_can_imu
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "measure_can_imu",
     "measure_flashes",
     "measure_imu_imu",
+    "measure_speech",
     "measure_yaw_camera",
 ]

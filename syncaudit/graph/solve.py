@@ -10,7 +10,7 @@ reference is an exact change of coordinates afterwards (`estimates`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -41,6 +41,7 @@ def solve_clocks(
     preference: Sequence[str] = (),
     span_s: float = 0.0,
     expected_offset_s: Mapping[str, float] | None = None,
+    followers: Collection[str] = (),
 ) -> ClockSolution:
     """Return the one set of clocks that the measurements agree on.
 
@@ -65,6 +66,8 @@ def solve_clocks(
     expected_offset_s : mapping of str to float, optional
         Intended offset per source (``expected_offset_s`` of the manifest). It is taken off the
         measurements, so that the solution holds what is left.
+    followers : collection of str
+        Clocks that have no say in who is wrong (transcripts: their times hang on their audio).
 
     Returns
     -------
@@ -94,12 +97,18 @@ def solve_clocks(
     network = solve_network(graph, trust)
     tolerance = np.array([tolerance_s.get(name, math.inf) for name in graph.clocks])
     spread = spread_of(graph, network, span_s)
-    consensus = _consensus(graph, spread, tolerance, trust, stated)
+    voters = [i for i, name in enumerate(graph.clocks) if name not in followers]
+    consensus = _consensus(graph, spread, tolerance, trust, stated, voters)
     chosen = consensus if stated is None else graph.clocks.index(stated)
     suspects = (
         []
         if consensus is None
-        else find_suspects(spread, tolerance, _component(graph, consensus), consensus)
+        else find_suspects(
+            spread,
+            tolerance,
+            [i for i in voters if graph.component[i] == graph.component[consensus]],
+            consensus,
+        )
     )
     out_ns = _epoch(graph, chosen, at_ns)
     return ClockSolution(
@@ -139,10 +148,6 @@ def _stated(reference: str | None, clock_of_source: Mapping[str, str]) -> str | 
     )
 
 
-def _component(graph: Graph, clock: int) -> list[int]:
-    return [i for i, c in enumerate(graph.component) if c == graph.component[clock]]
-
-
 def _components(graph: Graph, n_used: Sequence[int]) -> tuple[tuple[str, ...], ...]:
     members: dict[int, list[int]] = {}
     for i, component in enumerate(graph.component):
@@ -164,23 +169,27 @@ def _consensus(
     tolerance: _Floats,
     trust: Sequence[tuple[int, ...]],
     stated: str | None,
+    voters: Sequence[int],
 ) -> int | None:
     """Return the reference of consensus, in the stated one's component or the largest."""
     if stated is not None:
         home = graph.component[graph.clocks.index(stated)]
     else:
-        measured = {graph.component[edge.source] for edge in graph.edges}
+        voting = [graph.component[i] for i in voters]
+        measured = {graph.component[edge.source] for edge in graph.edges} & set(voting)
         if not measured:
             return None
         home = min(
             measured,
             key=lambda c: (
-                -graph.component.count(c),
+                -voting.count(c),
                 -sum(1 for edge in graph.edges if graph.component[edge.source] == c),
                 min(trust[i] for i, other in enumerate(graph.component) if other == c),
             ),
         )
-    members = [i for i, c in enumerate(graph.component) if c == home]
+    members = [i for i in voters if graph.component[i] == home]
+    if not members:  # the manifest names a transcript
+        return None
     return choose_reference(spread, tolerance, members, trust)
 
 

@@ -28,6 +28,7 @@ from syncaudit.model.evidence import (
 from syncaudit.model.finding import Finding, ReasonCode, Severity
 from syncaudit.model.measurement import PairMeasurement
 from syncaudit.model.record import ClipRecord
+from syncaudit.model.speech import BandEnergies, SpokenTier
 from syncaudit.model.stream import (
     AudioStream,
     CameraStream,
@@ -48,6 +49,7 @@ __all__ = [
     "Activity",
     "AudioSpec",
     "AudioStream",
+    "BandEnergies",
     "CameraSpec",
     "CameraStream",
     "CanSpec",
@@ -81,6 +83,7 @@ __all__ = [
     "SourceKind",
     "SourceSpec",
     "SourceVerdict",
+    "SpokenTier",
     "StampAudit",
     "StampRemark",
     "StateSpec",

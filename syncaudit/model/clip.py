@@ -108,6 +108,7 @@ class TranscriptSpec(_AnySpec):
     uri: str | None = None
     tier: str | None = None
     text: str | None = None
+    language: str = "en"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

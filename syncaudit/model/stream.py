@@ -177,12 +177,18 @@ class AudioStream(Stream):
         Mean of the channels, full scale 1.
     n_channels : int
         Channels in the file.
+    first_sample : int
+        Position in the file of the first of `samples`: a window may have cut off what lies before.
+    file_seconds : float, optional
+        Length of the whole file where a window has cut it.
     """
 
     rate_hz: float
     samples: NDArray[np.float32]
     anchor_samples: NDArray[np.int64]
     n_channels: int = 1
+    first_sample: int = 0
+    file_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

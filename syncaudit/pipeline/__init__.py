@@ -6,6 +6,7 @@ from syncaudit.pipeline.examine import Examination, audit, examine
 from syncaudit.pipeline.reading import ReadClip, read_clip
 from syncaudit.pipeline.recordings import Recording, pool_clips
 from syncaudit.pipeline.speech_sample import draw_utterances
+from syncaudit.pipeline.tiers import measure_tier
 
 __all__ = [
     "ClipEvidence",
@@ -17,6 +18,7 @@ __all__ = [
     "draw_utterances",
     "examine",
     "find_events",
+    "measure_tier",
     "pool_clips",
     "read_clip",
 ]

@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from syncaudit.graph import solve_clocks
-from syncaudit.model import Clip, ClipRecord, ClipVerdict, ClockSolution, PairMeasurement, clock_of
+from syncaudit.model import (
+    Clip,
+    ClipRecord,
+    ClipVerdict,
+    ClockSolution,
+    PairMeasurement,
+    TranscriptSpec,
+    clock_of,
+)
 from syncaudit.policy import Policy, judge
 
 __all__ = ["conclude", "solve_record"]
@@ -59,6 +67,7 @@ def solve_record(
         preference=policy.clock_preference(clip),
         span_s=record.span_s,
         expected_offset_s=_expected_offsets(clip),
+        followers=_clocks_of_transcripts(clip),
     )
 
 
@@ -73,3 +82,11 @@ def _as_the_policy_takes_them(record: ClipRecord, policy: Policy) -> tuple[PairM
 
 def _expected_offsets(clip: Clip) -> Mapping[str, float]:
     return {name: spec.expected_offset_s for name, spec in clip.sources.items()}
+
+
+def _clocks_of_transcripts(clip: Clip) -> set[str]:
+    """Return the clocks that stamp nothing but transcripts."""
+    clocks = {True: set[str](), False: set[str]()}
+    for name, spec in clip.sources.items():
+        clocks[isinstance(spec, TranscriptSpec)].add(clock_of(name, spec))
+    return clocks[True] - clocks[False]

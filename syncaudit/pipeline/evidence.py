@@ -13,9 +13,12 @@ from syncaudit.decode import iter_luma
 from syncaudit.detectors import (
     FlashDetector,
     RotationDetector,
+    audit_tier,
     detect_motion,
+    find_band_energies,
     find_clicks,
     find_loudness,
+    find_spoken_tier,
     find_strobe,
     find_taps,
     find_triggers,
@@ -24,6 +27,7 @@ from syncaudit.errors import SyncAuditError
 from syncaudit.model import (
     Activity,
     AudioStream,
+    BandEnergies,
     CameraStream,
     EventStream,
     EventTrain,
@@ -34,7 +38,9 @@ from syncaudit.model import (
     ReasonCode,
     RotationIncrements,
     SignalStream,
+    SpokenTier,
     Stream,
+    TranscriptStream,
 )
 from syncaudit.model.time import MAX_SPAN_S
 from syncaudit.pipeline.reading import unreadable
@@ -66,6 +72,10 @@ class ClipEvidence:
         Of microphones.
     sounds : dict of str to AudioStream
         The microphones themselves, for waveform methods.
+    spoken : dict of str to SpokenTier
+        Of transcripts with times.
+    bands : dict of str to BandEnergies
+        Of microphones that a transcript belongs to.
     findings : list of Finding
         Damage found while decoding.
     """
@@ -78,6 +88,8 @@ class ClipEvidence:
     loudness: dict[str, Activity] = field(default_factory=dict)
     clicks: dict[str, EventTrain] = field(default_factory=dict)
     sounds: dict[str, AudioStream] = field(default_factory=dict)
+    spoken: dict[str, SpokenTier] = field(default_factory=dict)
+    bands: dict[str, BandEnergies] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -124,6 +136,8 @@ def find_evidence(
                 _listen(stream, evidence)
             elif isinstance(stream, EventStream):
                 _keep_triggers(stream, evidence)
+            elif isinstance(stream, TranscriptStream):
+                _keep_spoken(stream, streams.get(stream.audio), evidence)
     return evidence
 
 
@@ -187,6 +201,19 @@ def _listen(stream: AudioStream, evidence: ClipEvidence) -> None:
     clicks = find_clicks(stream)
     if clicks is not None:
         evidence.clicks[stream.name] = clicks
+
+
+def _keep_spoken(stream: TranscriptStream, audio: Stream | None, evidence: ClipEvidence) -> None:
+    audio = audio if isinstance(audio, AudioStream) else None
+    evidence.findings += audit_tier(stream, audio)
+    spoken = find_spoken_tier(stream)
+    if spoken is None:
+        return
+    evidence.spoken[stream.name] = spoken
+    if audio is not None and audio.name not in evidence.bands:
+        bands = find_band_energies(audio)
+        if bands is not None:
+            evidence.bands[audio.name] = bands
 
 
 class _Watcher(Protocol):

@@ -22,6 +22,7 @@ from syncaudit.pipeline.known_corrections import apply_calibration, check_calibr
 from syncaudit.pipeline.pairing import measure_pairs
 from syncaudit.pipeline.reading import from_manifest, read_clip
 from syncaudit.pipeline.stages import Stages
+from syncaudit.pipeline.texts import align_texts
 from syncaudit.pipeline.window import (
     MARGIN_S,
     crop,
@@ -111,6 +112,8 @@ def examine(
     with stages.spent_on("read"):
         read = read_clip(clip)
         streams = dict(read.streams)
+    texts = align_texts(clip, streams, stages)
+    with stages.spent_on("read"):
         if calibration is not None:
             streams = {
                 name: apply_calibration(stream, calibration, clip)
@@ -133,7 +136,10 @@ def examine(
         },
     )
     with stages.spent_on("estimate"):
-        measurements = tuple(measure_pairs(evidence, max_offset_s=policy.max_offset_s))
+        measurements = (
+            *measure_pairs(evidence, max_offset_s=policy.max_offset_s),
+            *texts.measurements,
+        )
     record = ClipRecord(
         at_ns=window.at_ns,
         span_s=window.span_s,
@@ -141,6 +147,7 @@ def examine(
         stamps=stamps,
         findings=(
             *read.findings,
+            *texts.findings,
             *(from_manifest(finding, clip.base_uri) for finding in evidence.findings),
         ),
         measurements=measurements,
@@ -150,7 +157,7 @@ def examine(
     return Examination(
         clip=clip,
         verdict=verdict,
-        streams=streams,
+        streams={**streams, **texts.streams},
         stamps=stamps,
         evidence=evidence,
         measurements=verdict.pairs,

@@ -13,15 +13,18 @@ from syncaudit.estimators import (
     measure_can_imu,
     measure_flashes,
     measure_imu_imu,
+    measure_speech,
     measure_yaw_camera,
 )
 from syncaudit.model import (
     Activity,
+    BandEnergies,
     FlashEdges,
     FlashIntervals,
     PairMeasurement,
     Quantity,
     RotationIncrements,
+    SpokenTier,
 )
 from syncaudit.pipeline.evidence import ClipEvidence
 
@@ -67,7 +70,18 @@ def measure_pairs(evidence: ClipEvidence, *, max_offset_s: float) -> list[PairMe
     measured += _cameras(evidence, imus, max_offset_s)
     measured += _sounds(evidence, imus, max_offset_s)
     measured += _flashes(evidence, max_offset_s)
+    measured += [
+        _speech(spoken, evidence.bands.get(spoken.audio), max_offset_s)
+        for spoken in evidence.spoken.values()
+    ]
     return measured
+
+
+def _speech(spoken: SpokenTier, sound: BandEnergies | None, max_offset_s: float) -> PairMeasurement:
+    if sound is None:
+        why = "its audio could not be read, is silent, or is sampled below 6 kHz"
+        return PairMeasurement.refused(spoken.source, spoken.audio, "speech", 0, why)
+    return measure_speech(spoken, sound, max_offset_s=max_offset_s)
 
 
 def _flashes(evidence: ClipEvidence, max_offset_s: float) -> list[PairMeasurement]:

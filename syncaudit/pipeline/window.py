@@ -171,6 +171,8 @@ def _crop_audio(stream: AudioStream, low: int, high: int) -> AudioStream:
         time_ns=np.array([zero_ns + round(first / stream.rate_hz * 1e9)], dtype=np.int64),
         anchor_samples=np.zeros(1, dtype=np.int64),
         samples=stream.samples[first:stop],
+        first_sample=stream.first_sample + first,
+        file_seconds=stream.file_seconds or n / stream.rate_hz,
     )
 
 

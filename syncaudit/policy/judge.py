@@ -15,6 +15,7 @@ from syncaudit.model import (
     SourceKind,
     SourceVerdict,
     StampAudit,
+    TranscriptSpec,
     Verdict,
     clock_of,
 )
@@ -26,6 +27,7 @@ from syncaudit.policy.limits import Policy
 from syncaudit.policy.opinion import Opinion, remark
 from syncaudit.policy.reference import judge_reference
 from syncaudit.policy.stamps import judge_stamps
+from syncaudit.policy.transcripts import judge_transcript
 
 __all__ = ["judge"]
 
@@ -97,6 +99,23 @@ def judge(
                 noun="frame" if spec.kind == "camera" else "sample",
                 stamp_kind=spec.stamp_kind,
             )
+        if isinstance(spec, TranscriptSpec):
+            opinions[name] = _opinion(
+                own,
+                judge_transcript(
+                    name,
+                    spec.audio,
+                    limits=limits[name],
+                    measurements=measurements,
+                    at_ns=solution.at_ns,
+                    expected_offset_s=spec.expected_offset_s,
+                    span_s=span_s,
+                    z=z,
+                ),
+                is_vouched_for=name in baselined.verified,
+                is_doubtful=name in contradictions.doubtful,
+            )
+            continue
         of_clock = judge_clock(
             name,
             clocks[name],

@@ -19,6 +19,10 @@ class Limits:
     ----------
     offset_s : float
         Largest offset at any instant of the clip.
+    offset_warning_s : float, optional
+        Offset beyond which a transcript gets a warning.
+    words_offset_s, words_offset_warning_s : float, optional
+        The same two for transcripts of words, whose times are vaguer than those of phones.
     drift_ppm : float, optional
         Largest drift. Demanding it makes a source whose drift is unknown unverified.
     step_s : float, optional
@@ -37,6 +41,9 @@ class Limits:
     """
 
     offset_s: float = 0.02
+    offset_warning_s: float | None = None
+    words_offset_s: float | None = None
+    words_offset_warning_s: float | None = None
     drift_ppm: float | None = None
     step_s: float | None = None
     jitter_s: float | None = None
@@ -48,6 +55,14 @@ class Limits:
     backwards_share: float | None = None
     rate_hz: float | None = None
     rate_tolerance: float | None = None
+
+    def for_words(self) -> Limits:
+        """Return the limits of a transcript of words."""
+        return replace(
+            self,
+            offset_s=self.words_offset_s or self.offset_s,
+            offset_warning_s=self.words_offset_warning_s,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,6 +34,9 @@ class _LimitsFile(_Strict):
     """Limits as people write them: milliseconds, and "off" for what is not checked."""
 
     offset_ms: _Positive | None = None
+    offset_warning_ms: _Positive | _Off | None = None
+    words_offset_ms: _Positive | None = None
+    words_offset_warning_ms: _Positive | _Off | None = None
     drift_ppm: _Positive | _Off | None = None
     step_ms: _Positive | _Off | None = None
     jitter_ms: _Positive | _Off | None = None
@@ -228,7 +231,7 @@ def _wanted(item: Mapping[str, Any]) -> str:
     return message
 
 
-_IN_SECONDS = {"offset_ms", "step_ms", "jitter_ms", "buffering_ms", "max_gap_ms"}
+_IN_SECONDS = {name for name in _LimitsFile.model_fields if name.endswith("_ms")}
 
 
 def _in_base_units(table: _LimitsFile) -> dict[str, float | None]:

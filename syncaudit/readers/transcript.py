@@ -19,8 +19,8 @@ from syncaudit.model import (
 )
 from syncaudit.readers.findings import empty_stream
 from syncaudit.readers.tables import decode_text
-from syncaudit.readers.tiers import TIER_FORMATS, Parsed
 from syncaudit.readers.uris import read_bytes, resolve
+from syncaudit.tiers import TIER_FORMATS, Parsed
 
 __all__ = ["read_transcript"]
 

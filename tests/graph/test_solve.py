@@ -795,3 +795,23 @@ def test_measurement_blind_to_a_step_is_not_accused() -> None:
     assert solution.clocks["cam"].step_s == pytest.approx(0.02, abs=1e-6)
     assert not any(edge.is_contradicted for edge in solution.edges)
     assert solution.clocks["cam"].offset_s == pytest.approx(0.0, abs=1e-4)
+
+
+class TestFollowers:
+    def test_followers_do_not_vote_on_who_is_wrong(self) -> None:
+        late = [pair("a", "mic", 0.3), pair("b", "mic", 0.3)]
+        solution = solve(late, ("mic", "a", "b"), followers={"a", "b"})
+        assert solution.reference == "mic"
+        assert solution.suspects == ()
+        assert offsets(solution)["a"] == pytest.approx(0.3, abs=EXACT_S)
+        assert solve(late, ("mic", "a", "b")).reference in ("a", "b")
+
+    def test_followers_do_not_make_a_component_the_home_of_the_reference(self) -> None:
+        measured = [pair("cam", "imu", 0.0), pair("a", "mic", 0.0), pair("b", "mic", 0.0)]
+        solution = solve(measured, ("mic", "a", "b", "cam", "imu"), followers={"a", "b"})
+        assert solution.reference in ("cam", "imu")
+
+    def test_follower_may_be_named_as_the_reference(self) -> None:
+        solution = solve([pair("a", "mic", 0.3)], ("mic", "a"), followers={"a"}, reference="a")
+        assert solution.reference == "a"
+        assert offsets(solution)["mic"] == pytest.approx(-0.3, abs=EXACT_S)

@@ -81,6 +81,12 @@ def test_sound_is_cut_to_the_sample() -> None:
     assert cut.samples[0] == 3901  # 1 s before the window, the first whole sample inside
     assert cut.time_ns[0] == T0 + 39_010_000_000
     assert cut.samples.size == pytest.approx((60.0 + NEAR_S) * 100 - 3901, abs=1)
+    assert cut.first_sample == 3901
+    assert cut.file_seconds == 100.0
+    again = crop(cut, clip_of(50.0, 55.0))
+    assert isinstance(again, AudioStream)
+    assert again.first_sample == 4900
+    assert again.file_seconds == 100.0
 
 
 def test_one_open_end() -> None:

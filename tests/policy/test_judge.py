@@ -26,7 +26,6 @@ from syncaudit.model import (
     SourceSpec,
     StampAudit,
     StampRemark,
-    TranscriptSpec,
     Verdict,
     clock_of,
 )
@@ -308,11 +307,11 @@ def test_refusal_of_another_source_on_the_clock_is_cited() -> None:
 
 
 def test_source_in_another_component() -> None:
-    sources = dict(RIG) | {"phones": TranscriptSpec(audio="mic"), "mic": AudioSpec(uri="m.wav")}
-    result = run([*GOOD, pair("phones", "mic", 0.0, method="phones")], sources=sources)
+    sources = dict(RIG) | {"extra": CameraSpec(uri="x.mp4"), "mic": AudioSpec(uri="m.wav")}
+    result = run([*GOOD, pair("extra", "mic", 0.0, method="flash")], sources=sources)
     assert result.verdict is Verdict.UNVERIFIED
     assert result.reasons[0].message == (
-        "phones cannot be judged: it is tied to mic, but nothing ties them to imu"
+        "extra cannot be judged: it is tied to mic, but nothing ties them to imu"
     )
 
 

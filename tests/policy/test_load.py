@@ -56,6 +56,20 @@ def test_strict_is_tighter_than_driving() -> None:
         assert strict.limits("x", kind).offset_s < driving.limits("x", kind).offset_s
 
 
+def test_words_have_wider_limits_than_phones() -> None:
+    phones = load_policy().limits("text", SourceKind.TRANSCRIPT)
+    assert (phones.offset_warning_s, phones.offset_s) == (0.025, 0.045)
+    words = phones.for_words()
+    assert (words.offset_warning_s, words.offset_s) == (0.04, 0.08)
+    camera = load_policy().limits("cam", SourceKind.CAMERA)
+    assert camera.for_words() == camera
+
+
+def test_warnings_can_be_switched_off(tmp_path: Path) -> None:
+    path = write(tmp_path, '[kinds.transcript]\noffset_warning_ms = "off"\n')
+    assert load_policy(path).limits("text", SourceKind.TRANSCRIPT).offset_warning_s is None
+
+
 def test_file_extends_the_default_and_changes_single_keys(tmp_path: Path) -> None:
     path = write(tmp_path, "[kinds.camera]\noffset_ms = 7\n")
     policy = load_policy(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from syncaudit.model import Interval, Tier
-from syncaudit.readers.tiers.parsed import Parsed, broken
+from syncaudit.tiers.parsed import Parsed, broken
 
 __all__ = ["parse_srt", "parse_vtt"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from syncaudit.model import Interval, Tier
-from syncaudit.readers.tiers.parsed import Parsed, broken, seconds
+from syncaudit.tiers.parsed import Parsed, broken, seconds
 
 __all__ = ["parse_eaf"]
 

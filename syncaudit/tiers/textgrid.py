@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from syncaudit.errors import StreamReadError
 from syncaudit.model import Interval, Tier
-from syncaudit.readers.tiers.parsed import Parsed, broken, seconds
+from syncaudit.tiers.parsed import Parsed, broken, seconds
 
 __all__ = ["parse_textgrid"]
 

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Sequence
 
 from syncaudit.model import Interval
-from syncaudit.readers.tiers.parsed import Parsed, broken, grouped, seconds
+from syncaudit.tiers.parsed import Parsed, broken, grouped, seconds
 
 __all__ = ["parse_csv", "parse_ctm"]
 

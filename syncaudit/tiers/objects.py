@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from syncaudit.model import Interval, Tier
-from syncaudit.readers.tiers.parsed import Parsed, broken, seconds
+from syncaudit.tiers.parsed import Parsed, broken, seconds
 
 __all__ = ["parse_json"]
 

@@ -1,0 +1,448 @@
+"""Accuracy of tiers against their audio: real read speech, and espeak-ng with exact phone times."""
+
+from __future__ import annotations
+
+import one_thread  # noqa: F401  # before numpy
+
+# isort: split
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+from base_clips import OUT
+from numpy.typing import NDArray
+from recordings import REALDATA
+from tables import print_table, write_json
+
+from syncaudit.model import AudioStream, Interval, PairMeasurement, SourceKind, Tier
+from syncaudit.pipeline import measure_tier
+from syncaudit.simulate.speech import Voice
+from syncaudit.simulate.speech_texts import speak_at_length
+from syncaudit.tiers import TIER_FORMATS
+
+Floats = NDArray[np.float32]
+Row = dict[str, Any]
+GROSS_S = 0.08
+VARIANTS = ("", "+m1", "+m3", "+m4", "+m7", "+f1", "+f2", "+f4")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Speech:
+    """Somebody's speech and what is known of it."""
+
+    name: str
+    samples: Floats
+    rate_hz: float
+    phones: Tier
+    words: Tier
+
+    @property
+    def seconds(self) -> float:
+        """Length."""
+        return self.samples.size / self.rate_hz
+
+    def cut(self, start_s: float, span_s: float) -> Speech:
+        """Return a part; borders of its tiers are cut too."""
+        stop_s = start_s + span_s
+        first = round(start_s * self.rate_hz)
+        return Speech(
+            name=self.name,
+            samples=self.samples[first : first + round(span_s * self.rate_hz)],
+            rate_hz=self.rate_hz,
+            phones=_cut(self.phones, start_s, stop_s),
+            words=_cut(self.words, start_s, stop_s),
+        )
+
+    def stream(self, noise: Floats | None = None, snr_db: float = 0.0) -> AudioStream:
+        """Return the sound, with noise at a ratio of mean powers where given."""
+        samples = self.samples
+        if noise is not None:
+            gain = np.sqrt(np.mean(samples**2) / np.mean(noise**2) / 10 ** (snr_db / 10))
+            samples = (samples + gain * noise).astype(np.float32)
+        return AudioStream(
+            name="mic",
+            clock="mic",
+            kind=SourceKind.AUDIO,
+            time_ns=np.zeros(1, np.int64),
+            anchor_samples=np.zeros(1, np.int64),
+            rate_hz=self.rate_hz,
+            samples=samples,
+        )
+
+
+def _cut(tier: Tier, start_s: float, stop_s: float) -> Tier:
+    inside = [i for i in tier.intervals if i.stop_s > start_s and i.start_s < stop_s]
+    return Tier(
+        name=tier.name,
+        intervals=tuple(
+            Interval(
+                start_s=max(i.start_s, start_s) - start_s,
+                stop_s=min(i.stop_s, stop_s) - start_s,
+                label=i.label,
+            )
+            for i in inside
+        ),
+    )
+
+
+def _changed(tier: Tier, to: Callable[[float], float]) -> Tier:
+    return Tier(
+        name=tier.name,
+        intervals=tuple(
+            Interval(start_s=to(i.start_s), stop_s=to(i.stop_s), label=i.label)
+            for i in tier.intervals
+        ),
+    )
+
+
+def moved(tier: Tier, offset_s: float) -> Tier:
+    """Return a tier that is `offset_s` away from its sound: what must be added to it."""
+    return _changed(tier, lambda t: t - offset_s)
+
+
+def real_speech(which: str = "hand") -> Speech | None:
+    """Return the real recording, or None where it is absent."""
+    folder = REALDATA / "speech"
+    if not folder.is_dir():
+        return None
+    samples, rate = soundfile.read(folder / "acoustic_corpus.wav", dtype="float32")
+    path = folder / f"acoustic_corpus_{which}.TextGrid"
+    words, phones = TIER_FORMATS[".textgrid"](str(path), path.read_text(encoding="utf-8")).tiers
+    return Speech(name="real", samples=samples, rate_hz=float(rate), phones=phones, words=words)
+
+
+def voices(n: int, seconds: float, rng: np.random.Generator) -> list[Speech]:
+    """Return speech of `n` voices in turn of four languages, at many rates and pitches."""
+    found = []
+    for k in range(n):
+        voice = Voice(
+            language=("en", "de", "fr", "es")[k % 4] + str(rng.choice(VARIANTS)),
+            words_per_minute=int(rng.integers(120, 240)),
+            pitch=int(rng.integers(15, 85)),
+            pitch_range=int(rng.integers(15, 85)),
+        )
+        said = speak_at_length(voice, duration_s=seconds, rng=rng)
+        # A room, however quiet, is never digitally silent.
+        hiss = rng.normal(0.0, 10 ** (rng.uniform(-75, -50) / 20), said.samples.size)
+        found.append(
+            Speech(
+                name=voice.language[:2],
+                samples=(said.samples + hiss).astype(np.float32),
+                rate_hz=said.rate_hz,
+                phones=said.phones,
+                words=said.words,
+            )
+        )
+    return found
+
+
+def _some_part(
+    speeches: Sequence[Speech], seconds: float, rng: np.random.Generator
+) -> tuple[int, Speech]:
+    k = int(rng.integers(len(speeches)))
+    speech = speeches[k]
+    return k, speech.cut(float(rng.uniform(0.0, speech.seconds - seconds)), seconds)
+
+
+def _noise(
+    kind: str, part: Speech, others: Sequence[Speech], rng: np.random.Generator
+) -> Floats | None:
+    if kind == "white":
+        return rng.standard_normal(part.samples.size).astype(np.float32)
+    if kind == "babble":
+        total = np.zeros(part.samples.size, np.float32)
+        for _ in range(6):
+            total += np.resize(_some_part(others, 15.0, rng)[1].samples, total.size)
+        return total
+    return None
+
+
+def _errors(
+    case: str,
+    speeches: Sequence[Speech],
+    made: Sequence[Speech],
+    seconds: float,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    noise: str = "",
+    is_words: bool = False,
+) -> Row:
+    """Move the tiers of random parts by up to 800 ms and measure them."""
+    errors, stds, n_refused = [], [], 0
+    for _ in range(n):
+        _, part = _some_part(speeches, seconds, rng)
+        offset_s = float(rng.uniform(-0.8, 0.8))
+        tier = moved(part.words if is_words else part.phones, offset_s)
+        sound = part.stream(_noise(noise, part, made, rng), 10.0)
+        pair = measure_tier(tier, sound)
+        if not pair.accepted or pair.offset_s is None:
+            n_refused += 1
+            continue
+        errors.append(pair.offset_s - offset_s)
+        stds.append(pair.offset_std_s)
+    e, s = np.array(errors), np.array(stds)
+    is_gross = np.abs(e) > GROSS_S
+    fine = e[~is_gross]
+    return {
+        "case": case,
+        "seconds": seconds,
+        "n": n,
+        "refused": n_refused,
+        "gross": int(is_gross.sum()),
+        "mean_ms": 1e3 * float(fine.mean()) if fine.size else None,
+        "rmse_ms": 1e3 * float(np.sqrt(np.mean(fine**2))) if fine.size else None,
+        "within_20_ms": float(np.sum(np.abs(e) <= 0.02) / n),
+        "claimed_ms": 1e3 * float(np.median(s)) if s.size else None,
+        "coverage": float(np.mean(np.abs(e) < 1.96 * s)) if s.size else None,
+        "z": (e / s).tolist(),
+    }
+
+
+def accuracy(
+    real: Speech | None, made: Sequence[Speech], n: int, rng: np.random.Generator
+) -> list[Row]:
+    """Return rows for clips of many lengths, in quiet and noise, by phones and words."""
+    rows = []
+    sources = {"espeak-ng": made} if real is None else {"real": [real], "espeak-ng": made}
+    for name, speeches in sources.items():
+        rows += [
+            _errors(f"{name}, phones", speeches, made, seconds, n, rng)
+            for seconds in (5.0, 8.0, 12.0, 20.0)
+        ]
+        rows += [
+            _errors(f"{name}, words", speeches, made, seconds, n, rng, is_words=True)
+            for seconds in (12.0, 20.0)
+        ]
+        for noise in ("white", "babble"):
+            rows.append(
+                _errors(f"{name}, phones, {noise}", speeches, made, 12.0, n, rng, noise=noise)
+            )
+            rows.append(
+                _errors(
+                    f"{name}, words, {noise}",
+                    speeches,
+                    made,
+                    12.0,
+                    n,
+                    rng,
+                    noise=noise,
+                    is_words=True,
+                )
+            )
+    return rows
+
+
+def languages(made: Sequence[Speech], n: int, rng: np.random.Generator) -> list[Row]:
+    """Return one row a language, of clips of 12 s."""
+    rows = []
+    for name in dict.fromkeys(speech.name for speech in made):
+        own = [speech for speech in made if speech.name == name]
+        rows.append(_errors(f"espeak-ng {name}, phones", own, made, 12.0, n, rng))
+    return rows
+
+
+def wrong_texts(
+    real: Speech | None, made: Sequence[Speech], n: int, rng: np.random.Generator
+) -> list[Row]:
+    """Return how many tiers of other speech are accepted."""
+    rows = []
+    speeches = [*made, *([real] * 4 if real is not None else [])]
+    for is_words in (False, True):
+        for seconds in (5.0, 8.0, 12.0, 20.0):
+            n_accepted = n_tried = 0
+            while n_tried < n:
+                k, part = _some_part(speeches, seconds, rng)
+                other_k, other = _some_part(speeches, seconds, rng)
+                if speeches[k] is speeches[other_k]:
+                    continue
+                n_tried += 1
+                tier = other.words if is_words else other.phones
+                n_accepted += measure_tier(tier, part.stream()).accepted
+            rows.append(
+                {
+                    "case": "words" if is_words else "phones",
+                    "seconds": seconds,
+                    "n": n,
+                    "accepted": n_accepted,
+                    "share": n_accepted / n,
+                }
+            )
+    return rows
+
+
+def _at_length(real: Speech, seconds: float, rng: np.random.Generator) -> Speech:
+    """Return pieces of the real recording in random order."""
+    samples, phones, words, now_s = [], list[Interval](), list[Interval](), 0.0
+    while now_s < seconds:
+        piece = _some_part([real], float(rng.uniform(9.0, 14.0)), rng)[1]
+        samples.append(piece.samples)
+        phones += moved(piece.phones, -now_s).intervals
+        words += moved(piece.words, -now_s).intervals
+        now_s += piece.seconds
+    whole = Speech(
+        name="real",
+        samples=np.concatenate(samples),
+        rate_hz=real.rate_hz,
+        phones=Tier(name="phones", intervals=tuple(phones)),
+        words=Tier(name="words", intervals=tuple(words)),
+    )
+    return whole.cut(0.0, seconds)
+
+
+def drifts_and_steps(
+    real: Speech | None, made: Sequence[Speech], n: int, rng: np.random.Generator
+) -> tuple[list[Row], list[Row]]:
+    """Return rows of drifts of 300 ppm over 60 s, and of steps of 150 ms."""
+    drifts, steps = [], []
+    for name in ("real", "espeak-ng"):
+        if name == "real" and real is None:
+            continue
+        off: list[tuple[float, float]] = []
+        off_step: list[tuple[float, float, float]] = []
+        n_missed = 0
+        for _ in range(n):
+            long = (
+                _at_length(real, 60.0, rng)
+                if name == "real" and real is not None
+                else _some_part(made, 60.0, rng)[1]
+            )
+            ppm = float(rng.choice([-300.0, 300.0]))
+            tier = _changed(long.phones, lambda t, ppm=ppm: t - 0.3 - ppm * 1e-6 * t)  # type: ignore[misc]
+            pair = measure_tier(tier, long.stream())
+            if pair.drift_ppm is not None and pair.drift_std_ppm is not None:
+                off.append((pair.drift_ppm - ppm, pair.drift_std_ppm))
+            part = long.cut(0.0, 40.0)
+            size_s = float(rng.choice([-0.15, 0.15]))
+            at_s = float(rng.uniform(12.0, 28.0))
+            pair = _stepped(part, size_s, at_s)
+            if pair.step_s is None or pair.step_at_ns is None:
+                n_missed += 1
+            else:
+                off_step.append(
+                    (pair.step_s - size_s, pair.step_std_s or 0.0, pair.step_at_ns * 1e-9 - at_s)
+                )
+        e = np.array(off).reshape(-1, 2)
+        drifts.append(
+            {
+                "case": name,
+                "n": n,
+                "measured": len(e),
+                "rmse_ppm": float(np.sqrt(np.mean(e[:, 0] ** 2))),
+                "worst_ppm": float(np.abs(e[:, 0]).max()),
+                "claimed_ppm": float(np.median(e[:, 1])),
+                "coverage": float(np.mean(np.abs(e[:, 0]) < 1.96 * e[:, 1])),
+            }
+        )
+        e = np.array(off_step).reshape(-1, 3)
+        steps.append(
+            {
+                "case": name,
+                "n": n,
+                "missed": n_missed,
+                "worst_size_ms": 1e3 * float(np.abs(e[:, 0]).max(initial=0.0)),
+                "worst_place_s": float(np.abs(e[:, 2]).max(initial=0.0)),
+                "coverage": float(np.mean(np.abs(e[:, 0]) < 1.96 * e[:, 1])) if len(e) else None,
+            }
+        )
+    return drifts, steps
+
+
+def _stepped(part: Speech, size_s: float, at_s: float) -> PairMeasurement:
+    """Measure a tier whose later part is `size_s` farther off than the earlier."""
+    kept = [
+        Interval(
+            start_s=i.start_s - (size_s if i.start_s >= at_s else 0.0),
+            stop_s=i.stop_s - (size_s if i.start_s >= at_s else 0.0),
+            label=i.label,
+        )
+        for i in part.phones.intervals
+    ]
+    return measure_tier(Tier(name="phones", intervals=tuple(kept)), part.stream())
+
+
+def as_they_are(real: Speech | None) -> list[Row]:
+    """Return what hand-made tiers and an aligner's read without being moved."""
+    rows: list[Row] = []
+    if real is None:
+        return rows
+    for which in ("hand", "mfa"):
+        speech = real_speech(which)
+        for tier in (speech.phones, speech.words) if speech else ():
+            pair = measure_tier(tier, real.stream())
+            rows.append(
+                {
+                    "case": f"{which}, {tier.name}",
+                    "offset_ms": None if pair.offset_s is None else 1e3 * pair.offset_s,
+                    "std_ms": None if pair.offset_std_s is None else 1e3 * pair.offset_std_s,
+                    "margin": pair.diagnostics.get("margin"),
+                }
+            )
+    return rows
+
+
+def speed(made: Sequence[Speech]) -> Row:
+    """Return seconds of sound a second of one core, features and all."""
+    spent = {}
+    for is_words in (False, True):
+        begin, heard_s = time.process_time(), 0.0
+        for speech in made[:4]:
+            measure_tier(speech.words if is_words else speech.phones, speech.stream())
+            heard_s += speech.seconds
+        spent["words" if is_words else "phones"] = heard_s / (time.process_time() - begin)
+    return spent
+
+
+def main() -> int:
+    """Run the benchmark and return 0: it never gates."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=60, help="clips a row")
+    parser.add_argument("--voices", type=int, default=12)
+    parser.add_argument("--seed", type=int, default=2026)
+    parser.add_argument("--out", type=Path, default=OUT / "speech.json")
+    options = parser.parse_args()
+    rng = np.random.default_rng(options.seed)
+    real = real_speech()
+    if real is None:
+        print(f"skipped: real speech, {REALDATA / 'speech'} is absent")
+    made = voices(options.voices, 66.0, rng)
+    n = options.trials
+    rows = accuracy(real, made, n, rng)
+    by_language = languages(made, n, rng)
+    columns = ("seconds", "n", "refused", "gross", "mean_ms", "rmse_ms", "within_20_ms")
+    columns += ("claimed_ms", "coverage")
+    print_table(
+        "Tiers moved by -800 to 800 ms; noise at 10 dB",
+        ("case", *columns),
+        [(row["case"], *(row[c] for c in columns)) for row in [*rows, *by_language]],
+    )
+    z = np.concatenate([row.pop("z") for row in [*rows, *by_language]])
+    coverage = float(np.mean(np.abs(z) < 1.96))
+    print(f"\n|z| < 1.96 in {100.0 * coverage:.1f} % of {z.size} clips")
+    wrong = wrong_texts(real, made, n, rng)
+    drifts, steps = drifts_and_steps(real, made, max(5, n // 4), rng)
+    unmoved = as_they_are(real)
+    fast = speed(made)
+    for title, table in (
+        ("Tiers of other speech", wrong),
+        ("300 ppm over 60 s", drifts),
+        ("A step of 150 ms in 40 s", steps),
+        ("Tiers as they are", unmoved),
+    ):
+        if table:
+            print_table(title, list(table[0]), [list(row.values()) for row in table])
+    print(f"\nspeed, times real time on one core: {fast}")
+    result = {"rows": rows, "languages": by_language, "coverage": coverage, "wrong": wrong}
+    result |= {"drifts": drifts, "steps": steps, "unmoved": unmoved, "speed": fast}
+    write_json(options.out, {"seed": options.seed, **result})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""What an aligner takes and gives, and what every aligner has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.errors import AlignmentError, SyncAuditError
+from syncaudit.model import Tier
+
+__all__ = ["Aligner", "Alignment", "Utterance"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Utterance:
+    """Sound, and what is said in it.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    samples : ndarray of float32, shape (n,)
+        One channel, full scale 1.
+    rate_hz : float
+        Sampling rate.
+    words : tuple of str
+        In order, without punctuation; empty where only phones are known.
+    phones : tuple of tuple of str
+        Given pronunciation, in IPA or ARPAbet: of each word, or of one phone each where there
+        are no words. Empty: the aligner finds the pronunciation itself.
+    language : str
+        Of the words: ``en``, ``de`` ...
+    """
+
+    name: str
+    samples: NDArray[np.float32]
+    rate_hz: float
+    words: tuple[str, ...] = ()
+    phones: tuple[tuple[str, ...], ...] = ()
+    language: str = "en"
+
+    @property
+    def duration_s(self) -> float:
+        """Length of the sound."""
+        return len(self.samples) / self.rate_hz
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alignment:
+    """When each word and phone was spoken, as an aligner says.
+
+    Parameters
+    ----------
+    aligner : str
+        Which one, with its version.
+    words, phones : Tier
+        Intervals in order, in seconds of the sound, silences left out. `words` is empty where
+        the utterance has none.
+    guessed : tuple of str
+        Words whose pronunciation was guessed from their letters.
+    remarks : tuple of str
+        What a user should know, as sentences.
+    has_own_score : bool
+        Whether the aligner knows, and has checked, how well text and sound fit.
+    """
+
+    aligner: str
+    words: Tier
+    phones: Tier
+    guessed: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    has_own_score: bool = False
+
+
+class Aligner(Protocol):
+    """Puts text in time."""
+
+    name: str
+
+    def obstacle(self, language: str, *, is_phones: bool) -> SyncAuditError | None:
+        """Return why it cannot be used here for such a text, with what to do; None: it can.
+
+        Parameters
+        ----------
+        language : str
+            Of the text.
+        is_phones : bool
+            Whether the text is given as phones.
+        """
+
+    def align(self, utterances: Sequence[Utterance]) -> list[Alignment | AlignmentError]:
+        """Align utterances, each for itself; what cannot be aligned becomes its error.
+
+        Parameters
+        ----------
+        utterances : sequence of Utterance
+            All of a language and kind of text that `obstacle` has nothing against.
+        """

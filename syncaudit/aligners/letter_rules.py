@@ -1,0 +1,217 @@
+"""Guess the CMU phones of an English word from its letters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+__all__ = ["phones_of_letters", "phones_of_spelling"]
+
+_NAMES: Mapping[str, str] = MappingProxyType(
+    dict(
+        zip(
+            "abcdefghijklmnopqrstuvwxyz",
+            [
+                "EY",
+                "B IY",
+                "S IY",
+                "D IY",
+                "IY",
+                "EH F",
+                "JH IY",
+                "EY CH",
+                "AY",
+                "JH EY",
+                "K EY",
+                "EH L",
+                "EH M",
+                "EH N",
+                "OW",
+                "P IY",
+                "K Y UW",
+                "AA R",
+                "EH S",
+                "T IY",
+                "Y UW",
+                "V IY",
+                "D AH B AH L Y UW",
+                "EH K S",
+                "W AY",
+                "Z IY",
+            ],
+            strict=True,
+        )
+    )
+)
+
+# (letters, phones): letters are a pattern that is tried at each place, the first that fits wins.
+# ``^`` and ``$`` are the ends of the word; what is looked ahead at is not consumed.
+_RULES = tuple(
+    (re.compile(pattern), phones)
+    for pattern, phones in (
+        # Ends of words.
+        ("tion(?=s?$)", "SH AH N"),
+        ("sion(?=s?$)", "ZH AH N"),
+        ("cian(?=s?$)", "SH AH N"),
+        ("(?:ci|ti)ous$", "SH AH S"),
+        ("(?:ci|ti)al(?=s?$)", "SH AH L"),
+        ("ture(?=s?$)", "CH ER"),
+        ("sure(?=s?$)", "ZH ER"),
+        ("ous$", "AH S"),
+        ("ing(?=s?$)", "IH NG"),
+        ("er(?=s?$)", "ER"),
+        ("(?<=[a-z]{2})or(?=s?$)", "ER"),
+        ("le(?=s?$)(?<=[bcdfgkpt]le)", "AH L"),
+        ("(?<=[td])ed$", "AH D"),
+        ("(?<=[pkfcsxh])ed$", "T"),
+        ("(?<=[a-z]{2})ed$", "D"),
+        ("(?<=[sxzh])es$", "AH Z"),
+        ("(?<=[aeiou][a-z])es$", "Z"),
+        ("(?<=[a-z]{2})e$", ""),
+        ("(?<=[ptkf])s$", "S"),
+        ("(?<=[bdgvmnlrwaeiouy])s$", "Z"),
+        ("(?<=[a-z]{2})y$", "IY"),
+        ("^y$", "Y"),
+        ("mb$", "M"),
+        # Beginnings.
+        ("^kn", "N"),
+        ("^gn", "N"),
+        ("^wr", "R"),
+        ("^ps", "S"),
+        ("^x", "Z"),
+        ("^rh", "R"),
+        # Groups of consonants.
+        ("tch", "CH"),
+        ("sch", "SH"),
+        ("dg(?=[eiy])", "JH"),
+        ("chr", "K R"),
+        ("ch", "CH"),
+        ("sh", "SH"),
+        ("ph", "F"),
+        ("(?<=[aeiou])gh(?=t)", ""),
+        ("(?<=[ou])gh", ""),
+        ("gh", "G"),
+        ("ck", "K"),
+        ("qu", "K W"),
+        ("sc(?=[eiy])", "S"),
+        ("wh", "W"),
+        ("ng(?=[aeiouhlr])", "NG G"),
+        ("ng", "NG"),
+        ("n(?=[kx])", "NG"),
+        ("th", "TH"),
+        # Doubled consonants are spoken once.
+        ("bb", "B"),
+        ("cc(?=[eiy])", "K S"),
+        ("cc", "K"),
+        ("dd", "D"),
+        ("ff", "F"),
+        ("gg", "G"),
+        ("ll", "L"),
+        ("mm", "M"),
+        ("nn", "N"),
+        ("pp", "P"),
+        ("rr", "R"),
+        ("ss", "S"),
+        ("tt", "T"),
+        ("zz", "Z"),
+        # Groups of vowels.
+        ("igh", "AY"),
+        ("eigh", "EY"),
+        ("augh|ough", "AO"),
+        ("eau", "OW"),
+        ("eer|ear|ier", "IH R"),
+        ("air|are$", "EH R"),
+        ("oor|our|oar", "AO R"),
+        ("ai|ay|ei|ey(?!$)", "EY"),
+        ("ey$", "IY"),
+        ("au|aw", "AO"),
+        ("ee|ea|ie(?!$)", "IY"),
+        ("ie$", "IY"),
+        ("eu|ew", "UW"),
+        ("oo", "UW"),
+        ("oa", "OW"),
+        ("oe$", "OW"),
+        ("oi|oy", "OY"),
+        ("ou", "AW"),
+        ("ow$", "OW"),
+        ("ow", "AW"),
+        ("ui|ue", "UW"),
+        # A vowel, one consonant and a silent e.
+        ("a(?=[bcdfgjklmnpstvz]es?$)", "EY"),
+        ("e(?=[bcdfgjklmnpstvz]es?$)", "IY"),
+        ("i(?=[bcdfgjklmnprstvz]es?$)", "AY"),
+        ("o(?=[bcdfgjklmnprstvz]es?$)", "OW"),
+        ("u(?=[bcdfgjklmnprstvz]es?$)", "UW"),
+        ("a(?=tions?$)", "EY"),
+        ("ar", "AA R"),
+        ("er|ir|ur", "ER"),
+        ("or", "AO R"),
+        # Single letters.
+        ("a$", "AH"),
+        ("a", "AE"),
+        ("b", "B"),
+        ("c(?=[eiy])", "S"),
+        ("c", "K"),
+        ("d", "D"),
+        ("e", "EH"),
+        ("f", "F"),
+        ("g(?=[eiy])", "JH"),
+        ("g", "G"),
+        ("h(?=[aeiouy])", "HH"),
+        ("h", ""),
+        ("i$", "IY"),
+        ("i", "IH"),
+        ("j", "JH"),
+        ("k", "K"),
+        ("l", "L"),
+        ("m", "M"),
+        ("n", "N"),
+        ("o$", "OW"),
+        ("o", "AA"),
+        ("p", "P"),
+        ("q", "K"),
+        ("r", "R"),
+        ("(?<=[aeiou])s(?=[aeiou])", "Z"),
+        ("s", "S"),
+        ("t", "T"),
+        ("u$", "UW"),
+        ("u", "AH"),
+        ("v", "V"),
+        ("w(?=[aeiouy])", "W"),
+        ("w", ""),
+        ("x", "K S"),
+        ("y(?=[aeiou])", "Y"),
+        ("y", "IH"),
+        ("z", "Z"),
+    )
+)
+
+
+def phones_of_spelling(letters: str) -> str:
+    """Return the phones of a word that is read letter by letter (``gps``)."""
+    return " ".join(_NAMES[letter] for letter in letters)
+
+
+def phones_of_letters(letters: str) -> str:
+    """Return the likeliest phones of a word that no dictionary has.
+
+    Rough on purpose: an aligner needs the right number and kinds of sounds, not their finesse.
+
+    Parameters
+    ----------
+    letters : str
+        a to z.
+    """
+    phones: list[str] = []
+    place = 0
+    while place < len(letters):
+        for pattern, said in _RULES:
+            match = pattern.match(letters, place)
+            if match is not None and match.end() > place:
+                phones += said.split()
+                place = match.end()
+                break
+        else:
+            place += 1
+    return " ".join(phones) or phones_of_spelling(letters)

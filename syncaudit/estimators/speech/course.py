@@ -1,0 +1,43 @@
+"""How far a tier is off its sound, as a function of the tier's time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Course"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """Offset at every instant: a line with at most one step.
+
+    Parameters
+    ----------
+    anchor_s : float
+        Tier time at which `offset_s` holds but for the step.
+    offset_s : float
+        What is added to tier times before the step.
+    drift : float
+        Change of the offset per second.
+    step_s, step_at_s : float
+        Size of the step, and the tier time from which on it counts.
+    """
+
+    anchor_s: float
+    offset_s: float
+    drift: float = 0.0
+    step_s: float = 0.0
+    step_at_s: float = np.inf
+
+    def at(self, times_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the offset at tier times, shape (n,)."""
+        line = self.offset_s + self.drift * (times_s - self.anchor_s)
+        return np.asarray(line + np.where(times_s >= self.step_at_s, self.step_s, 0.0))
+
+    @property
+    def has_step(self) -> bool:
+        """Whether there is a step."""
+        return bool(np.isfinite(self.step_at_s))

@@ -1,0 +1,199 @@
+"""Find roughly where a tier belongs: window by window over all lags, then the likeliest path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.estimators.speech.course import Course
+from syncaudit.estimators.speech.lags import class_tracks, explained
+from syncaudit.estimators.speech.templates import CLASSES, class_codes, prior_means
+from syncaudit.model import BandEnergies, SpokenTier
+
+__all__ = ["Match", "find_match"]
+
+Floats = NDArray[np.float64]
+
+# Windows: a step between two of them shows, a drift of 1000 ppm within one does not.
+PHONE_WINDOW_S = 8.0
+WORD_WINDOW_S = 12.0
+# Frames of the search; its curves are smooth over 30 ms.
+FRAMES_TOGETHER = 2
+# Lobes nearer than this to the best are its own shoulders.
+GUARD_S = 0.08
+# A jump of the path must gain this many robust deviations of a window's curve: chance lobes of a
+# wrong text reach 4 or so, true ones 10 and more.
+JUMP_SPREADS = 8.0
+# Standard deviation of the band energies of clean speech, in nepers.
+CLEAN_STD = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """Where a tier fits best, and how well.
+
+    Parameters
+    ----------
+    course : Course
+        Rough offset, drift and step.
+    n_steps : int
+        Jumps of the path; a course holds one at most.
+    margin : float
+        By how many robust deviations of the curve the best lag beats every other.
+    height : float
+        The same over the median lag.
+    gain : float
+        Nats that the classes explain, a frame of 10 ms.
+    n_seconds : float
+        How much of the tier lies in the sound at the best lag.
+    is_at_edge : bool
+        Whether the best lag is the last that was tried.
+    """
+
+    course: Course
+    n_steps: int
+    margin: float
+    height: float
+    gain: float
+    n_seconds: float
+    is_at_edge: bool
+
+
+def find_match(spoken: SpokenTier, sound: BandEnergies, *, max_offset_s: float) -> Match:
+    """Find where a tier fits its sound best.
+
+    Parameters
+    ----------
+    spoken : SpokenTier
+        With at least one sound.
+    sound : BandEnergies
+        Of its audio.
+    max_offset_s : float
+        Largest offset searched for, either sign.
+    """
+    hop_s = sound.hop_s * FRAMES_TOGETHER
+    values, first_s = _coarser(sound)
+    n_lags = max(2, round(max_offset_s / hop_s))
+    start_s, stop_s = float(spoken.start_s[0]), float(spoken.stop_s[-1])
+    window_s = WORD_WINDOW_S if spoken.is_words else PHONE_WINDOW_S
+    n_windows = max(1, int((stop_s - start_s) / window_s))
+    edges = np.linspace(start_s, stop_s, n_windows + 1)
+    scale = float(values.std()) / CLEAN_STD
+    priors = prior_means(sound.centres_hz, scale)
+    codes = class_codes(spoken.classes)
+    gains = np.zeros((n_windows, 2 * n_lags + 1))
+    frames = np.zeros_like(gains)
+    for w in range(n_windows):
+        low = round((edges[w] - first_s) / hop_s)
+        high = max(low + 1, round((edges[w + 1] - first_s) / hop_s))
+        tracks = class_tracks(
+            spoken.start_s,
+            spoken.stop_s,
+            codes,
+            len(CLASSES),
+            first_s + hop_s * np.arange(low, high),
+            hop_s,
+        )
+        at = np.arange(low - n_lags, high + n_lags)
+        is_valid = (at >= 0) & (at < len(values))
+        if np.count_nonzero(is_valid) > values.shape[1]:
+            piece = values[np.clip(at, 0, len(values) - 1)]
+            gains[w], frames[w] = explained(piece, is_valid, tracks, priors)
+    path = _likeliest_path(gains)
+    middles = np.asarray(0.5 * (edges[:-1] + edges[1:]), dtype=np.float64)
+    offsets = np.asarray((path - n_lags) * hop_s, dtype=np.float64)
+    course, n_steps = _course(middles, offsets)
+    return _judged(course, n_steps, gains, frames, path, hop_s)
+
+
+def _coarser(sound: BandEnergies) -> tuple[Floats, float]:
+    n = len(sound.values) // FRAMES_TOGETHER * FRAMES_TOGETHER
+    grouped = sound.values[:n].reshape(-1, FRAMES_TOGETHER, sound.values.shape[1])
+    return grouped.mean(axis=1), sound.start_s + 0.5 * (FRAMES_TOGETHER - 1) * sound.hop_s
+
+
+def _likeliest_path(gains: Floats) -> NDArray[np.int64]:
+    """Return the lag of every window on the path that gains most (Viterbi), shape (n_windows,).
+
+    From one window to the next the lag may move by one step (a drift), or jump at a price.
+    """
+    n_windows, n = gains.shape
+    spread = np.array([max(_spread(row), 1e-9) for row in gains])
+    score = gains[0].copy()
+    back = np.zeros((n_windows, n), dtype=np.int64)
+    for w in range(1, n_windows):
+        padded = np.concatenate(([-np.inf], score, [-np.inf]))
+        near = np.stack((padded[1:-1], padded[:-2], padded[2:]))  # stay is preferred
+        choice = np.argmax(near, axis=0)
+        from_near = np.arange(n) + np.array([0, -1, 1])[choice]
+        jump = int(np.argmax(score))
+        price = JUMP_SPREADS * float(np.median(spread))
+        is_jump = score[jump] - price > near.max(axis=0)
+        back[w] = np.where(is_jump, jump, from_near)
+        score = np.where(is_jump, score[jump] - price, near.max(axis=0)) + gains[w]
+    path = np.zeros(n_windows, dtype=np.int64)
+    path[-1] = int(np.argmax(score))
+    for w in range(n_windows - 1, 0, -1):
+        path[w - 1] = back[w, path[w]]
+    return path
+
+
+def _spread(curve: Floats) -> float:
+    return 1.4826 * float(np.median(np.abs(curve - np.median(curve))))
+
+
+def _course(middles: Floats, offsets: Floats) -> tuple[Course, int]:
+    """Return a line through the windows' offsets, with a step where the path jumps."""
+    anchor_s = float(middles.mean())
+    apart = np.diff(offsets)
+    jumps = np.flatnonzero(np.abs(apart) > 0.5 * GUARD_S)
+    if jumps.size:
+        k = int(jumps[np.argmax(np.abs(apart[jumps]))])
+        before, after = float(np.median(offsets[: k + 1])), float(np.median(offsets[k + 1 :]))
+        return Course(
+            anchor_s=anchor_s,
+            offset_s=before,
+            step_s=after - before,
+            step_at_s=0.5 * float(middles[k] + middles[k + 1]),
+        ), int(jumps.size)
+    drift, level = 0.0, float(np.mean(offsets))
+    if offsets.size >= 3:
+        drift, level = (float(c) for c in np.polyfit(middles - anchor_s, offsets, 1))
+    return Course(anchor_s=anchor_s, offset_s=level, drift=drift), 0
+
+
+def _judged(
+    course: Course,
+    n_steps: int,
+    gains: Floats,
+    frames: Floats,
+    path: NDArray[np.int64],
+    hop_s: float,
+) -> Match:
+    """Add the windows up along the path, and tell how far the best lag stands out."""
+    n = gains.shape[1]
+    middle = n // 2
+    shifted = np.zeros(n)
+    count = np.zeros(n)
+    for row, at in zip(gains, path, strict=True):
+        source = np.arange(n) + int(at) - middle
+        inside = (source >= 0) & (source < n)
+        shifted[inside] += row[source[inside]]
+        count[inside] += 1.0
+    curve = (shifted / np.maximum(count, 1.0))[count > 0.0]
+    peak = middle - int(np.argmax(count > 0.0))
+    away = np.abs(np.arange(curve.size) - peak) * hop_s > GUARD_S
+    others = curve[away] if away.any() else curve
+    spread = max(_spread(others), 1e-9)
+    n_frames = float(sum(frames[w, at] for w, at in enumerate(path)))
+    return Match(
+        course=course,
+        n_steps=n_steps,
+        margin=float(curve[peak] - others.max()) / spread,
+        height=float(curve[peak] - np.median(others)) / spread,
+        gain=float(sum(gains[w, at] for w, at in enumerate(path))) / max(1.0, n_frames),
+        n_seconds=n_frames * hop_s,
+        is_at_edge=bool(path.min() == 0 or path.max() == n - 1),
+    )

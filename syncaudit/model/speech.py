@@ -1,0 +1,103 @@
+"""What a tier says was spoken and when, and what a sound holds: the two sides of speech."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.model import arrays
+
+__all__ = ["BandEnergies", "SpokenTier"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SpokenTier:
+    """A tier as a sequence of broad phone classes.
+
+    Parameters
+    ----------
+    source, audio : str
+        Transcript, and the microphone that its times hang on.
+    tier : str
+        Name of the tier.
+    start_s, stop_s : ndarray, shape (n,)
+        Each sound, in order, disjoint, in seconds of the audio file.
+    is_stated : ndarray of bool, shape (n,)
+        Whether the tier itself says when the sound starts; else that was guessed (the burst of a
+        stop, sounds inside a word).
+    classes : tuple of str, length n
+        Broad class of each (`syncaudit.phonetics.PhoneClass`).
+    is_words : bool
+        Whether sounds were spread over words, and their borders are guesses.
+    n_labels : int
+        Words or phones that the tier holds, silences apart.
+    unknown : mapping of str to int
+        Labels of which no class is known, and how often each occurs.
+    """
+
+    source: str
+    audio: str
+    tier: str
+    start_s: NDArray[np.float64]
+    stop_s: NDArray[np.float64]
+    is_stated: NDArray[np.bool_]
+    classes: tuple[str, ...]
+    is_words: bool = False
+    n_labels: int = 0
+    unknown: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check and freeze the arrays."""
+        n = len(self.classes)
+        for name in ("start_s", "stop_s"):
+            object.__setattr__(self, name, arrays.finite_column(name, getattr(self, name), n=n))
+        stated = np.asarray(self.is_stated, dtype=np.bool_).view()
+        if stated.shape != (n,):
+            raise ValueError(f"is_stated must have shape ({n},), got {stated.shape}")
+        stated.flags.writeable = False
+        object.__setattr__(self, "is_stated", stated)
+        if n and float(np.min(self.stop_s - self.start_s)) < 0.0:
+            raise ValueError("stop_s must not be before start_s")
+        if n > 1 and float(np.min(self.start_s[1:] - self.stop_s[:-1])) < -1e-9:
+            raise ValueError("sounds must be in order and disjoint")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BandEnergies:
+    """Log energies of a sound in frequency bands, at even steps of the audio file.
+
+    Parameters
+    ----------
+    source : str
+        Microphone.
+    epoch_ns : int
+        Stamp of second 0 of the audio file, on the microphone's clock.
+    start_s : float
+        Middle of the first frame, in seconds of the audio file.
+    hop_s : float
+        From frame to frame.
+    values : ndarray, shape (n, d)
+        Nepers of energy, finite.
+    centres_hz : ndarray, shape (d,)
+        Middle of each band.
+    """
+
+    source: str
+    epoch_ns: int
+    start_s: float
+    hop_s: float
+    values: NDArray[np.float64]
+    centres_hz: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        """Check and freeze the arrays."""
+        if not self.hop_s > 0.0:
+            raise ValueError(f"hop_s must be positive, got {self.hop_s}")
+        centres = arrays.finite_column("centres_hz", self.centres_hz)
+        object.__setattr__(self, "centres_hz", centres)
+        object.__setattr__(
+            self, "values", arrays.finite_matrix("values", self.values, width=centres.size)
+        )

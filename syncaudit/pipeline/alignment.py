@@ -1,0 +1,237 @@
+"""Put text in time and judge what came out, before anyone believes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from syncaudit.aligners import ALIGNERS, Aligner, Alignment, Utterance
+from syncaudit.errors import AlignmentError, SyncAuditError, UsageError, nearest_name
+from syncaudit.model import AudioStream, PairMeasurement, SourceKind
+from syncaudit.model.wording import word_measure
+from syncaudit.pipeline.tiers import measure_tier
+
+__all__ = ["AUTO", "Choice", "JudgedAlignment", "align_and_judge", "choose_aligners"]
+
+AUTO = "auto"
+# The reject limit of phones: aligners differ by 10 to 25 ms in where a sound begins.
+_LIMIT_S = 0.045
+# From here on the estimator finds no gross error and misses no tier that fits.
+_TELLING_S = 8.0
+_WITH_SCORE = "pocketsphinx"
+# Two aligners that mean the same words are this close (median of the words' starts).
+_SAME_S, _OTHER_S = 0.050, 0.100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Aligners to try, in order, and why the others are not.
+
+    Parameters
+    ----------
+    aligners : tuple of Aligner
+        At least one.
+    passed_over : tuple of str
+        Why each of the others cannot be used here.
+    """
+
+    aligners: tuple[Aligner, ...]
+    passed_over: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedAlignment:
+    """An alignment that was held against its audio.
+
+    Parameters
+    ----------
+    alignment : Alignment
+        What the aligner says.
+    measurement : PairMeasurement
+        The tier against the audio, by the estimator that knows nothing of the aligner.
+    is_verified : bool
+        Whether anything vouches for it.
+    why : str
+        What does, or why nothing can.
+    """
+
+    alignment: Alignment
+    measurement: PairMeasurement
+    is_verified: bool
+    why: str
+
+
+def choose_aligners(
+    name: str = AUTO, *, language: str = "en", is_phones: bool = False, is_one_enough: bool = False
+) -> Choice:
+    """Return the aligner called `name`, or with ``auto`` all that can be used here.
+
+    Parameters
+    ----------
+    name : str
+        ``auto``, or a name of `syncaudit.aligners.ALIGNERS`.
+    language : str
+        Of the text.
+    is_phones : bool
+        Whether the text is given as phones.
+    is_one_enough : bool
+        Whether to stop at the first that can be used: to ask the others takes seconds.
+
+    Raises
+    ------
+    UsageError
+        If no aligner is called so.
+    SyncAuditError
+        If it, or every one, cannot be used here; it says what to install.
+    """
+    if name != AUTO and name not in ALIGNERS:
+        raise UsageError(
+            f"no aligner is called '{name}'", hint=nearest_name(name, [AUTO, *ALIGNERS])
+        )
+    usable: list[Aligner] = []
+    obstacles: dict[str, SyncAuditError] = {}
+    for each in ALIGNERS if name == AUTO else [name]:
+        aligner = ALIGNERS[each]()
+        obstacle = aligner.obstacle(language, is_phones=is_phones)
+        if obstacle is None:
+            usable.append(aligner)
+            if is_one_enough:
+                break
+        else:
+            obstacles[each] = obstacle
+    if not usable:
+        raise next(iter(obstacles.values()))
+    return Choice(
+        aligners=tuple(usable),
+        passed_over=tuple(f"{each}: {why.message}" for each, why in obstacles.items()),
+    )
+
+
+def align_and_judge(
+    utterances: Sequence[Utterance], choice: Choice
+) -> list[JudgedAlignment | AlignmentError]:
+    """Align utterances and judge each result; what one aligner cannot do, the next one tries.
+
+    Parameters
+    ----------
+    utterances : sequence of Utterance
+        All of one language, all words or all phones.
+    choice : Choice
+        From `choose_aligners`.
+
+    Returns
+    -------
+    list
+        For each utterance a judged alignment, or the error that says why there is none that can
+        be believed.
+    """
+    outcomes: list[JudgedAlignment | AlignmentError | None] = [None] * len(utterances)
+    for aligner in choice.aligners:
+        open_ = [k for k, got in enumerate(outcomes) if not isinstance(got, JudgedAlignment)]
+        if not open_:
+            break
+        results = aligner.align([utterances[k] for k in open_])
+        for k, result in zip(open_, results, strict=True):
+            judged = _judge(result, utterances[k])
+            outcomes[k] = _with_earlier(judged, outcomes[k])
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+def _with_earlier(
+    judged: JudgedAlignment | AlignmentError, earlier: JudgedAlignment | AlignmentError | None
+) -> JudgedAlignment | AlignmentError:
+    """Join the reasons where several aligners failed."""
+    if isinstance(judged, JudgedAlignment) or not isinstance(earlier, AlignmentError):
+        return judged
+    return AlignmentError(f"{earlier.message}; {judged.message}", hint=judged.hint or earlier.hint)
+
+
+def _judge(
+    result: Alignment | AlignmentError, utterance: Utterance
+) -> JudgedAlignment | AlignmentError:
+    if isinstance(result, AlignmentError):
+        return result
+    found = measure_tier(result.phones, _stream(utterance), name="the alignment")
+    if found.accepted:
+        return _by_measurement(result, found, utterance)
+    if result.has_own_score:
+        return JudgedAlignment(
+            alignment=result,
+            measurement=found,
+            is_verified=True,
+            why=f"its own score says that the text fits (not measured: {found.why})",
+        )
+    if utterance.duration_s >= _TELLING_S:
+        return AlignmentError(
+            f"{utterance.name}: the alignment by {result.aligner} does not fit the audio: "
+            f"{found.why}"
+        )
+    return _by_another(result, found, utterance)
+
+
+def _by_measurement(
+    result: Alignment, found: PairMeasurement, utterance: Utterance
+) -> JudgedAlignment | AlignmentError:
+    offset_s, std_s = found.offset_s or 0.0, found.offset_std_s or 0.0
+    if abs(offset_s) > _LIMIT_S + 2.0 * std_s or abs(found.step_s or 0.0) > _LIMIT_S:
+        return AlignmentError(
+            f"{utterance.name}: the alignment by {result.aligner} is "
+            f"{word_measure(offset_s, std_s)} off the audio, more than {1e3 * _LIMIT_S:.0f} ms"
+        )
+    return JudgedAlignment(
+        alignment=result,
+        measurement=found,
+        is_verified=True,
+        why=f"measured against the audio: {word_measure(offset_s, std_s)} off",
+    )
+
+
+def _by_another(
+    result: Alignment, found: PairMeasurement, utterance: Utterance
+) -> JudgedAlignment | AlignmentError:
+    """Hold a short alignment without a score against that of the aligner that has one."""
+    other = ALIGNERS[_WITH_SCORE]()
+    is_usable = other.obstacle(utterance.language, is_phones=False) is None
+    second = other.align([utterance])[0] if is_usable else None
+    apart_s = _apart(result, second) if isinstance(second, Alignment) else None
+    if apart_s is not None and apart_s > _OTHER_S:
+        return AlignmentError(
+            f"{utterance.name}: {result.aligner} and {_WITH_SCORE} place the words "
+            f"{1e3 * apart_s:.0f} ms apart"
+        )
+    if apart_s is not None and apart_s <= _SAME_S:
+        return JudgedAlignment(
+            alignment=result,
+            measurement=found,
+            is_verified=True,
+            why=f"{_WITH_SCORE} places the words within {1e3 * apart_s:.0f} ms of it",
+        )
+    return JudgedAlignment(
+        alignment=result,
+        measurement=found,
+        is_verified=False,
+        why=f"nothing can vouch for it: {found.why}",
+    )
+
+
+def _apart(first: Alignment, second: Alignment) -> float | None:
+    """Return the median distance of the words' starts, None where they are not the same words."""
+    mine, others = first.words.intervals, second.words.intervals
+    if not mine or len(mine) != len(others):
+        return None
+    return float(np.median([abs(a.start_s - b.start_s) for a, b in zip(mine, others, strict=True)]))
+
+
+def _stream(utterance: Utterance) -> AudioStream:
+    zero = np.zeros(1, dtype=np.int64)
+    return AudioStream(
+        name=utterance.name,
+        clock=utterance.name,
+        kind=SourceKind.AUDIO,
+        time_ns=zero,
+        anchor_samples=zero,
+        rate_hz=utterance.rate_hz,
+        samples=utterance.samples,
+    )

@@ -1,0 +1,135 @@
+"""Judge transcripts that are only text: whether it is what the audio says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from syncaudit.aligners import Utterance, words_of_text
+from syncaudit.errors import AlignmentError, SyncAuditError
+from syncaudit.model import (
+    AudioStream,
+    Clip,
+    Finding,
+    PairMeasurement,
+    ReasonCode,
+    Severity,
+    Stream,
+    TranscriptSpec,
+    TranscriptStream,
+)
+from syncaudit.pipeline.alignment import align_and_judge, choose_aligners
+from syncaudit.pipeline.stages import Stages
+
+__all__ = ["METHOD", "AlignedTexts", "align_texts"]
+
+METHOD = "text"
+# What an aligner's tier may be off its audio as a whole, one sigma: where people and models begin
+# a sound differs by 8 to 15 ms.
+_STD_S = 0.012
+
+
+@dataclass(slots=True)
+class AlignedTexts:
+    """What became of the texts of a clip.
+
+    Parameters
+    ----------
+    streams : dict of str to TranscriptStream
+        With the tiers that were made.
+    measurements : list of PairMeasurement
+        Of every text, accepted where it fits its audio.
+    findings : list of Finding
+        What a reader of the verdict should know about tiers made here.
+    """
+
+    streams: dict[str, TranscriptStream] = field(default_factory=dict)
+    measurements: list[PairMeasurement] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def align_texts(clip: Clip, streams: Mapping[str, Stream], stages: Stages) -> AlignedTexts:
+    """Align every text that has no times with its audio.
+
+    A tier that is made from the audio lies on it by construction: it proves nothing about stamps.
+    What is judged is whether the text fits.
+
+    Parameters
+    ----------
+    clip : Clip
+        The manifest row.
+    streams : mapping of str to Stream
+        As read, uncropped: texts are those of whole files.
+    stages : Stages
+        Gets the time of ``align``.
+    """
+    texts = AlignedTexts()
+    for name, stream in streams.items():
+        spec = clip.sources[name]
+        if not isinstance(stream, TranscriptStream) or not isinstance(spec, TranscriptSpec):
+            continue
+        if stream.tiers or not (stream.text or "").strip():
+            continue
+        with stages.spent_on("align"):
+            _align(name, stream, streams.get(stream.audio), spec.language, texts)
+    return texts
+
+
+def _align(
+    name: str, stream: TranscriptStream, audio: Stream | None, language: str, texts: AlignedTexts
+) -> None:
+    if not isinstance(audio, AudioStream) or not audio.samples.size:
+        texts.measurements.append(_refused(name, stream.audio, 0, "its audio cannot be read"))
+        return
+    at_ns = int(audio.time_ns[0]) if audio.time_ns.size else 0
+    utterance = Utterance(
+        name=name,
+        samples=audio.samples,
+        rate_hz=audio.rate_hz,
+        words=words_of_text(stream.text or ""),
+        language=language,
+    )
+    try:
+        (judged,) = align_and_judge(
+            [utterance], choose_aligners(language=language, is_one_enough=True)
+        )
+    except SyncAuditError as error:
+        texts.measurements.append(_refused(name, audio.name, at_ns, str(error)))
+        return
+    if isinstance(judged, AlignmentError):
+        why = str(judged).removeprefix(f"{name}: ")
+        texts.measurements.append(_refused(name, audio.name, at_ns, why))
+        return
+    if not judged.is_verified:
+        texts.measurements.append(_refused(name, audio.name, at_ns, judged.why))
+        return
+    made = judged.alignment
+    texts.streams[name] = replace(stream, tiers=(made.phones, made.words), tier=made.phones.name)
+    texts.measurements.append(
+        PairMeasurement(
+            source=name,
+            target=audio.name,
+            method=METHOD,
+            at_ns=at_ns,
+            offset_s=0.0,
+            offset_std_s=_STD_S,
+            systematic_std_s=_STD_S,
+            accepted=True,
+            diagnostics={"words": float(len(made.words.intervals))},
+        )
+    )
+    guessed = f" Guessed pronunciations: {', '.join(made.guessed)}." if made.guessed else ""
+    texts.findings.append(
+        Finding(
+            code=ReasonCode.UNOBSERVABLE,
+            source=name,
+            message=f"{name} is text that was aligned here by {made.aligner}: its offset is 0 by "
+            f"construction and says nothing about stamps; what was judged is that the text fits "
+            f"({judged.why}).{guessed}",
+            severity=Severity.WARNING,
+        )
+    )
+
+
+def _refused(name: str, audio: str, at_ns: int, why: str) -> PairMeasurement:
+    return PairMeasurement.refused(name, audio, METHOD, at_ns, why)

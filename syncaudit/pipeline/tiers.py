@@ -1,0 +1,43 @@
+"""Measure one tier against one sound: what a transcript's clip does, without the clip."""
+
+from __future__ import annotations
+
+from syncaudit.detectors import find_band_energies, spoken_tier
+from syncaudit.estimators import measure_speech
+from syncaudit.model import AudioStream, PairMeasurement, Tier
+
+__all__ = ["measure_tier"]
+
+
+def measure_tier(
+    tier: Tier, audio: AudioStream, *, name: str = "tier", max_offset_s: float = 2.0
+) -> PairMeasurement:
+    """Measure how far a tier of phones or words is off its audio.
+
+    Parameters
+    ----------
+    tier : Tier
+        In seconds of the audio file.
+    audio : AudioStream
+        Sound.
+    name : str
+        What the tier is called in the answer.
+    max_offset_s : float
+        Largest offset searched for, either sign.
+
+    Returns
+    -------
+    PairMeasurement
+        `offset_s` is what is added to the tier's times; refused with a reason where it cannot be
+        told, or where the tier does not belong to the sound.
+    """
+    at_ns = int(audio.time_ns[0]) if audio.time_ns.size else 0
+    spoken = spoken_tier(tier, source=name, audio=audio.name)
+    if spoken is None:
+        why = "the tier holds no word and no phone"
+        return PairMeasurement.refused(name, audio.name, "speech", at_ns, why)
+    sound = find_band_energies(audio)
+    if sound is None:
+        why = "the sound is silent, shorter than 0.1 s or sampled below 6 kHz"
+        return PairMeasurement.refused(name, audio.name, "speech", at_ns, why)
+    return measure_speech(spoken, sound, max_offset_s=max_offset_s)

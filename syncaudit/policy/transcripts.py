@@ -1,0 +1,147 @@
+"""Judge a transcript against the audio that its times hang on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from syncaudit.model import ClockEstimate, ClockSolution, PairMeasurement, ReasonCode, Verdict
+from syncaudit.model.wording import word_direction, word_duration, word_measure
+from syncaudit.policy.clocks import judge_clock
+from syncaudit.policy.equivalence import Standing, compare
+from syncaudit.policy.limits import Limits
+from syncaudit.policy.opinion import Opinion, defect, remark
+
+__all__ = ["judge_transcript"]
+
+# Times that were measured; text without times that was aligned here, at 0 by construction.
+_METHODS = ("speech", "text")
+
+
+def judge_transcript(
+    name: str,
+    audio: str,
+    *,
+    limits: Limits,
+    measurements: Sequence[PairMeasurement],
+    at_ns: int,
+    expected_offset_s: float,
+    span_s: float,
+    z: float,
+) -> Opinion:
+    """Return the opinion on a transcript.
+
+    Its words are about its audio, so it is judged against that and nothing else: where the
+    microphone's own clock is off, or nothing ties it down, that is said of the microphone.
+
+    Parameters
+    ----------
+    name, audio : str
+        Transcript and its microphone.
+    limits : Limits
+        Of the transcript.
+    measurements : sequence of PairMeasurement
+        All of the clip.
+    at_ns : int
+        Middle of the clip.
+    expected_offset_s : float
+        Intended offset.
+    span_s : float
+        Length of the clip.
+    z : float
+        Standard errors of the confidence interval.
+    """
+    own = [
+        m for m in measurements if (m.source, m.target) == (name, audio) and m.method in _METHODS
+    ]
+    if not own:
+        text = f"{name} cannot be judged: it holds no words with times"
+        return Opinion(
+            verdict=Verdict.UNVERIFIED, gaps=(remark(ReasonCode.UNOBSERVABLE, name, text),)
+        )
+    m = own[0]
+    if not m.accepted or m.offset_s is None or m.offset_std_s is None:
+        return _refused(name, audio, m)
+    if m.diagnostics.get("is_words"):
+        limits = limits.for_words()
+    estimate = _estimate(name, m, at_ns, expected_offset_s)
+    if abs(m.at_ns - at_ns) * 1e-9 > span_s:  # unrelated epochs: the tier's own middle
+        at_ns = m.at_ns
+        estimate = _estimate(name, m, at_ns, expected_offset_s)
+    opinion = judge_clock(
+        name,
+        name,
+        limits=limits,
+        solution=ClockSolution(
+            reference=audio,
+            is_reference_stated=True,
+            at_ns=at_ns,
+            clocks={name: estimate},
+        ),
+        measurements=own,
+        clock_of_source={name: name, audio: audio},
+        expected_offset_s=expected_offset_s,
+        span_s=span_s,
+        z=z,
+    )
+    warning = limits.offset_warning_s
+    value_s, std_s = estimate.offset_s or 0.0, estimate.offset_std_s or 0.0
+    if (
+        opinion.defects
+        or warning is None
+        or compare(value_s, std_s, warning, z) is not Standing.OUTSIDE
+    ):
+        return opinion
+    text = (
+        f"{name} is {word_measure(value_s, std_s)} {word_direction(value_s)} against {audio}, "
+        f"more than the usual {word_duration(warning)}: state 'expected_offset_s' if its aligner "
+        "does that by convention"
+    )
+    return Opinion(
+        verdict=opinion.verdict,
+        gaps=opinion.gaps,
+        warnings=(
+            *opinion.warnings,
+            remark(ReasonCode.OFFSET, name, text, value=value_s, limit=warning),
+        ),
+    )
+
+
+def _estimate(name: str, m: PairMeasurement, at_ns: int, expected_offset_s: float) -> ClockEstimate:
+    """Return the measurement as a clock's estimate at the middle of the clip."""
+    after_s = (at_ns - m.at_ns) * 1e-9
+    offset_s, std_s = m.offset_s or 0.0, m.offset_std_s or 0.0
+    if m.drift_ppm is not None:
+        offset_s += 1e-6 * m.drift_ppm * after_s
+        std_s = math.hypot(std_s, 1e-6 * (m.drift_std_ppm or 0.0) * after_s)
+    if m.step_at_ns is not None and m.step_s is not None:
+        # The offset holds on the side of the step on which its instant lies.
+        offset_s += m.step_s * ((at_ns >= m.step_at_ns) - (m.at_ns >= m.step_at_ns))
+    return ClockEstimate(
+        clock=name,
+        is_observable=True,
+        offset_s=offset_s - expected_offset_s,
+        offset_std_s=std_s,
+        drift_ppm=m.drift_ppm,
+        drift_std_ppm=m.drift_std_ppm,
+        step_s=m.step_s,
+        step_std_s=m.step_std_s,
+        step_at_ns=m.step_at_ns,
+        n_measurements=1,
+    )
+
+
+def _refused(name: str, audio: str, m: PairMeasurement) -> Opinion:
+    """Reject what is shown not to fit; what is merely unclear stays unverified."""
+    if m.diagnostics.get("is_foreign"):
+        words = "words" if m.diagnostics.get("is_words") else "phones"
+        text = (
+            f"the {words} of {name} are not what is spoken in {audio}, or their times do not hang "
+            f"together: {m.why}"
+        )
+        return Opinion(verdict=Verdict.REJECT, defects=(defect(ReasonCode.BAD_TEXT, name, text),))
+    if m.diagnostics.get("steps", 0.0) > 1.0:
+        text = f"{name} does not follow {audio}: {m.why}"
+        return Opinion(verdict=Verdict.REJECT, defects=(defect(ReasonCode.STEP, name, text),))
+    text = f"{name} cannot be judged: its words could not be matched to {audio}: {m.why}"
+    return Opinion(verdict=Verdict.UNVERIFIED, gaps=(remark(ReasonCode.UNOBSERVABLE, name, text),))

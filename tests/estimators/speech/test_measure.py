@@ -1,0 +1,200 @@
+"""Tiers against sound: truth is espeak-ng's, with voices that the templates do not know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from syncaudit.detectors import find_band_energies, spoken_tier
+from syncaudit.estimators import measure_speech
+from syncaudit.model import AudioStream, Interval, PairMeasurement, SourceKind, Tier
+from syncaudit.simulate.speech import Utterance, Voice
+from syncaudit.simulate.speech_texts import speak_at_length
+
+pytest.importorskip("espeakng_loader")
+
+EPOCH = 1_767_225_600_000_000_000
+# Borders of synthetic phones are found with 1 ms rmse at 12 s; the demand is 3 ms.
+PHONES_S = 0.003
+WORDS_S = 0.008
+
+
+@pytest.fixture(scope="module")
+def english() -> Utterance:
+    return speak_at_length(
+        Voice(language="en+f5", pitch=60), duration_s=64.0, rng=np.random.default_rng(11)
+    )
+
+
+@pytest.fixture(scope="module")
+def german() -> Utterance:
+    return speak_at_length(
+        Voice(language="de+m6", pitch=35), duration_s=26.0, rng=np.random.default_rng(12)
+    )
+
+
+def changed(tier: Tier, to: Callable[[float], float]) -> Tier:
+    return Tier(
+        name=tier.name,
+        intervals=tuple(
+            Interval(start_s=to(i.start_s), stop_s=to(i.stop_s), label=i.label)
+            for i in tier.intervals
+        ),
+    )
+
+
+def measured(
+    tier: Tier, said: Utterance, stop_s: float, *, noise_std: float = 1e-4, start_s: float = 0.0
+) -> PairMeasurement:
+    """Measure what a tier says of a part of the sound."""
+    first, stop = round(start_s * said.rate_hz), round(stop_s * said.rate_hz)
+    rng = np.random.default_rng(13)
+    samples = said.samples[first:stop] + rng.normal(0.0, noise_std, stop - first)
+    stream = AudioStream(
+        name="mic",
+        clock="mic",
+        kind=SourceKind.AUDIO,
+        time_ns=np.array([EPOCH]),
+        anchor_samples=np.zeros(1, np.int64),
+        rate_hz=said.rate_hz,
+        samples=samples.astype(np.float32),
+    )
+    inside = [i for i in tier.intervals if i.start_s < stop_s + 2.0 and i.stop_s > start_s - 2.0]
+    kept = changed(Tier(name=tier.name, intervals=tuple(inside)), lambda t: t - start_s)
+    spoken = spoken_tier(kept, source="text", audio="mic")
+    sound = find_band_energies(stream)
+    assert spoken is not None
+    assert sound is not None
+    return measure_speech(spoken, sound)
+
+
+def check(pair: PairMeasurement, offset_s: float, tolerance_s: float) -> None:
+    assert pair.accepted, pair.why
+    assert pair.offset_s == pytest.approx(offset_s, abs=tolerance_s)
+    assert pair.offset_std_s is not None
+    assert abs(pair.offset_s - offset_s) < 3.0 * pair.offset_std_s
+
+
+@pytest.mark.parametrize("offset_s", [-0.8, -0.0137, 0.0, 0.25, 0.8])
+def test_offset_is_what_is_added_to_the_tier(english: Utterance, offset_s: float) -> None:
+    pair = measured(changed(english.phones, lambda t: t - offset_s), english, 12.0)
+    check(pair, offset_s, PHONES_S)
+    assert (pair.source, pair.target, pair.method) == ("text", "mic", "speech")
+    assert pair.drift_ppm is None
+
+
+def test_five_seconds_of_phones_suffice(german: Utterance) -> None:
+    check(measured(changed(german.phones, lambda t: t + 0.4), german, 5.0), -0.4, 0.006)
+
+
+def test_words_without_a_dictionary_are_measured_by_their_spelling(german: Utterance) -> None:
+    check(measured(changed(german.words, lambda t: t - 0.3), german, 20.0), 0.3, WORDS_S)
+
+
+def test_noise_costs_little(english: Utterance) -> None:
+    loud = float(np.sqrt(np.mean(english.samples**2)))
+    pair = measured(
+        changed(english.phones, lambda t: t - 0.3), english, 12.0, noise_std=loud * 10**-0.5
+    )
+    check(pair, 0.3, 0.02)
+
+
+def test_moving_the_tier_moves_the_answer(english: Utterance) -> None:
+    there, here = (
+        measured(changed(english.phones, lambda t, by=by: t - by), english, 10.0)  # type: ignore[misc]
+        for by in (0.1037, 0.1)
+    )
+    assert there.offset_s is not None
+    assert here.offset_s is not None
+    # Frames are 5 ms apart: the answer must not know of them.
+    assert there.offset_s - here.offset_s == pytest.approx(0.0037, abs=0.001)
+
+
+def test_drift_is_measured_over_a_minute(english: Utterance) -> None:
+    pair = measured(changed(english.phones, lambda t: t - 0.2 - 3e-4 * t), english, 60.0)
+    assert pair.drift_ppm == pytest.approx(300.0, abs=60.0)
+    assert pair.offset_s is not None
+    at_s = (pair.at_ns - EPOCH) * 1e-9
+    assert pair.offset_s == pytest.approx(0.2 + 3e-4 * at_s, abs=PHONES_S)
+
+
+def test_step_is_found_placed_and_sized(english: Utterance) -> None:
+    stepped = changed(english.phones, lambda t: t - (0.15 if t >= 17.3 else 0.0))
+    pair = measured(stepped, english, 40.0)
+    assert pair.accepted, pair.why
+    assert pair.step_s == pytest.approx(0.15, abs=0.01)
+    assert pair.step_at_ns is not None
+    assert (pair.step_at_ns - EPOCH) * 1e-9 == pytest.approx(17.3, abs=1.0)
+
+
+def test_other_words_are_told_from_what_is_spoken(english: Utterance, german: Utterance) -> None:
+    for tier in (german.phones, german.words):
+        pair = measured(tier, english, 20.0)
+        assert not pair.accepted
+        assert "no offset within ± 2 s stands out" in (pair.why or "")
+        assert pair.diagnostics["is_foreign"] == 1.0
+
+
+def test_other_words_over_noise_are_left_open(english: Utterance, german: Utterance) -> None:
+    pair = measured(german.phones, english, 20.0, noise_std=0.3)
+    assert not pair.accepted
+    assert pair.diagnostics["is_foreign"] == 0.0
+
+
+def test_too_little_is_refused(english: Utterance) -> None:
+    phones = Tier(name="phones", intervals=english.phones.intervals[:6])
+    assert "too few: at least 8" in (measured(phones, english, 5.0).why or "")
+    words = Tier(name="words", intervals=english.words.intervals[:14])
+    assert "over 10 s are needed" in (measured(words, english, 8.0).why or "")
+
+
+def test_tier_that_lies_beyond_the_sound_is_refused(english: Utterance) -> None:
+    spoken = spoken_tier(changed(english.phones, lambda t: t + 500.0), source="text", audio="mic")
+    stream = AudioStream(
+        name="mic",
+        clock="mic",
+        kind=SourceKind.AUDIO,
+        time_ns=np.zeros(1, np.int64),
+        anchor_samples=np.zeros(1, np.int64),
+        rate_hz=english.rate_hz,
+        samples=english.samples,
+    )
+    sound = find_band_energies(stream)
+    assert spoken is not None
+    assert sound is not None
+    assert "more than 2 s beyond" in (measure_speech(spoken, sound).why or "")
+
+
+def test_absurdly_long_labels_cost_nothing(english: Utterance) -> None:
+    last = Interval(start_s=12.0, stop_s=1e12, label="a")
+    tier = Tier(
+        name="phones",
+        intervals=(*(i for i in english.phones.intervals if i.stop_s < 12.0), last),
+    )
+    check(measured(tier, english, 12.0), 0.0, PHONES_S)
+
+
+def test_part_of_a_long_tier_suffices(english: Utterance) -> None:
+    pair = measured(english.phones, english, 33.0, start_s=21.0)
+    check(pair, 0.0, PHONES_S)
+
+
+def test_labels_that_scatter_widen_the_error(english: Utterance) -> None:
+    rng = np.random.default_rng(14)
+    edges = sorted({t for i in english.phones.intervals for t in (i.start_s, i.stop_s)})
+    off = dict(zip(edges, edges + rng.normal(0.0, 0.015, len(edges)), strict=True))
+    rough = Tier(
+        name="phones",
+        intervals=tuple(
+            Interval(
+                start_s=off[i.start_s], stop_s=max(off[i.stop_s], off[i.start_s]), label=i.label
+            )
+            for i in english.phones.intervals
+        ),
+    )
+    exact, wide = measured(english.phones, english, 12.0), measured(rough, english, 12.0)
+    check(wide, 0.0, 0.008)
+    assert (wide.offset_std_s or 0.0) > 1.3 * (exact.offset_std_s or 0.0)
+    assert wide.diagnostics["scatter_s"] >= 0.01

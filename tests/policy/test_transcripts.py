@@ -1,0 +1,99 @@
+"""Verdicts on transcripts from what was measured against their audio."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from syncaudit.model import PairMeasurement, ReasonCode, Verdict
+from syncaudit.policy import load_policy
+from syncaudit.policy.opinion import Opinion
+from syncaudit.policy.transcripts import judge_transcript
+
+AT_NS = 1_767_225_600_000_000_000
+S = 1_000_000_000
+
+
+def speech(offset_s: float, **more: object) -> PairMeasurement:
+    fields: dict[str, object] = {"offset_std_s": 0.002, "accepted": True, "at_ns": AT_NS} | more
+    return PairMeasurement(
+        source="text",
+        target="mic",
+        method="speech",
+        offset_s=offset_s,
+        **fields,  # type: ignore[arg-type]  # fields of the record
+    )
+
+
+def opinion_on(*pairs: PairMeasurement, expected_offset_s: float = 0.0) -> Opinion:
+    return judge_transcript(
+        "text",
+        "mic",
+        limits=load_policy().limits("text", "transcript"),
+        measurements=pairs,
+        at_ns=AT_NS,
+        expected_offset_s=expected_offset_s,
+        span_s=20.0,
+        z=1.96,
+    )
+
+
+@pytest.mark.parametrize(
+    ("offset_s", "is_words", "verdict", "n_warnings"),
+    [
+        (0.02, 0.0, Verdict.PASS, 0),
+        (-0.035, 0.0, Verdict.PASS, 1),
+        (0.06, 0.0, Verdict.REJECT, 0),
+        (0.044, 0.0, Verdict.UNVERIFIED, 1),
+        (0.035, 1.0, Verdict.PASS, 0),
+        (0.06, 1.0, Verdict.PASS, 1),
+        (-0.1, 1.0, Verdict.REJECT, 0),
+    ],
+)
+def test_limits_of_phones_and_words(
+    offset_s: float, is_words: float, verdict: Verdict, n_warnings: int
+) -> None:
+    opinion = opinion_on(speech(offset_s, diagnostics={"is_words": is_words}))
+    assert opinion.verdict is verdict
+    assert len(opinion.warnings) == n_warnings
+
+
+def test_intended_offset_is_taken_off() -> None:
+    assert opinion_on(speech(0.2), expected_offset_s=0.2).verdict is Verdict.PASS
+    assert opinion_on(speech(0.0), expected_offset_s=0.2).verdict is Verdict.REJECT
+
+
+def test_drift_counts_at_the_ends_of_the_clip() -> None:
+    drifting = speech(0.0, drift_ppm=6000.0, drift_std_ppm=20.0)
+    assert [f.code for f in opinion_on(drifting).defects] == [ReasonCode.DRIFT]
+
+
+def test_step_counts_on_its_side_of_the_clip() -> None:
+    early = speech(0.0, step_s=0.2, step_std_s=0.002, step_at_ns=AT_NS + 5 * S)
+    # The offset holds 8 s after the middle of the clip, beyond the step.
+    late = replace(early, offset_s=0.2, at_ns=AT_NS + 8 * S)
+    for m in (early, late):
+        (defect,) = opinion_on(m).defects
+        assert defect.code is ReasonCode.STEP
+        assert defect.value == pytest.approx(0.2)
+
+
+def refused(**figures: float) -> PairMeasurement:
+    return PairMeasurement.refused("text", "mic", "speech", AT_NS, "nothing stands out", figures)
+
+
+def test_foreign_text_rejects_and_doubt_does_not() -> None:
+    foreign = opinion_on(refused(is_foreign=1.0, is_words=1.0))
+    assert [f.code for f in foreign.defects] == [ReasonCode.BAD_TEXT]
+    assert foreign.defects[0].message.startswith("the words of text are not what is spoken in mic")
+    doubt = opinion_on(refused(is_foreign=0.0))
+    assert doubt.verdict is Verdict.UNVERIFIED
+    assert [f.code for f in doubt.gaps] == [ReasonCode.UNOBSERVABLE]
+    assert [f.code for f in opinion_on(refused(steps=2.0)).defects] == [ReasonCode.STEP]
+
+
+def test_transcript_without_times_is_unverified() -> None:
+    opinion = opinion_on()
+    assert opinion.verdict is Verdict.UNVERIFIED
+    assert "holds no words with times" in opinion.gaps[0].message
