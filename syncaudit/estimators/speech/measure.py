@@ -32,7 +32,7 @@ MIN_MARGIN = ((8.0, 4.5), (12.0, 4.0), (math.inf, 3.5))
 # noise at 5 dB leaves less), a tier of this length that stands out by less is of other speech.
 CLEAR_CONTRAST = 2.6
 FOREIGN_MARGIN = 3.0
-FOREIGN_SPAN_S = 12.0
+FOREIGN_SPAN_S = 11.0
 # Whole sentences tell too little of what is spoken when.
 FOREIGN_LABELS_HZ = 1.0
 # The logarithm of energy rises as soon as the window touches a louder sound, half a window early,
@@ -43,14 +43,14 @@ EARLY_S = 0.001
 # by 1.7 to 2 ms in synthetic speech, 2 to 2.6 ms in real.
 WORDS_LATE_S = 0.0018
 # Where on a border people and aligners put the label: phones, words.
-PHONE_FLOOR_S = 0.0009
+PHONE_FLOOR_S = 0.0008
 WORD_FLOOR_S = 0.0015
 # Noise hides how sounds fade, which moves borders by 1 ms and more.
 NOISY_CONTRAST = 3.3
-NOISY_FLOOR_S = 0.0015
-# Words whose times scatter by more than a sound is long pull the answer along, at worst by all of
-# it (jitter of 50 ms: found to scatter by 20 ms, and off by 19 ms rmse over 15 s).
-WORD_SCATTER_SHARE = 1.0
+NOISY_FLOOR_S = 0.0012
+# Words whose times scatter by more than a sound is long pull the answer along (with jitter
+# of 50 ms they are found to scatter by 20 ms, and are off by 19 ms rmse over 15 s).
+WORD_SCATTER_SHARE = 0.7
 
 
 def measure_speech(
@@ -88,6 +88,7 @@ def measure_speech(
         far = f"the tier lies more than {max_offset_s:g} s beyond its audio"
         return PairMeasurement.refused(spoken.source, spoken.audio, METHOD, at_ns, far)
     span_s = float(spoken.stop_s[-1] - spoken.start_s[0])
+    shared_s = min(span_s, sound.hop_s * len(sound.values))
     match = find_match(spoken, sound, max_offset_s=max_offset_s)
     figures = {
         "margin": match.margin,
@@ -99,14 +100,13 @@ def measure_speech(
         "is_words": float(spoken.is_words),
         "contrast": _contrast(sound),
     }
-    why = _why_not(spoken, match, span_s, max_offset_s)
+    why = _why_not(spoken, match, shared_s, max_offset_s)
     if why is not None:
         figures["is_foreign"] = float(
             match.margin < FOREIGN_MARGIN
             and figures["contrast"] > CLEAR_CONTRAST
-            and match.n_seconds >= FOREIGN_SPAN_S - 1.0
-            and span_s >= FOREIGN_SPAN_S - 1.0
-            and spoken.n_labels >= FOREIGN_LABELS_HZ * match.n_seconds
+            and shared_s >= FOREIGN_SPAN_S
+            and spoken.n_labels >= FOREIGN_LABELS_HZ * span_s
         )
         return PairMeasurement.refused(spoken.source, spoken.audio, METHOD, at_ns, why, figures)
     with_drift = match.n_seconds >= MIN_DRIFT_SPAN_S
@@ -149,13 +149,15 @@ def _contrast(sound: BandEnergies) -> float:
     return float(loud - quiet)
 
 
-def _why_not(spoken: SpokenTier, match: Match, span_s: float, max_offset_s: float) -> str | None:
+def _why_not(spoken: SpokenTier, match: Match, shared_s: float, max_offset_s: float) -> str | None:
     """Return why the match is not to be believed, or None."""
     needed_s = MIN_WORD_TIER_S if spoken.is_words else MIN_PHONE_TIER_S
     what = "words" if spoken.is_words else "phones"
-    if match.n_seconds < needed_s or spoken.n_labels < MIN_LABELS:
+    is_clear = match.margin >= MIN_MARGIN[-1][1]
+    heard_s = min(shared_s, match.n_seconds) if is_clear else shared_s
+    if heard_s < needed_s or spoken.n_labels < MIN_LABELS:
         return (
-            f"{spoken.n_labels} {what} over {min(span_s, match.n_seconds):.1f} s of sound are too "
+            f"{spoken.n_labels} {what} over {heard_s:.1f} s of sound are too "
             f"few: at least {MIN_LABELS} over {needed_s:g} s are needed"
         )
     needed = next(margin for below_s, margin in MIN_MARGIN if match.n_seconds < below_s)
