@@ -21,6 +21,7 @@ from syncaudit import __version__
 from syncaudit.cli.console import printable, stderr
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.inspect_clip import inspect
+from syncaudit.cli.manifest import manifest
 from syncaudit.cli.plugins import add_plugins
 from syncaudit.cli.policy import policy_app
 from syncaudit.cli.simulate import simulate
@@ -40,6 +41,8 @@ Stamps claim when a frame, a sample or a message was taken. syncaudit looks at t
 - `syncaudit validate manifest.jsonl --out out/`  judge every clip, split good from bad
 
 - `syncaudit inspect manifest.jsonl --clip ID`  one clip in depth
+
+- `syncaudit manifest auto FOLDER --out manifest.jsonl`  the manifest of a data set
 
 - `syncaudit simulate drive --out sim/`  a recording with known truth
 
@@ -76,6 +79,7 @@ def build_app() -> typer.Typer:
     app.callback()(_root)
     app.command()(validate)
     app.command()(inspect)
+    app.command()(manifest)
     app.command()(simulate)
     app.add_typer(policy_app, name="policy")
     add_plugins(app)

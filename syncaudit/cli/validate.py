@@ -15,9 +15,15 @@ __all__ = ["validate"]
 def validate(
     manifest: Annotated[
         str,
-        typer.Argument(help="Clip manifest (.jsonl or .parquet, any fsspec URL), or its folder."),
+        typer.Argument(
+            help="Clip manifest (.jsonl or .parquet, any fsspec URL), its folder, or a data set."
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for verdicts and report.")],
+    format_name: Annotated[
+        str | None,
+        typer.Option("--format", help="Format of the data set (see 'manifest'); or auto."),
+    ] = None,
     policy: Annotated[
         Path | None, typer.Option("--policy", help="Policy file (TOML) with tolerances.")
     ] = None,
@@ -64,20 +70,23 @@ def validate(
 
     - `syncaudit validate manifest.jsonl --out out/ --fail-on never` (exit 0 with rejects)
 
+    - `syncaudit validate /data/aloha --out out/ --format lerobot --profile vla`
+
     **Outputs**: report.html, passed.jsonl, rejected.jsonl, unverified.jsonl, verdicts.jsonl,
     verdicts.parquet, summary.json.
     """
     from syncaudit.batch import run_batch
     from syncaudit.cli.console import stderr, stdout
-    from syncaudit.cli.inputs import cores, load_calibration, load_clips
+    from syncaudit.cli.inputs import cores, import_if_needed, load_calibration, load_clips
     from syncaudit.cli.progress import ProgressView
     from syncaudit.cli.verdict_table import print_outcome
     from syncaudit.datasets import clip_to_row
     from syncaudit.policy import load_policy
 
     rules = load_policy(None if policy is None else str(policy), profile=profile)
-    clips = load_clips(manifest, limit=limit)
     known = load_calibration(calibration)
+    manifest = import_if_needed(manifest, out, format_name=format_name, limit=limit)
+    clips = load_clips(manifest, limit=limit)
     with ProgressView(stderr(), is_quiet=quiet) as view:
         summary = run_batch(
             clips,

@@ -1,0 +1,47 @@
+"""The data set formats that syncaudit imports: one module each, in one table.
+
+Outside packages add theirs through the entry-point group ``syncaudit.formats``: the object is a
+`DatasetFormat` (an instance).
+"""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+from syncaudit.datasets.formats.folder import FolderFormat
+from syncaudit.datasets.formats.protocol import DatasetFormat, Import
+from syncaudit.errors import UsageError, nearest_name
+
+__all__ = ["GROUP", "DatasetFormat", "Import", "all_formats", "format_called"]
+
+GROUP = "syncaudit.formats"
+
+# In the order of probing: the more special before the more general.
+_BUILT_IN: tuple[DatasetFormat, ...] = (FolderFormat(),)
+
+
+def all_formats() -> dict[str, DatasetFormat]:
+    """Return every format by name, built in ones first, in the order of probing."""
+    formats = {each.name: each for each in _BUILT_IN}
+    for point in sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name):
+        added: DatasetFormat = point.load()
+        formats.setdefault(added.name, added)
+    return formats
+
+
+def format_called(name: str) -> DatasetFormat:
+    """Return the format of that name.
+
+    Raises
+    ------
+    UsageError
+        If there is none; lists them.
+    """
+    formats = all_formats()
+    if name not in formats:
+        listed = "; ".join(f"{each.name} ({each.summary})" for each in formats.values())
+        raise UsageError(
+            f"there is no format '{name}'",
+            hint=f"{nearest_name(name, formats)} Formats: {listed}; auto (found by probing).",
+        )
+    return formats[name]
