@@ -71,8 +71,9 @@ class _TableSpec(_AnySpec):
 class CameraSpec(_AnySpec):
     """A video file, a folder or glob of images, with one stamp a frame.
 
-    `stamps` is the column of `timestamps`, as for tables. `pts_ns` is the half-open range of the
-    container's presentation times, in ns, that belongs to the clip where a video holds several.
+    `stamps` and `rows` speak of the table `timestamps`, as for other tables. `pts_ns` is the
+    half-open range of the container's presentation times, in ns, that belongs to the clip where a
+    video holds several.
     """
 
     kind: Literal["camera"] = "camera"
@@ -80,6 +81,7 @@ class CameraSpec(_AnySpec):
     stream: int = 0
     timestamps: str | None = None
     stamps: str | None = None
+    rows: list[int] | None = None
     start_ns: int | None = None
     pts_ns: list[int] | None = None
     stamp_at: StampAt = "mid_exposure_mid_row"

@@ -161,7 +161,8 @@ class _Stamps:
     @classmethod
     def read(cls, spec: CameraSpec, base_uri: str) -> _Stamps:
         uri = resolve(spec.timestamps or "", base_uri)
-        table = read_table(uri, text_columns=(spec.stamps or STAMPS, FILE))
+        columns = (spec.stamps or STAMPS, FILE)
+        table = read_table(uri, text_columns=columns, rows=spec.rows, columns=columns)
         time_ns = table.stamps(spec.stamps, may_be_seconds=spec.stamps is not None)
         findings = table.findings if table.n_rows else table.findings + empty_stream(uri, "stamps")
         names = table.data.column(FILE).to_pylist() if FILE in table.names else None

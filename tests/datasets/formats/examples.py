@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from lerobot_data import write_lerobot_v3
 from plain_folder import write_plain_folder
 
 
@@ -32,4 +33,14 @@ class Example:
 
 EXAMPLES: dict[str, Example] = {
     "folder": Example(write=write_plain_folder),
+    "lerobot": Example(
+        write=write_lerobot_v3,
+        broken=(
+            ("meta/info.json", b"{", "no intact JSON"),
+            ("meta/info.json", b'{"codebase_version": "v3.0"}', "lacks 'features'"),
+            ("meta/info.json", b'{"codebase_version": "v1.6"}', "expected v2.x or v3.x"),
+            ("meta/episodes/chunk-000/file-000.parquet", b"PAR1", "no intact Parquet.*again"),
+            ("meta/episodes/chunk-000/file-000.parquet", None, "holds no episodes"),
+        ),
+    ),
 }
