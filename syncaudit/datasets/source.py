@@ -63,6 +63,11 @@ class Source:
         self.base_uri = place if is_folder else parent_of(place)
         """Folder that names are relative to, absolute."""
 
+    @property
+    def parent_uri(self) -> str:
+        """Folder that holds this one."""
+        return parent_of(self.base_uri)
+
     def uri_of(self, name: str) -> str:
         """Return the absolute path or URL of a file."""
         return resolve(name, self.base_uri)
