@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from importlib import metadata
 
+from syncaudit.datasets.formats.comma2k19 import Comma2k19Format
 from syncaudit.datasets.formats.folder import FolderFormat
 from syncaudit.datasets.formats.lerobot import LeRobotFormat
 from syncaudit.datasets.formats.nuscenes import NuScenesFormat
 from syncaudit.datasets.formats.protocol import DatasetFormat, Import
+from syncaudit.datasets.formats.webdataset import WebDatasetFormat
 from syncaudit.errors import UsageError, nearest_name
 
 __all__ = ["GROUP", "DatasetFormat", "Import", "all_formats", "format_called"]
@@ -19,7 +21,13 @@ __all__ = ["GROUP", "DatasetFormat", "Import", "all_formats", "format_called"]
 GROUP = "syncaudit.formats"
 
 # In the order of probing: the more special before the more general.
-_BUILT_IN: tuple[DatasetFormat, ...] = (NuScenesFormat(), LeRobotFormat(), FolderFormat())
+_BUILT_IN: tuple[DatasetFormat, ...] = (
+    NuScenesFormat(),
+    LeRobotFormat(),
+    Comma2k19Format(),
+    WebDatasetFormat(),
+    FolderFormat(),
+)
 
 
 def all_formats() -> dict[str, DatasetFormat]:
