@@ -254,7 +254,7 @@ def _episode_rows(source: Source) -> Iterator[tuple[str, str, dict[str, Any]]]:
             with source.open(name) as opened:
                 file = pq.ParquetFile(opened)
                 columns = [key for key in file.schema_arrow.names if not key.startswith("stats/")]
-                for batch in file.iter_batches(256, columns=columns, use_threads=False):
+                for batch in file.iter_batches(32, columns=columns, use_threads=False):
                     for row in batch.to_pylist():
                         yield name, f"row {number}", row
                         number += 1

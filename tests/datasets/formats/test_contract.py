@@ -138,6 +138,26 @@ def test_memory_does_not_grow_with_the_number_of_clips(name, tmp_path):
     assert statistics.median(np.diff(held)) < 10 * GROWTH_PER_CLIP
 
 
+@each_format
+def test_nothing_of_later_clips_is_held_at_the_first(name, tmp_path):
+    held = {}
+    for n_clips in (11, 41):
+        source = Source(str(EXAMPLES[name].write(tmp_path / f"data{n_clips}", n_clips)))
+        held[n_clips] = min(held_at_first(name, source, tmp_path) for _ in range(3))
+    assert held[41] - held[11] < 30 * GROWTH_PER_CLIP
+
+
+def held_at_first(name: str, source: Source, folder: Path) -> int:
+    gc.collect()
+    tracemalloc.start()
+    clips = all_formats()[name].clips(source, Import(sidecars=Sidecars(folder / "side")))
+    next(clips)
+    gc.collect()
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    return held
+
+
 @pytest.mark.parametrize(
     ("name", "number"),
     [(name, n) for name, example in sorted(EXAMPLES.items()) for n in range(len(example.broken))],
