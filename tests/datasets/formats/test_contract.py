@@ -23,7 +23,7 @@ from syncaudit.readers.uris import local_path, resolve
 each_format = pytest.mark.parametrize("name", sorted(EXAMPLES))
 
 # What one more clip may cost of memory while a data set is imported, in bytes.
-GROWTH_PER_CLIP = 1000
+GROWTH_PER_CLIP = 500
 
 
 def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
