@@ -255,8 +255,8 @@ def _episode_rows(source: Source) -> Iterator[tuple[str, str, dict[str, Any]]]:
                 file = pq.ParquetFile(opened)
                 columns = [key for key in file.schema_arrow.names if not key.startswith("stats/")]
                 for batch in file.iter_batches(32, columns=columns, use_threads=False):
-                    for row in batch.to_pylist():
-                        yield name, f"row {number}", row
+                    for place in range(batch.num_rows):
+                        yield name, f"row {number}", batch.slice(place, 1).to_pylist()[0]
                         number += 1
         except (pa.ArrowException, OSError, MemoryError) as error:
             raise ManifestError(
