@@ -23,6 +23,7 @@ from syncaudit.cli.console import printable, stderr
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.inspect_clip import inspect
 from syncaudit.cli.judge import judge
+from syncaudit.cli.manifest import manifest
 from syncaudit.cli.merge import merge
 from syncaudit.cli.plugins import add_plugins
 from syncaudit.cli.policy import policy_app
@@ -45,6 +46,8 @@ Stamps claim when a frame, a sample or a message was taken. syncaudit looks at t
 - `syncaudit validate manifest.jsonl --out out/`  judge every clip, split good from bad
 
 - `syncaudit inspect manifest.jsonl --clip ID`  one clip in depth
+
+- `syncaudit manifest auto FOLDER --out manifest.jsonl`  the manifest of a data set
 
 - `syncaudit simulate drive --out sim/`  a recording with known truth
 
@@ -84,6 +87,7 @@ def build_app() -> typer.Typer:
     app.command()(judge)
     app.command()(merge)
     app.command()(trace)
+    app.command()(manifest)
     app.command()(simulate)
     app.command()(sample_speech)
     app.command()(align)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "cores",
+    "import_if_needed",
     "load_calibration",
     "load_clips",
     "load_judged",
+    "load_rules",
     "parse_shard",
     "pick_clip",
 ]
@@ -33,6 +36,89 @@ def cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
         return os.cpu_count() or 1
+
+
+def import_if_needed(
+    source: str,
+    out: Path,
+    *,
+    format_name: str | None,
+    limit: int | None,
+    is_quiet: bool = False,
+) -> str:
+    """Return the manifest to judge: `source` itself, or one written into `out` of a data set.
+
+    Parameters
+    ----------
+    source : str
+        A manifest, a folder with one, or a data set.
+    out : Path
+        Folder for the manifest of a data set.
+    format_name : str, optional
+        Format of the data set; None: `source` may be a manifest, else the format is probed.
+    limit : int, optional
+        Most clips to import.
+    is_quiet : bool
+        Say nothing of the import.
+
+    Raises
+    ------
+    UsageError
+        If it is neither; says of every format why.
+    ManifestError
+        If the data set is broken.
+    """
+    if format_name is None and _is_manifest(source):
+        return source
+    from syncaudit.cli.console import stderr
+    from syncaudit.cli.import_view import ImportView, print_import
+    from syncaudit.datasets.importing import import_dataset
+
+    target = out / _MANIFEST_NAMES[0]
+    with ImportView(stderr(), is_quiet=is_quiet) as view:
+        imported = import_dataset(
+            source, target, format_name=format_name or "auto", limit=limit, on_clip=view
+        )
+    if not is_quiet:
+        print_import(stderr(), imported, str(target))
+    return str(target)
+
+
+def _is_manifest(source: str) -> bool:
+    """Return whether `source` is, or should have been, a manifest or a folder with one."""
+    if source.lower().endswith((".jsonl", ".json", ".parquet", ".pq")):
+        return True
+    if "://" in source or not Path(source).exists():
+        return False
+    if Path(source).is_dir():
+        return any((Path(source) / name).exists() for name in _MANIFEST_NAMES)
+    with Path(source).open("rb") as file:
+        head = file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()
+    return head.startswith((b"PAR1", b"{"))
+
+
+def load_rules(path: Path | None) -> Mapping[str, Any]:
+    """Return the content of a rules file; {} without one.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read or is neither TOML nor JSON.
+    """
+    if path is None:
+        return {}
+    try:
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
+    except OSError as error:
+        raise UsageError(f"the rules cannot be read: {error.strerror}", path=str(path)) from error
+    except ValueError as error:
+        raise UsageError(
+            f"the rules are no TOML: {error}", path=str(path), hint="JSON must end in .json."
+        ) from error
+    if not isinstance(content, dict):
+        raise UsageError("the rules are no object", path=str(path), hint="Expected 'source': [...]")
+    return content
 
 
 def load_clips(manifest: str, *, limit: int | None = None) -> Sequence[Clip]:

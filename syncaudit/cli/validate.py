@@ -15,9 +15,15 @@ __all__ = ["validate"]
 def validate(
     manifest: Annotated[
         str,
-        typer.Argument(help="Clip manifest (.jsonl or .parquet, any fsspec URL), or its folder."),
+        typer.Argument(
+            help="Clip manifest (.jsonl or .parquet, any fsspec URL), its folder, or a data set."
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for verdicts and report.")],
+    format_name: Annotated[
+        str | None,
+        typer.Option("--format", help="Format of the data set (see 'manifest'); or auto."),
+    ] = None,
     policy: Annotated[
         Path | None, typer.Option("--policy", help="Policy file (TOML) with tolerances.")
     ] = None,
@@ -84,24 +90,33 @@ def validate(
 
     - `syncaudit validate manifest.jsonl --out out/ --engine ray --address auto --workers 64`
 
+    - `syncaudit validate /data/aloha --out out/ --format lerobot --profile vla`
+
     **Outputs**: report.html, passed.jsonl, rejected.jsonl, unverified.jsonl, verdicts.jsonl,
     verdicts.parquet, recordings.jsonl, summary.json.
     """
     from syncaudit.batch import run_batch
     from syncaudit.cli.ci_files import write_for_ci
     from syncaudit.cli.console import stderr, stdout
-    from syncaudit.cli.inputs import cores, load_calibration, load_clips, parse_shard
+    from syncaudit.cli.inputs import (
+        cores,
+        import_if_needed,
+        load_calibration,
+        load_clips,
+        parse_shard,
+    )
     from syncaudit.cli.progress import ProgressView
     from syncaudit.cli.verdict_table import print_outcome
     from syncaudit.datasets import clip_to_row
     from syncaudit.policy import load_policy
 
     rules = load_policy(None if policy is None else str(policy), profile=profile)
-    clips = load_clips(manifest, limit=limit)
     part = None if shard is None else parse_shard(shard)
+    known = load_calibration(calibration)
+    manifest = import_if_needed(manifest, out, format_name=format_name, limit=limit, is_quiet=quiet)
+    clips = load_clips(manifest, limit=limit)
     if part is not None:
         clips = clips[part[0] - 1 :: part[1]]
-    known = load_calibration(calibration)
     with ProgressView(stderr(), is_quiet=quiet) as view:
         summary = run_batch(
             clips,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from syncaudit.readers.uris import is_url, resolve
 __all__ = ["clip_to_row", "write_manifest"]
 
 _URI_KEYS = frozenset({"uri", "timestamps", "dbc"})
+_BATCH = 1000  # rows turned into Parquet at a time
 
 
 def clip_to_row(clip: Clip, *, relative_to: str = "") -> dict[str, Any]:
@@ -94,7 +96,8 @@ def _moved_url(found: str, target: str) -> str:
 def write_manifest(rows: Iterable[Mapping[str, Any]], path: str | Path) -> None:
     """Write rows as a manifest: Parquet if `path` ends so, else JSON Lines.
 
-    The file appears at once or not at all: it is written beside and renamed.
+    Rows are written as they come, so memory does not grow with their number. The file appears
+    at once or not at all: it is written beside and renamed.
 
     Raises
     ------
@@ -104,25 +107,44 @@ def write_manifest(rows: Iterable[Mapping[str, Any]], path: str | Path) -> None:
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    lines = target.with_name(f"{target.name}.{os.getpid()}.lines.part")
     try:
         if target.suffix.lower() in {".parquet", ".pq"}:
-            _write_parquet([dict(row) for row in rows], part, target)
+            _write_lines(rows, lines)
+            _write_parquet(lines, part, target)
         else:
-            with part.open("w", encoding="utf-8", newline="\n") as file:
-                for row in rows:
-                    file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+            _write_lines(rows, part)
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
+        lines.unlink(missing_ok=True)
 
 
-def _write_parquet(rows: list[dict[str, Any]], part: Path, target: Path) -> None:
+def _write_lines(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _batches(lines: Path) -> Iterator[list[dict[str, Any]]]:
+    with lines.open("rb") as file:
+        while batch := [json.loads(line) for line in islice(file, _BATCH)]:
+            yield batch
+
+
+def _write_parquet(lines: Path, part: Path, target: Path) -> None:
+    """Turn rows into Parquet in two passes: what columns there are is known at the end only."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        table = pa.Table.from_struct_array(pa.array(rows)) if rows else pa.table({"clip_id": []})
-        pq.write_table(table, part)
+        schema = pa.schema([("clip_id", pa.string())])
+        for batch in _batches(lines):
+            found = pa.Table.from_struct_array(pa.array(batch)).schema
+            schema = pa.unify_schemas([schema, found], promote_options="permissive")
+        with pq.ParquetWriter(part, schema) as writer:
+            for batch in _batches(lines):
+                writer.write_table(pa.Table.from_pylist(batch, schema=schema))
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise UsageError(
             f"these rows do not fit one Parquet schema ({' '.join(str(error).split())[:160]})",

@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from syncaudit.decode.spans import has_clock, in_ns, is_inside, packets_of
 from syncaudit.errors import StreamReadError
 
 if TYPE_CHECKING:
@@ -19,14 +20,10 @@ if TYPE_CHECKING:
 __all__ = [
     "ContainerFrames",
     "audio_stream",
-    "has_clock",
     "list_frames",
     "open_container",
     "video_stream",
 ]
-
-# Elementary streams: their demuxers invent pts from a nominal rate.
-_CLOCKLESS_FORMATS = frozenset({"h264", "hevc", "mjpeg", "m4v", "mpegvideo", "vvc", "obu", "h263"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +55,7 @@ class ContainerFrames:
         """Return the presentation times in whole nanoseconds, rounded to nearest."""
         if self.pts is None:
             return None
-        up, down = self.time_base.numerator * 10**9, self.time_base.denominator
-        return tuple((2 * pts * up + down) // (2 * down) for pts in self.pts)
+        return tuple(in_ns(pts, self.time_base) for pts in self.pts)
 
 
 @contextmanager
@@ -147,11 +143,6 @@ def _reason(error: BaseException) -> str:
     return str(getattr(error, "strerror", None) or error or type(error).__name__)
 
 
-def has_clock(container: InputContainer) -> bool:
-    """Return whether the container's pts were recorded rather than made up by the demuxer."""
-    return container.format.name not in _CLOCKLESS_FORMATS
-
-
 def video_stream(container: InputContainer, stream: int, path: str) -> VideoStream:
     """Return video stream number `stream` of an open container.
 
@@ -201,7 +192,9 @@ def audio_stream(container: InputContainer, path: str) -> AudioStream:
     return found[0]
 
 
-def list_frames(path: str, stream: int = 0) -> ContainerFrames:
+def list_frames(
+    path: str, stream: int = 0, span_ns: tuple[int, int] | None = None
+) -> ContainerFrames:
     """List the frames of a video without decoding: count and presentation times.
 
     Parameters
@@ -210,6 +203,8 @@ def list_frames(path: str, stream: int = 0) -> ContainerFrames:
         Local file.
     stream : int
         Index among its video streams.
+    span_ns : tuple of int, optional
+        Only frames with presentation times in this half-open range, in ns.
 
     Raises
     ------
@@ -222,11 +217,13 @@ def list_frames(path: str, stream: int = 0) -> ContainerFrames:
         found = video_stream(container, stream, path)
         pts: list[int | None] = []
         damage: str | None = None
+        time_base = Fraction(found.time_base or 1)
         try:
             pts.extend(
                 packet.pts
-                for packet in container.demux(found)
+                for packet in packets_of(container, found, span_ns)
                 if packet.size and not packet.is_discard
+                if is_inside(packet.pts, time_base, span_ns)
             )
         except (av.FFmpegError, OSError, ValueError, MemoryError) as error:
             damage = _reason(error)
@@ -235,7 +232,7 @@ def list_frames(path: str, stream: int = 0) -> ContainerFrames:
         return ContainerFrames(
             n_frames=len(pts),
             pts=tuple(sorted(times)) if is_timed else None,
-            time_base=Fraction(found.time_base or 1),
+            time_base=time_base,
             width_px=found.width or 0,
             height_px=found.height or 0,
             damage=damage,

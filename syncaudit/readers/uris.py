@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import posixpath
 import re
 import shutil
+import tarfile
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from syncaudit.errors import StreamReadError
+from syncaudit.readers.archives import Member, find_member
 
 __all__ = [
+    "check_file",
     "is_url",
     "keep_local",
-    "list_folder",
     "local_file",
     "local_path",
+    "open_file",
     "parent_of",
     "read_bytes",
     "resolve",
+    "reworded",
 ]
 
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]*://")
@@ -82,11 +89,13 @@ def read_bytes(uri: str) -> bytes:
     StreamReadError
         If it is missing, empty or cannot be read; the code says which.
     """
-    with _reworded(uri):
+    with reworded(uri):
         path = local_path(uri)
         if path is not None:
             _check_regular(path)
             data = path.read_bytes()
+        elif (member := find_member(uri)) is not None:
+            data = _whole(uri, member)
         else:
             import fsspec
 
@@ -95,6 +104,48 @@ def read_bytes(uri: str) -> bytes:
     if not data:
         raise _empty(uri)
     return data
+
+
+def check_file(uri: str) -> None:
+    """Refuse a resolved local `uri` that is missing, empty or no regular file.
+
+    Raises
+    ------
+    StreamReadError
+        Saying which; what is remote is not asked.
+    """
+    path = local_path(uri)
+    if path is None:
+        return
+    with reworded(uri):
+        _check_regular(path)
+        size = path.stat().st_size
+    if size == 0:
+        raise _empty(uri)
+
+
+@contextmanager
+def open_file(uri: str) -> Iterator[BinaryIO]:
+    """Open a resolved `uri` for reading parts of it.
+
+    Raises
+    ------
+    StreamReadError
+        If it is missing, empty or cannot be opened.
+    """
+    check_file(uri)
+    with reworded(uri):
+        path = local_path(uri)
+        if path is not None:
+            opened: BinaryIO = path.open("rb")
+        elif (member := find_member(uri)) is not None:
+            opened = io.BytesIO(_whole(uri, member))
+        else:
+            import fsspec
+
+            opened = fsspec.open(uri, "rb").open()
+    with opened:
+        yield opened
 
 
 @contextmanager
@@ -110,11 +161,7 @@ def local_file(uri: str, scratch: Path | None = None) -> Iterator[Path]:
     """
     path = local_path(uri)
     if path is not None:
-        with _reworded(uri):
-            _check_regular(path)
-            size = path.stat().st_size
-        if size == 0:
-            raise _empty(uri)
+        check_file(uri)
         yield path
     elif scratch is not None:
         yield keep_local(uri, scratch)
@@ -127,11 +174,7 @@ def keep_local(uri: str, scratch: Path) -> Path:
     """Return a local path with the content of `uri`, copied into `scratch` if it is remote."""
     path = local_path(uri)
     if path is not None:
-        with _reworded(uri):
-            _check_regular(path)
-            size = path.stat().st_size
-        if size == 0:
-            raise _empty(uri)
+        check_file(uri)
         return path
     name = posixpath.basename(uri.split("::")[0].split("?")[0].rstrip("/")) or "file"
     digest = hashlib.sha256(uri.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -139,12 +182,12 @@ def keep_local(uri: str, scratch: Path) -> Path:
     if target.exists():
         return target
     part = target.with_name(target.name + f".{os.getpid()}.part")
-    with _reworded(uri):
-        import fsspec
-
-        scratch.mkdir(parents=True, exist_ok=True)
-        with fsspec.open(uri, "rb") as source, part.open("wb") as copy:
-            shutil.copyfileobj(source, copy, _CHUNK)
+    scratch.mkdir(parents=True, exist_ok=True)
+    member = find_member(uri)
+    if member is not None:
+        part.write_bytes(_whole(uri, member))
+    else:
+        _fetch(uri, part)
     if part.stat().st_size == 0:
         part.unlink()
         raise _empty(uri)
@@ -152,39 +195,24 @@ def keep_local(uri: str, scratch: Path) -> Path:
     return target
 
 
-def list_folder(uri: str) -> list[str] | None:
-    """Return the files of a folder or glob, unsorted; None if `uri` names one file.
-
-    Raises
-    ------
-    StreamReadError
-        If nothing of that name exists.
-    """
-    is_glob = any(mark in uri for mark in "*?[")
-    with _reworded(uri):
-        path = local_path(uri)
-        if path is not None:
-            if path.is_dir():
-                return [str(entry) for entry in path.iterdir() if entry.is_file()]
-            if path.exists() or not is_glob:
-                return None
-            import glob
-
-            return [name for name in glob.glob(uri, recursive=True) if Path(name).is_file()]  # noqa: PTH207  # Path.glob refuses absolute patterns
+def _fetch(uri: str, part: Path) -> None:
+    with reworded(uri):
         import fsspec
 
-        system, inner = fsspec.core.url_to_fs(uri)
-        if is_glob and not system.exists(inner):
-            found = system.glob(inner)
-        elif system.isdir(inner):
-            found = [entry["name"] for entry in system.ls(inner) if entry["type"] == "file"]
-        else:
-            return None
-        first, *rest = uri.split("::")
-        if rest:
-            scheme = first.partition("://")[0]
-            return ["::".join([f"{scheme}://{name}", *rest]) for name in found]
-        return [str(system.unstrip_protocol(name)) for name in found]
+        with fsspec.open(uri, "rb") as source, part.open("wb") as copy:
+            shutil.copyfileobj(source, copy, _CHUNK)
+
+
+def _whole(uri: str, member: Member) -> bytes:
+    data = member.read()
+    if len(data) < member.size:
+        raise StreamReadError(
+            f"the archive is cut off within it ({len(data)} of {member.size} bytes are there)",
+            code="corrupt",
+            path=uri,
+            hint="Copy the archive again.",
+        )
+    return data
 
 
 def _check_regular(path: Path) -> None:
@@ -212,8 +240,8 @@ def _empty(uri: str) -> StreamReadError:
 
 
 @contextmanager
-def _reworded(uri: str) -> Iterator[None]:
-    """Turn what file systems raise into errors worded for people."""
+def reworded(uri: str) -> Iterator[None]:
+    """Turn what file systems raise about a resolved `uri` into errors worded for people."""
     try:
         yield
     except StreamReadError:
@@ -235,7 +263,15 @@ def _reworded(uri: str) -> Iterator[None]:
         raise StreamReadError(
             "no permission to read it", path=uri, hint="Check permissions or credentials."
         ) from error
-    except (OSError, ValueError, RuntimeError, LookupError, TypeError) as error:
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+        LookupError,
+        TypeError,
+        tarfile.TarError,
+        zipfile.BadZipFile,
+    ) as error:
         raise StreamReadError(
             f"cannot be read ({type(error).__name__}: {error})",
             path=uri,

@@ -1,0 +1,69 @@
+"""`syncaudit manifest`: write the manifest of a data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["manifest"]
+
+
+def manifest(
+    format_name: Annotated[
+        str,
+        typer.Argument(
+            metavar="FORMAT",
+            help="Format of the data set, or auto to find it by probing; a wrong name lists all.",
+        ),
+    ],
+    source: Annotated[
+        str, typer.Argument(help="The data set: a folder or file, local or any fsspec URL.")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Manifest to write: .jsonl or .parquet.")
+    ] = Path("manifest.jsonl"),
+    rules: Annotated[
+        Path | None,
+        typer.Option("--rules", help="Naming rules (TOML or JSON), see docs/datasets.md."),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Only the first N clips.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
+) -> None:
+    """Write the clip manifest of a data set, and say what was taken for what.
+
+    Formats: nuscenes, lerobot, comma2k19, webdataset, folder, and those of installed packages.
+
+    The data set itself is left untouched. Tables that cannot be read from it as they are become
+    Parquet files in a folder beside the manifest: manifest.jsonl, manifest_files/.
+
+    **Examples**
+
+    - `syncaudit manifest nuscenes /data/nuscenes --out nuscenes.jsonl`
+
+    - `syncaudit manifest auto s3://bucket/recordings --out manifest.parquet --limit 100`
+    """
+    from syncaudit.cli.console import stderr, stdout
+    from syncaudit.cli.import_view import ImportView, print_import
+    from syncaudit.cli.inputs import load_rules
+    from syncaudit.datasets.importing import import_dataset
+    from syncaudit.errors import UsageError
+
+    if out.suffix.lower() not in (".jsonl", ".parquet", ".pq"):
+        raise UsageError(
+            "the manifest must be .jsonl or .parquet", path=str(out), hint="Change --out."
+        )
+    with ImportView(stderr(), is_quiet=quiet) as view:
+        imported = import_dataset(
+            source,
+            out,
+            format_name=format_name,
+            rules=load_rules(rules),
+            limit=limit,
+            on_clip=view,
+        )
+    if not quiet:
+        print_import(stdout(), imported, str(out))

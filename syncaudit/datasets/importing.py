@@ -1,0 +1,140 @@
+"""Import a data set: pick the format, write the manifest, leave the source alone."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from syncaudit.datasets.formats import DatasetFormat, Import, all_formats, format_called
+from syncaudit.datasets.rows import clip_to_row, write_manifest
+from syncaudit.datasets.sidecars import Sidecars
+from syncaudit.datasets.source import Source, is_inside
+from syncaudit.errors import ManifestError, UsageError
+from syncaudit.model import Clip
+
+__all__ = ["Imported", "import_dataset", "pick_format"]
+
+AUTO = "auto"
+_URI_KEYS = ("uri", "timestamps", "dbc")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What an import did.
+
+    Parameters
+    ----------
+    format : str
+        Name of the format.
+    n_clips : int
+        Rows of the manifest.
+    notes : Counter of str
+        What was taken for what, and what was ignored, with the number of times.
+    """
+
+    format: str
+    n_clips: int
+    notes: Counter[str]
+
+
+def pick_format(source: Source, name: str = AUTO) -> DatasetFormat:
+    """Return the format called `name`, or with ``auto`` the first that accepts the source.
+
+    Raises
+    ------
+    UsageError
+        If there is no such format or none accepts; each says why.
+    """
+    if name != AUTO:
+        return format_called(name)
+    reasons: list[str] = []
+    for each in all_formats().values():
+        reason = each.probe(source)
+        if reason is None:
+            return each
+        reasons.append(f"  {each.name}: {reason}")
+    what = "a folder without a manifest" if source.file is None else "no manifest"
+    raise UsageError(
+        f"{source.uri} is {what}, and no data set of a known format:\n" + "\n".join(reasons),
+        hint="\nWrite its manifest (docs/manifest.md), or make the folder look like one of these.",
+    )
+
+
+def import_dataset(
+    uri: str,
+    out: Path,
+    *,
+    format_name: str = AUTO,
+    rules: Mapping[str, Any] | None = None,
+    limit: int | None = None,
+    on_clip: Callable[[int], None] | None = None,
+) -> Imported:
+    """Write the manifest of a data set, and beside it the tables that had to be converted.
+
+    Parameters
+    ----------
+    uri : str
+        Folder or file: local path or any fsspec URL. Never written to.
+    out : Path
+        Manifest to write, ``.jsonl`` or ``.parquet``.
+    format_name : str
+        A format's name, or ``auto``.
+    rules : mapping, optional
+        Naming rules, for the formats that take them.
+    limit : int, optional
+        Stop after so many clips.
+    on_clip : callable, optional
+        Called with the number of clips so far.
+
+    Raises
+    ------
+    UsageError
+        If nothing accepts the source, or the manifest would lie inside of it.
+    ManifestError
+        If the data set is broken or holds no clip.
+    """
+    source = Source(uri)
+    found = pick_format(source, format_name)
+    if format_name != AUTO and (reason := found.probe(source)) is not None:
+        raise ManifestError(f"this is no {found.name} data set: {reason}", path=uri)
+    if rules and not found.takes_rules:
+        raise UsageError(f"the format {found.name} takes no rules", hint="Leave --rules out.")
+    if source.file is None and is_inside(out, source.base_uri):
+        raise UsageError(
+            "the manifest would lie inside the data set, which is left untouched",
+            path=str(out),
+            hint="Name a file in another folder with --out.",
+        )
+    job = Import(sidecars=Sidecars(out.with_name(f"{out.stem}_files")), rules=rules or {})
+    n_clips = 0
+
+    def rows() -> Iterator[dict[str, Any]]:
+        nonlocal n_clips
+        for clip in islice(found.clips(source, job), limit):
+            n_clips += 1
+            if on_clip is not None:
+                on_clip(n_clips)
+            yield _row(clip, out.parent, job.sidecars)
+        if not n_clips:
+            raise ManifestError(
+                f"the {found.name} data set holds no clip", path=uri, hint="Is it complete?"
+            )
+
+    write_manifest(rows(), out)
+    return Imported(format=found.name, n_clips=n_clips, notes=job.notes)
+
+
+def _row(clip: Clip, folder: Path, sidecars: Sidecars) -> dict[str, Any]:
+    """Return a clip's row with URIs that start at the manifest's folder."""
+    row = clip_to_row(clip, relative_to=str(folder.absolute()))
+    home = f"{sidecars.folder}{os.sep}"
+    for spec in row["sources"].values():
+        for key in _URI_KEYS:
+            if str(spec.get(key, "")).startswith(home):
+                spec[key] = f"{sidecars.folder.name}/{Path(spec[key]).relative_to(home).as_posix()}"
+    return row

@@ -1,0 +1,209 @@
+"""Tell by its name what a file is: rules that turn the names of one clip into its sources."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from syncaudit.errors import UsageError, nearest_name
+from syncaudit.model import SourceKind
+
+__all__ = ["DEFAULT_RULES", "NamedSources", "NamingRule", "name_sources", "parse_rules"]
+
+# Keys that name a companion file, by glob; the first that exists is taken.
+_COMPANIONS = ("timestamps", "dbc")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamingRule:
+    """What files of certain names are.
+
+    Parameters
+    ----------
+    match : tuple of str
+        Globs; one that ends in ``/`` means a folder of images.
+    name : str
+        Source name; ``{stem}`` is the file's name up to its last dot.
+    spec : mapping
+        ``kind`` and any other key of the manifest. ``timestamps``, ``dbc`` and ``audio`` may be
+        lists of globs with ``{stem}``, of which the first that exists is taken.
+    """
+
+    match: tuple[str, ...]
+    name: str
+    spec: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedSources:
+    """What the names of one clip turned out to be.
+
+    Parameters
+    ----------
+    sources : dict of str to dict
+        Name to manifest row of the source.
+    rules : dict of str to NamingRule
+        Which rule made it.
+    ignored : tuple of str
+        Names that no rule takes.
+    """
+
+    sources: dict[str, dict[str, Any]]
+    rules: dict[str, NamingRule]
+    ignored: tuple[str, ...]
+
+
+def _rule(match: str, kind: str, name: str = "{stem}", **spec: Any) -> NamingRule:
+    return NamingRule(
+        match=tuple(match.split()), name=name, spec=MappingProxyType({"kind": kind, **spec})
+    )
+
+
+_STAMPS = ["{stem}.csv", "{stem}.parquet", "{stem}_timestamps.csv", "{stem}.timestamps.csv"]
+
+# In this order; the first rule that matches takes the file.
+DEFAULT_RULES: tuple[NamingRule, ...] = (
+    _rule("*.mp4 *.mkv *.avi *.mov *.webm *.h264 *.hevc *.mjpeg", "camera", timestamps=_STAMPS),
+    _rule("cam*/ image*/ *_cam/", "camera", timestamps=_STAMPS),
+    _rule("*.wav *.flac *.ogg *.mp3", "audio", timestamps=_STAMPS),
+    _rule("can*.log can*.asc can*.blf can*.mf4", "can", dbc=["{stem}.dbc", "*.dbc", "../*.dbc"]),
+    _rule("can*.csv can*.parquet", "can"),
+    _rule("imu*.csv imu*.parquet", "imu"),
+    _rule("trigger*.csv trigger*.parquet event*.csv gpio*.csv", "events"),
+    _rule(
+        "state*.csv state*.parquet joint*.csv joint*.parquet action*.csv action*.parquet", "state"
+    ),
+    _rule("*.TextGrid *.ctm *.srt *.vtt", "transcript", "{stem}_text", audio=["{stem}", "*"]),
+)
+
+
+def parse_rules(content: Mapping[str, Any]) -> tuple[NamingRule, ...]:
+    """Return the rules of a rules file: a list ``source`` of tables.
+
+    Raises
+    ------
+    UsageError
+        If a rule lacks ``match`` or ``kind``, or the file has anything else in it.
+    """
+    if not content:
+        return DEFAULT_RULES
+    listed = content.get("source")
+    unknown = sorted(set(content) - {"source"})
+    if unknown or not isinstance(listed, list) or not listed:
+        raise UsageError(
+            f"the rules hold {unknown[0]!r}" if unknown else "the rules hold no list 'source'",
+            hint="Expected tables [[source]] with match = 'cam_*.mp4' and kind = 'camera'.",
+        )
+    return tuple(_parse(number, rule) for number, rule in enumerate(listed, start=1))
+
+
+def _parse(number: int, rule: object) -> NamingRule:
+    where = f"rule {number}"
+    if not isinstance(rule, Mapping):
+        raise UsageError(f"{where} is no table", hint="Write [[source]] tables.")
+    rest = dict(rule)
+    match, name = rest.pop("match", None), rest.pop("name", "{stem}")
+    patterns = [match] if isinstance(match, str) else match
+    if not isinstance(patterns, list) or not patterns or not all(map(_is_text, patterns)):
+        raise UsageError(f"{where} has no 'match'", hint="Give a glob such as 'cam_*.mp4'.")
+    if not _is_text(name):
+        raise UsageError(f"{where}: name is {name!r}, expected text", hint="E.g. '{stem}'.")
+    if rest.get("kind") not in set(SourceKind):
+        kind = str(rest.get("kind", ""))
+        raise UsageError(f"{where}: kind is '{kind}'", hint=nearest_name(kind, SourceKind))
+    return NamingRule(match=tuple(patterns), name=name, spec=rest)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def name_sources(names: Sequence[str], rules: Sequence[NamingRule]) -> NamedSources:
+    """Return the sources that the names of one clip's files stand for.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Files; folders with a ``/`` at their end; files beside the clip with ``../`` before.
+    rules : sequence of NamingRule
+        The first that matches takes a file.
+    """
+    sources: dict[str, dict[str, Any]] = {}
+    made_by: dict[str, NamingRule] = {}
+    taken: set[str] = set()
+    for name in names:
+        rule = next((r for r in rules if any(_fits(name, p) for p in r.match)), None)
+        if rule is None:
+            continue
+        stem = _stem(name)
+        row = {"uri": name.rstrip("/"), **rule.spec}
+        for key in _COMPANIONS:
+            if key in row:
+                found = _first(row.pop(key), stem, names)
+                if found is not None:
+                    row[key] = found
+                    taken.add(found)
+        title = _free(rule.name.replace("{stem}", stem), sources)
+        sources[title], made_by[title] = row, rule
+        taken.add(name)
+    _attach_transcripts(sources)
+    # A stamp table that a broader rule took as well is no source of its own.
+    companions = {row[key] for row in sources.values() for key in _COMPANIONS if key in row}
+    for title in [title for title, row in sources.items() if row["uri"] in companions]:
+        del sources[title]
+    used = companions | {row["uri"] for row in sources.values()}
+    ignored = tuple(n for n in names if n.rstrip("/") not in used and not n.startswith("../"))
+    return NamedSources(
+        sources=sources, rules={title: made_by[title] for title in sources}, ignored=ignored
+    )
+
+
+def _fits(name: str, pattern: str) -> bool:
+    return name.endswith("/") == pattern.endswith("/") and fnmatch.fnmatchcase(name, pattern)
+
+
+def _stem(name: str) -> str:
+    bare = name.rstrip("/")
+    return bare.rpartition(".")[0] or bare
+
+
+def _free(title: str, sources: Mapping[str, object]) -> str:
+    """Return `title`, numbered where another file has it already (``mic.wav``, ``mic.mp3``)."""
+    number, free = 1, title
+    while free in sources:
+        number += 1
+        free = f"{title}_{number}"
+    return free
+
+
+def _first(patterns: str | Sequence[str], stem: str, names: Sequence[str]) -> str | None:
+    """Return the first name that the first fitting pattern fits."""
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        # The stem is text, not a glob: only what stands around it may hold wildcards.
+        parts = pattern.split("{stem}")
+        for name in names:
+            if len(parts) == 2 and not name.startswith(parts[0] + stem):
+                continue
+            if fnmatch.fnmatchcase(name, pattern.replace("{stem}", _escape(stem))):
+                return name
+    return None
+
+
+def _escape(stem: str) -> str:
+    return "".join(f"[{char}]" if char in "*?[" else char for char in stem)
+
+
+def _attach_transcripts(sources: dict[str, dict[str, Any]]) -> None:
+    """Give transcripts their sound; one without any is no source."""
+    audio = [title for title, row in sources.items() if row["kind"] == "audio"]
+    for title, row in list(sources.items()):
+        if row["kind"] != "transcript":
+            continue
+        found = _first(row.get("audio", "*"), _stem(row["uri"]), audio)
+        if found is None:
+            del sources[title]
+        else:
+            row["audio"] = found

@@ -1,0 +1,67 @@
+"""Tables that no reader can take from the data set itself, converted beside the manifest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Sidecars"]
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._+=@-]")
+
+
+class Sidecars:
+    """Files that a format writes into one folder of its own, ``<manifest stem>_files``.
+
+    The folder appears with the first file. A file appears at once or not at all.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they go.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.absolute()
+
+    def path(self, name: str) -> Path:
+        """Return the path to write a file to; its folder exists.
+
+        Parameters
+        ----------
+        name : str
+            With ``/`` between folders; what file systems dislike becomes ``_``.
+        """
+        parts = [_UNSAFE.sub("_", part) for part in name.split("/") if part not in ("", ".", "..")]
+        target = self.folder.joinpath(*(parts or ["_"]))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return target
+
+    def write_table(
+        self, name: str, columns: Mapping[str, NDArray[np.generic] | Sequence[Any]]
+    ) -> str:
+        """Write a Parquet table and return its URI, to be put into a spec.
+
+        Parameters
+        ----------
+        name : str
+            As for `path`; ends in ``.parquet``.
+        columns : mapping of str to array
+            ``timestamp_ns`` as int64 among them. Columns of one length.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        target = self.path(name)
+        part = target.with_name(target.name + ".part")
+        try:
+            pq.write_table(pa.table(dict(columns)), part)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+        return str(target)

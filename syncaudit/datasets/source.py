@@ -1,0 +1,223 @@
+"""What a data set's files are: one small, read-only view of a folder or file, local or remote."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import posixpath
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from syncaudit.errors import ManifestError, StreamReadError, UsageError
+from syncaudit.readers.uris import (
+    is_url,
+    local_file,
+    local_path,
+    open_file,
+    parent_of,
+    read_bytes,
+    resolve,
+)
+
+__all__ = ["Source", "natural_key"]
+
+
+def natural_key(name: str) -> tuple[list[tuple[int, int, str]], str]:
+    """Return a sort key by which ``episode_9`` comes before ``episode_10``."""
+    parts = re.split(r"([0-9]+)", name)
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts], name
+
+
+class Source:
+    """Folder or single file that a format looks at; nothing in it is ever written.
+
+    Names are relative to `base_uri` with ``/`` between folders, as manifests have them.
+
+    Parameters
+    ----------
+    uri : str
+        Local path or any fsspec URL.
+
+    Raises
+    ------
+    UsageError
+        If nothing of that name exists.
+    """
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        place = resolve(uri.rstrip("/") or "/")
+        path = local_path(place)
+        if path is not None:
+            place = str(path.absolute())
+            is_folder, exists = path.is_dir(), path.exists()
+        else:
+            is_folder, exists = _remote_kind(place)
+        if not exists:
+            raise UsageError("there is no such file or folder", path=uri, hint="Check the name.")
+        self.file = None if is_folder else posixpath.basename(place.split("::")[0])
+        """Name of the one file that the user named, or None for a folder."""
+        self.base_uri = place if is_folder else parent_of(place)
+        """Folder that names are relative to, absolute."""
+
+    @property
+    def parent_uri(self) -> str:
+        """Folder that holds this one."""
+        return parent_of(self.base_uri)
+
+    def uri_of(self, name: str) -> str:
+        """Return the absolute path or URL of a file."""
+        return resolve(name, self.base_uri)
+
+    def files(self, pattern: str = "*", folder: str = "") -> list[str]:
+        """Return the files of a folder that match, in natural order; [] if there is no folder.
+
+        Where the user named one file, that is the only one of the top folder.
+        """
+        if self.file is not None and not folder:
+            return [self.file] if fnmatch.fnmatchcase(self.file, pattern) else []
+        return self._list(folder, pattern, want_folders=False)
+
+    def folders(self, folder: str = "", pattern: str = "*") -> list[str]:
+        """Return the folders in a folder that match, in natural order."""
+        if self.file is not None and not folder:
+            return []
+        return self._list(folder, pattern, want_folders=True)
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a file or folder of that name."""
+        if self.file is not None and name != self.file:
+            return False
+        place = self.uri_of(name)
+        path = local_path(place)
+        return path.exists() if path is not None else _remote_kind(place)[1]
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file.
+
+        Raises
+        ------
+        ManifestError
+            If it is missing, empty or cannot be read.
+        """
+        with _worded_for_manifests():
+            return read_bytes(self.uri_of(name))
+
+    def read_json(self, name: str) -> Any:
+        """Return the content of a JSON file.
+
+        Raises
+        ------
+        ManifestError
+            If it cannot be read or is no JSON.
+        """
+        data = self.read(name)
+        try:
+            return json.loads(data.decode("utf-8-sig"))
+        except (ValueError, RecursionError) as error:
+            raise ManifestError(
+                f"is no intact JSON ({' '.join(str(error).split())[:120]})",
+                path=self.uri_of(name),
+                hint="Copy the file again.",
+            ) from error
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[BinaryIO]:
+        """Open a file for reading as a stream.
+
+        Raises
+        ------
+        ManifestError
+            If it is missing or cannot be read.
+        """
+        with _worded_for_manifests(), open_file(self.uri_of(name)) as file:
+            yield file
+
+    @contextmanager
+    def local(self, name: str) -> Iterator[Path]:
+        """Yield a local path with the content of a file, copied for so long if it is remote.
+
+        Raises
+        ------
+        ManifestError
+            If it is missing, empty or cannot be read.
+        """
+        with _worded_for_manifests(), local_file(self.uri_of(name)) as path:
+            yield path
+
+    def _list(self, folder: str, pattern: str, *, want_folders: bool) -> list[str]:
+        place = self.uri_of(folder) if folder else self.base_uri
+        path = local_path(place)
+        if path is not None:
+            if not path.is_dir():
+                return []
+            try:
+                found = [
+                    entry.name
+                    for entry in path.iterdir()
+                    if (entry.is_dir() if want_folders else entry.is_file())
+                ]
+            except OSError as error:
+                raise _unlisted(place, error) from error
+        else:
+            found = _list_remote(place, "directory" if want_folders else "file")
+        names = [name for name in found if fnmatch.fnmatchcase(name, pattern)]
+        names.sort(key=natural_key)
+        return [f"{folder}/{name}" if folder else name for name in names]
+
+
+@contextmanager
+def _worded_for_manifests() -> Iterator[None]:
+    """Turn what a reader says of a file into an error of the data set as a whole."""
+    try:
+        yield
+    except StreamReadError as error:
+        raise ManifestError(error.message, path=error.path, hint=error.hint) from error
+
+
+def _remote_kind(place: str) -> tuple[bool, bool]:
+    """Return (is a folder, exists) of a URL."""
+    import fsspec
+
+    try:
+        system, inner = fsspec.core.url_to_fs(place)
+        return bool(system.isdir(inner)), bool(system.exists(inner))
+    except (OSError, ValueError, ImportError) as error:
+        raise UsageError(
+            f"cannot be reached ({type(error).__name__}: {error})",
+            path=place,
+            hint="Check the URL, credentials, and that fsspec's package for it is installed.",
+        ) from error
+
+
+def _list_remote(place: str, kind: str) -> list[str]:
+    import fsspec
+
+    try:
+        system, inner = fsspec.core.url_to_fs(place)
+        entries = system.ls(inner, detail=True) if system.isdir(inner) else []
+    except (OSError, ValueError, RuntimeError) as error:
+        raise _unlisted(place, error) from error
+    return [
+        posixpath.basename(str(entry["name"]).rstrip("/"))
+        for entry in entries
+        if entry["type"] == kind and str(entry["name"]).strip("/") != inner.strip("/")
+    ]
+
+
+def _unlisted(place: str, error: Exception) -> ManifestError:
+    return ManifestError(
+        f"the folder cannot be listed ({type(error).__name__}: {error})",
+        path=place,
+        hint="Check permissions or credentials.",
+    )
+
+
+def is_inside(path: Path, folder_uri: str) -> bool:
+    """Return whether a local path lies in a folder."""
+    if is_url(folder_uri):
+        return False
+    return path.resolve().is_relative_to(Path(folder_uri).resolve())
