@@ -27,6 +27,7 @@ from syncaudit.model.evidence import (
 from syncaudit.model.finding import Finding, ReasonCode, Severity
 from syncaudit.model.measurement import PairMeasurement
 from syncaudit.model.stream import (
+    Arrivals,
     AudioStream,
     CameraStream,
     Channel,
@@ -39,11 +40,13 @@ from syncaudit.model.stream import (
     TranscriptStream,
 )
 from syncaudit.model.time import nanoseconds, seconds_since
-from syncaudit.model.timing import StampAudit, StampRemark
+from syncaudit.model.timing import ArrivalAudit, StampAudit, StampRemark
 from syncaudit.model.verdict import ClipVerdict, SourceVerdict, Verdict
 
 __all__ = [
     "Activity",
+    "ArrivalAudit",
+    "Arrivals",
     "AudioSpec",
     "AudioStream",
     "CameraSpec",

@@ -34,6 +34,8 @@ _PICTURES = frozenset(
     {".bmp", ".jp2", ".jpe", ".jpeg", ".jpg", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff"}
     | {".webp"}
 )
+# A camera whose uri is such a table has stamps and no pictures.
+_TABLES = frozenset({".csv", ".parquet", ".pq"})
 
 
 def read_camera(
@@ -46,7 +48,8 @@ def read_camera(
     name : str
         Source name.
     spec : CameraSpec
-        A video file, or a folder or glob of images in natural order of their names.
+        A video file, a folder or glob of images in natural order of their names, or a table of
+        stamps: a camera without pictures, of which only the stamps are audited.
     base_uri : str
         Folder of the manifest.
     scratch : Path, optional
@@ -59,6 +62,8 @@ def read_camera(
         If pictures or stamps cannot be read, or there is nothing to take stamps from.
     """
     uri = resolve(spec.uri, base_uri)
+    if _suffix(uri) in _TABLES:
+        return _stamps_alone(name, spec, uri, base_uri)
     findings: list[Finding] = []
     listed = list_folder(uri)
     if listed is None:
@@ -104,6 +109,23 @@ def read_camera(
         line_delay_s=spec.line_delay_s,
         exposure_s=spec.exposure_s,
         focal_px=_focal_px(spec, frames.width_px),
+    )
+
+
+def _stamps_alone(name: str, spec: CameraSpec, uri: str, base_uri: str) -> CameraStream:
+    time_ns, findings = _table_stamps(spec.timestamps or uri, base_uri)
+    return CameraStream(
+        name=name,
+        clock=clock_of(name, spec),
+        kind=SourceKind.CAMERA,
+        time_ns=time_ns,
+        uri=uri,
+        stamp_kind=spec.stamp_kind,
+        findings=findings,
+        files=FrameFiles(paths=()),
+        stamp_at=spec.stamp_at,
+        line_delay_s=spec.line_delay_s,
+        exposure_s=spec.exposure_s,
     )
 
 

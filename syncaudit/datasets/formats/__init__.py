@@ -10,6 +10,7 @@ from importlib import metadata
 
 from syncaudit.datasets.formats.folder import FolderFormat
 from syncaudit.datasets.formats.protocol import DatasetFormat, Import
+from syncaudit.datasets.formats.rosbag import McapFormat, RosbagFormat
 from syncaudit.errors import UsageError, nearest_name
 
 __all__ = ["GROUP", "DatasetFormat", "Import", "all_formats", "format_called"]
@@ -17,7 +18,7 @@ __all__ = ["GROUP", "DatasetFormat", "Import", "all_formats", "format_called"]
 GROUP = "syncaudit.formats"
 
 # In the order of probing: the more special before the more general.
-_BUILT_IN: tuple[DatasetFormat, ...] = (FolderFormat(),)
+_BUILT_IN: tuple[DatasetFormat, ...] = (McapFormat(), RosbagFormat(), FolderFormat())
 
 
 def all_formats() -> dict[str, DatasetFormat]:

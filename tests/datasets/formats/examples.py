@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bags import write_mcaps, write_rosbags
 from plain_folder import write_plain_folder
 
 
@@ -32,4 +33,6 @@ class Example:
 
 EXAMPLES: dict[str, Example] = {
     "folder": Example(write=write_plain_folder),
+    "mcap": Example(write=write_mcaps),
+    "rosbag": Example(write=write_rosbags),
 }

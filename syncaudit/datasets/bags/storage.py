@@ -1,0 +1,230 @@
+"""What files make up a recording, and its messages one after the other."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from syncaudit.datasets.bags.mcap_file import read_mcap
+from syncaudit.datasets.bags.rosbag1_file import read_rosbag1
+from syncaudit.datasets.bags.sqlite_file import read_sqlite
+from syncaudit.datasets.bags.topics import Messages, OnDamage, TopicTable
+from syncaudit.datasets.source import Source
+from syncaudit.errors import ManifestError
+
+__all__ = ["METADATA", "Recording", "find_recordings", "has_storage", "messages_of"]
+
+METADATA = "metadata.yaml"
+_PROBED = 20
+_PACKED = (".zstd", ".zst")
+_READERS = {
+    ".mcap": read_mcap,
+    ".db3": read_sqlite,
+    ".bag": read_rosbag1,
+    ".active": read_rosbag1,
+}
+# ``drive_0.bag``, ``drive_2026-01-31-10-00-00_0.bag``, ``drive_0.mcap``
+_PART = re.compile(r"(.+?)(?:_\d{4}(?:-\d\d){5})?_(\d+)$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """The files of one recording.
+
+    Parameters
+    ----------
+    name : str
+        Of its folder or first file.
+    files : tuple of str
+        In order, relative to the source.
+    is_packed : bool
+        Whether every single message is compressed (zstd).
+    findings : tuple of str
+        ``code: text``.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    is_packed: bool = False
+    findings: tuple[str, ...] = ()
+
+
+def has_storage(source: Source, suffixes: tuple[str, ...]) -> bool:
+    """Return whether a storage file lies in a source or in one of its folders."""
+    return any(
+        _storage(name) in suffixes
+        for folder in ["", *source.folders()[:_PROBED]]
+        for name in source.files(folder=folder)
+    )
+
+
+def find_recordings(source: Source, suffixes: tuple[str, ...]) -> list[Recording]:
+    """Return the recordings of a file or folder: rosbag2 folders, and files with their parts.
+
+    Parameters
+    ----------
+    source : Source
+        One file; a rosbag2 folder; or a folder of bags and rosbag2 folders.
+    suffixes : tuple of str
+        Of the storages to take (``.mcap``).
+
+    Raises
+    ------
+    ManifestError
+        If a ``metadata.yaml`` cannot be read.
+    """
+    found: list[Recording] = []
+    for folder in ["", *source.folders()]:
+        prefix = f"{folder}/" if folder else ""
+        names = [name for name in source.files(folder=folder) if _storage(name) in suffixes]
+        if source.file is None and source.has(f"{prefix}{METADATA}"):
+            recording = _rosbag2(source, folder, suffixes)
+            found += [] if recording is None else [recording]
+        elif names:
+            found += _grouped(names, folder)
+    return found
+
+
+def _storage(name: str) -> str:
+    path = Path(name)
+    return Path(path.stem).suffix.lower() if path.suffix.lower() in _PACKED else path.suffix.lower()
+
+
+def _rosbag2(source: Source, folder: str, suffixes: tuple[str, ...]) -> Recording | None:
+    """Return the recording of a rosbag2 folder as its metadata have it."""
+    prefix = f"{folder}/" if folder else ""
+    place = source.uri_of(f"{prefix}{METADATA}")
+    info = _metadata(source, f"{prefix}{METADATA}")
+    listed = info.get("relative_file_paths")
+    if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+        raise ManifestError(
+            "names no files (rosbag2_bagfile_information.relative_file_paths)",
+            path=place,
+            hint="Write it again with 'ros2 bag reindex', or remove it: the files can do without.",
+        )
+    # Old versions wrote paths that start at the folder above.
+    names = [f"{prefix}{Path(name).name}" for name in listed]
+    missing = [name for name in names if not source.has(name)]
+    names = [name for name in names if name not in missing]
+    if not names or _storage(names[0]) not in suffixes:
+        return None
+    findings = [f"missing_file: {METADATA} names {name}, which is not there" for name in missing]
+    return Recording(
+        name=folder or source.base_uri.rstrip("/").rpartition("/")[2],
+        files=tuple(names),
+        is_packed=str(info.get("compression_mode", "")).lower() == "message",
+        findings=tuple(findings),
+    )
+
+
+def _metadata(source: Source, name: str) -> dict[str, Any]:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        content = YAML(typ="safe").load(source.read(name).decode("utf-8"))
+        return dict(content["rosbag2_bagfile_information"])
+    except (YAMLError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+        raise ManifestError(
+            f"is no metadata of rosbag2 ({' '.join(str(error).split())[:120]})",
+            path=source.uri_of(name),
+            hint="Write it again with 'ros2 bag reindex', or remove it: the files can do without.",
+        ) from error
+
+
+def _grouped(names: list[str], folder: str) -> list[Recording]:
+    """Join files that are numbered from 0 on into recordings; every other file is its own."""
+    numbered: dict[str, dict[int, str]] = {}
+    alone: dict[str, list[str]] = {}
+    for name in names:
+        stem = _stem(name)
+        match = _PART.match(stem)
+        if match:
+            numbered.setdefault(match[1], {}).setdefault(int(match[2]), name)
+        else:
+            alone[stem] = [name]
+    for title, parts in numbered.items():
+        if sorted(parts) == list(range(len(parts))):
+            alone[title] = [parts[number] for number in sorted(parts)]
+        else:
+            alone |= {_stem(name): [name] for name in parts.values()}
+    prefix = f"{folder}/" if folder else ""
+    return [
+        Recording(name=f"{prefix}{title}", files=tuple(files))
+        for title, files in sorted(alone.items())
+    ]
+
+
+def _stem(name: str) -> str:
+    stem = Path(name).name
+    while Path(stem).suffix.lower() in (*_READERS, *_PACKED):
+        stem = Path(stem).stem
+    return stem
+
+
+def messages_of(
+    source: Source, recording: Recording, topics: TopicTable, on_damage: OnDamage
+) -> Messages:
+    """Yield the messages of all files of a recording.
+
+    Parameters
+    ----------
+    source : Source
+        Where the files are.
+    recording : Recording
+        From `find_recordings`.
+    topics : TopicTable
+        Gets the topics.
+    on_damage : callable
+        Told what is wrong with which file; what can be read is used.
+    """
+    for name in recording.files:
+        storage = _storage(name)
+
+        def say(text: str, name: str = name) -> None:
+            on_damage(f"{Path(name).name}: {text}")
+
+        with source.local(name) as path, _unpacked(path, say) as plain:
+            messages = _READERS[storage](plain, topics, say)
+            yield from _unpack_each(messages, say) if recording.is_packed else messages
+
+
+@contextmanager
+def _unpacked(path: Path, on_damage: OnDamage) -> Iterator[Path]:
+    """Yield a file itself, or an unpacked copy of it for so long."""
+    if path.suffix.lower() not in _PACKED:
+        yield path
+        return
+    import zstandard
+
+    with tempfile.TemporaryDirectory(prefix="syncaudit-") as folder:
+        plain = Path(folder) / path.stem
+        with path.open("rb") as packed, plain.open("wb") as target:
+            try:
+                with zstandard.ZstdDecompressor().stream_reader(packed) as stream:
+                    shutil.copyfileobj(stream, target, 1 << 22)
+            except zstandard.ZstdError as error:
+                on_damage(f"it can be unpacked to byte {target.tell()} only ({error})")
+        yield plain
+
+
+def _unpack_each(messages: Messages, on_damage: OnDamage) -> Messages:
+    import zstandard
+
+    unpack = zstandard.ZstdDecompressor().decompressobj
+    n_bad = 0
+    for topic, receive_ns, publish_ns, data in messages:
+        try:
+            plain = unpack().decompress(data)
+        except zstandard.ZstdError:
+            n_bad += 1
+            continue
+        yield topic, receive_ns, publish_ns, plain
+    if n_bad:
+        on_damage(f"{n_bad} messages cannot be unpacked and are left out")
