@@ -10,7 +10,6 @@ from scipy.stats import t as student
 
 from syncaudit.detectors.stamp_clock import has_floor
 from syncaudit.detectors.stamp_steps import find_level_steps
-from syncaudit.dsp.robust import mad_std
 from syncaudit.dsp.sound import robust_line
 from syncaudit.model import ArrivalAudit, Arrivals
 
@@ -25,6 +24,10 @@ MIN_STEP_S = 5e-3
 FAR_S = 60.0
 # A sample cannot be received before it was captured; the clocks' own resolution may say so.
 NEGATIVE_S = 1e-4
+# No recorder's stamps are better than this.
+RESOLUTION_S = 1e-6
+# Samples on either side of a step whose floors must differ as well.
+REACH = 64
 # Steps are searched in means of at most so many runs of samples.
 MOST_POINTS = 20_000
 
@@ -120,11 +123,14 @@ def _floor(at_s: _Floats, delay_s: _Floats) -> _Floor:
         )
     slope = float(centred @ (y - y.mean())) / spread
     residual = y - y.mean() - slope * centred
-    std = float(np.sqrt(residual @ residual / (n_runs - 2)))
+    std = max(RESOLUTION_S, float(np.sqrt(residual @ residual / (n_runs - 2))))
     widen = float(student.ppf(0.975, n_runs - 2)) / 1.96
     return _Floor(
         level_s=float(y.mean() - slope * x.mean()),
-        level_std_s=widen * std * float(np.sqrt(1.0 / n_runs + x.mean() ** 2 / spread)),
+        # The minimum of a run lies above the floor by as much as the minima scatter.
+        level_std_s=widen
+        * std
+        * float(np.sqrt(is_one_sided + 1.0 / n_runs + x.mean() ** 2 / spread)),
         slope=slope,
         slope_std=widen * std / float(np.sqrt(spread)),
         wander_s=float(np.ptp(residual)),
@@ -137,12 +143,15 @@ def _steps(delay_s: _Floats) -> list[tuple[int, float]]:
     n = delay_s.size // size
     means = delay_s[: n * size].reshape(n, size).mean(axis=1)
     found = find_level_steps(np.arange(n), means, min_size_s=MIN_STEP_S)
-    noise = mad_std(np.diff(means)) if n > 1 else 0.0
-    return [
-        ((step.interval + 1) * size, step.size_s)
-        for step in found
-        if abs(step.size_s) > max(MIN_STEP_S, 3.0 * noise)
-    ]
+    places = [((step.interval + 1) * size, step.size_s) for step in found]
+    return [(place, jump) for place, jump in places if _is_of_floor(delay_s, place, jump)]
+
+
+def _is_of_floor(delay_s: _Floats, place: int, jump: float) -> bool:
+    """Tell whether the least delay jumps too: bursts of long delays leave it where it is."""
+    before = float(np.min(delay_s[max(0, place - REACH) : place]))
+    after = float(np.min(delay_s[place : place + REACH]))
+    return 0.5 < (after - before) / jump < 2.0
 
 
 def _growth(arrivals: Arrivals) -> float | None:

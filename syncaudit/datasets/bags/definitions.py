@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from syncaudit.datasets.bags.topics import Topic
@@ -46,18 +46,19 @@ class Definitions:
         """Return all definitions that hold for a topic's messages."""
         is_ros1 = topic.encoding == "ros1"
         known = self._known.setdefault(is_ros1, dict(_built_in(is_ros1)))
-        known.update(_parsed(topic))
+        known.update(_parsed(topic.type_name, topic.schema_format, topic.schema))
         return known
 
 
-def _parsed(topic: Topic) -> dict[str, Any]:
+@lru_cache(maxsize=256)
+def _parsed(type_name: str, schema_format: str, schema: bytes) -> dict[str, Any]:
     from rosbags.typesys import TypesysError, get_types_from_idl, get_types_from_msg
 
-    text = topic.schema.decode("utf-8", "replace")
+    text = schema.decode("utf-8", "replace")
     try:
-        if topic.schema_format == "msg":
-            return dict(get_types_from_msg(text, topic.type_name))
-        if topic.schema_format == "idl":
+        if schema_format == "msg":
+            return dict(get_types_from_msg(text, type_name))
+        if schema_format == "idl":
             # Several files in one text, each below a line of "=" and "IDL: name".
             parts = text.split("=" * 80 + "\n")
             bodies = [part.partition("\n")[2] if part.startswith("IDL: ") else part

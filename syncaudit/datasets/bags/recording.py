@@ -155,7 +155,7 @@ def _source(
         row["findings"] = [*general, *found.findings]
     what = "stamps alone" if row["kind"] in ("camera", "events") and row["uri"] == table else ""
     job.note(f"{found.topic} -> {name} ({row['kind']}{', ' if what else ''}{what})")
-    return row
+    return row | rules.said_of(name)
 
 
 def _bus(found: Collected, path: str, rules: BagRules, job: Import) -> dict[str, Any]:

@@ -26,6 +26,9 @@ class BagRules:
         Patterns of the topics to take (``/camera/*``).
     names : mapping of str to str
         Topic to source name.
+    sources : mapping of str to mapping
+        Pattern of source names to keys of the manifest that a bag does not hold
+        (``line_delay_s``, ``focal_px``, ``clock``).
     dbc : str, optional
         Describes the frames of all buses.
     signals : mapping of str to str
@@ -36,8 +39,17 @@ class BagRules:
     clip_seconds: float | None = None
     topics: tuple[str, ...] = ("*",)
     names: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     dbc: str | None = None
     signals: Mapping[str, str] = field(default_factory=dict)
+
+    def said_of(self, name: str) -> dict[str, Any]:
+        """Return what the rules say of a source beside what the bag does."""
+        said: dict[str, Any] = {}
+        for pattern, keys in self.sources.items():
+            if fnmatch.fnmatchcase(name, pattern):
+                said |= keys
+        return said
 
     def takes(self, topic: str) -> bool:
         """Return whether a topic is wanted."""
@@ -66,8 +78,13 @@ def parse_bag_rules(content: Mapping[str, Any]) -> BagRules:
     if "topics" in found:
         _check(found, "topics", list, "a list of patterns such as '/camera/*'")
         found["topics"] = tuple(str(pattern) for pattern in found["topics"])
-    for key in ("names", "signals"):
-        _check(found, key, Mapping, "a table of texts")
+    for key in ("names", "signals", "sources"):
+        _check(found, key, Mapping, "a table")
+    for pattern, keys in found.get("sources", {}).items():
+        if not isinstance(keys, Mapping):
+            raise UsageError(
+                f"sources.{pattern} is {keys!r}", hint="Expected a table of manifest keys."
+            )
     _check(found, "dbc", str, "the path of a DBC")
     if ("dbc" in found) != bool(found.get("signals")):
         raise UsageError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bags"))
@@ -20,11 +21,13 @@ from bag_writing import (
 )
 
 
-def _drive(messages: Messages) -> list[Sent]:
+@cache
+def _drive(*, is_ros1: bool) -> tuple[Messages, list[Sent]]:
+    messages = Messages(is_ros1=is_ros1)
     captured = stamps(12, 20.0)
     times = list(zip(captured.tolist(), arrivals(captured).tolist(), strict=True))
     picture = jpeg(90)
-    return pack(
+    return messages, pack(
         [Sent("/cam/compressed", COMPRESSED, messages.compressed(t, picture), r) for t, r in times],
         [Sent("/imu", IMU, messages.imu(t, (1, 2, 3), (0, 0, 9)), r) for t, r in times],
     )
@@ -35,9 +38,9 @@ def write_rosbags(folder: Path, n_clips: int) -> Path:
     root = folder / "bags"
     root.mkdir(parents=True)
     for number in range(n_clips):
-        messages = Messages(is_ros1=number % 2 == 0)
+        messages, sent = _drive(is_ros1=number % 2 == 0)
         name = f"drive_a{number:04d}" + (".bag" if messages.is_ros1 else "")
-        write_bag(root / name, _drive(messages), messages)
+        write_bag(root / name, sent, messages)
     return root
 
 
@@ -45,7 +48,7 @@ def write_mcaps(folder: Path, n_clips: int) -> Path:
     """Write MCAP files."""
     root = folder / "recordings"
     root.mkdir(parents=True)
-    messages = Messages(is_ros1=False)
+    messages, sent = _drive(is_ros1=False)
     for number in range(n_clips):
-        write_bag(root / f"drive_a{number:04d}.mcap", _drive(messages), messages)
+        write_bag(root / f"drive_a{number:04d}.mcap", sent, messages)
     return root
