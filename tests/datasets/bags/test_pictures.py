@@ -71,7 +71,7 @@ def encode(codec: str, pictures: list[np.ndarray], **options: str) -> list[bytes
 
 
 def marked_units(data: bytes) -> list[bytes]:
-    return [unit for unit in re.split(rb"\0\0\0?\1", data) if unit]
+    return [unit for unit in re.split(rb"\x00\x00\x00?\x01", data) if unit]
 
 
 def measured_units(data: bytes) -> list[bytes]:
