@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from syncaudit.errors import ManifestError, StreamReadError, UsageError
-from syncaudit.readers.uris import is_url, local_file, local_path, parent_of, read_bytes, resolve
+from syncaudit.readers.uris import (
+    is_url,
+    local_file,
+    local_path,
+    open_file,
+    parent_of,
+    read_bytes,
+    resolve,
+)
 
 __all__ = ["Source", "natural_key"]
 
@@ -54,7 +62,11 @@ class Source:
         """Name of the one file that the user named, or None for a folder."""
         self.base_uri = place if is_folder else parent_of(place)
         """Folder that names are relative to, absolute."""
-        self._is_local = path is not None
+
+    @property
+    def parent_uri(self) -> str:
+        """Folder that holds this one."""
+        return parent_of(self.base_uri)
 
     def uri_of(self, name: str) -> str:
         """Return the absolute path or URL of a file."""
@@ -91,10 +103,8 @@ class Source:
         ManifestError
             If it is missing, empty or cannot be read.
         """
-        try:
+        with _worded_for_manifests():
             return read_bytes(self.uri_of(name))
-        except StreamReadError as error:
-            raise ManifestError(error.message, path=self.uri_of(name), hint=error.hint) from error
 
     def read_json(self, name: str) -> Any:
         """Return the content of a JSON file.
@@ -123,22 +133,8 @@ class Source:
         ManifestError
             If it is missing or cannot be read.
         """
-        import fsspec
-
-        place = self.uri_of(name)
-        try:
-            if self._is_local:
-                with Path(place).open("rb") as file:
-                    yield file
-            else:
-                with fsspec.open(place, "rb") as file:
-                    yield file
-        except FileNotFoundError as error:
-            raise ManifestError("file not found", path=place, hint="Check the copy.") from error
-        except OSError as error:
-            raise ManifestError(
-                f"cannot be read ({error.strerror or error})", path=place, hint="Check the copy."
-            ) from error
+        with _worded_for_manifests(), open_file(self.uri_of(name)) as file:
+            yield file
 
     @contextmanager
     def local(self, name: str) -> Iterator[Path]:
@@ -149,15 +145,8 @@ class Source:
         ManifestError
             If it is missing, empty or cannot be read.
         """
-        opened = local_file(self.uri_of(name))
-        try:
-            path = opened.__enter__()
-        except StreamReadError as error:
-            raise ManifestError(error.message, path=self.uri_of(name), hint=error.hint) from error
-        try:
+        with _worded_for_manifests(), local_file(self.uri_of(name)) as path:
             yield path
-        finally:
-            opened.__exit__(None, None, None)
 
     def _list(self, folder: str, pattern: str, *, want_folders: bool) -> list[str]:
         place = self.uri_of(folder) if folder else self.base_uri
@@ -175,6 +164,15 @@ class Source:
         names = [name for name in found if fnmatch.fnmatchcase(name, pattern)]
         names.sort(key=natural_key)
         return [f"{folder}/{name}" if folder else name for name in names]
+
+
+@contextmanager
+def _worded_for_manifests() -> Iterator[None]:
+    """Turn what a reader says of a file into an error of the data set as a whole."""
+    try:
+        yield
+    except StreamReadError as error:
+        raise ManifestError(error.message, path=error.path, hint=error.hint) from error
 
 
 def _remote_kind(place: str) -> tuple[bool, bool]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,14 +15,18 @@ from syncaudit.errors import StreamReadError
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
     from av.container import InputContainer
+    from av.packet import Packet
     from av.video.stream import VideoStream
 
 __all__ = [
     "ContainerFrames",
     "audio_stream",
     "has_clock",
+    "in_ns",
+    "is_inside",
     "list_frames",
     "open_container",
+    "packets_of",
     "video_stream",
 ]
 
@@ -58,8 +63,13 @@ class ContainerFrames:
         """Return the presentation times in whole nanoseconds, rounded to nearest."""
         if self.pts is None:
             return None
-        up, down = self.time_base.numerator * 10**9, self.time_base.denominator
-        return tuple((2 * pts * up + down) // (2 * down) for pts in self.pts)
+        return tuple(in_ns(pts, self.time_base) for pts in self.pts)
+
+
+def in_ns(pts: int, time_base: Fraction) -> int:
+    """Return a presentation time in whole nanoseconds, rounded to nearest."""
+    up, down = time_base.numerator * 10**9, time_base.denominator
+    return (2 * pts * up + down) // (2 * down)
 
 
 @contextmanager
@@ -201,7 +211,58 @@ def audio_stream(container: InputContainer, path: str) -> AudioStream:
     return found[0]
 
 
-def list_frames(path: str, stream: int = 0) -> ContainerFrames:
+def is_inside(pts: int | None, time_base: Fraction, span_ns: tuple[int, int] | None) -> bool:
+    """Return whether a presentation time lies in a span; without a span every one does."""
+    if span_ns is None or pts is None:
+        return True
+    return span_ns[0] <= in_ns(pts, time_base) < span_ns[1]
+
+
+def packets_of(
+    container: InputContainer, stream: VideoStream, span_ns: tuple[int, int] | None
+) -> Iterator[Packet[VideoStream]]:
+    """Yield the packets that pictures of a span need, from the key frame before it on.
+
+    Without a span, and where the container cannot be sought in, from the beginning. The last
+    packet is empty: it flushes the decoder.
+
+    Parameters
+    ----------
+    container, stream
+        Open container, nothing read from it yet.
+    span_ns : tuple of int, optional
+        Half-open range of presentation times.
+    """
+    import av
+
+    time_base = Fraction(stream.time_base or 1)
+    if span_ns is None or not has_clock(container):
+        yield from container.demux(stream)
+        return
+    start = int(Fraction(span_ns[0], 10**9) / time_base)
+    packets: Iterator[Packet[VideoStream]]
+    try:
+        container.seek(max(start, stream.start_time or 0), stream=stream)
+        packets = container.demux(stream)
+        first = next(packets)
+        is_before = first.pts is not None and in_ns(first.pts, time_base) <= span_ns[0]
+    except (av.FFmpegError, OSError, ValueError, StopIteration):
+        is_before = False
+    if not is_before:  # sought too far, or not at all
+        with suppress(av.FFmpegError, OSError, ValueError):
+            container.seek(0)
+        packets = container.demux(stream)
+        first = next(packets)
+    for packet in chain([first], packets):
+        # No picture is shown before it is decoded, so nothing of the span comes after this.
+        if packet.dts is not None and in_ns(packet.dts, time_base) >= span_ns[1]:
+            break
+        yield packet
+
+
+def list_frames(
+    path: str, stream: int = 0, span_ns: tuple[int, int] | None = None
+) -> ContainerFrames:
     """List the frames of a video without decoding: count and presentation times.
 
     Parameters
@@ -210,6 +271,8 @@ def list_frames(path: str, stream: int = 0) -> ContainerFrames:
         Local file.
     stream : int
         Index among its video streams.
+    span_ns : tuple of int, optional
+        Only frames with presentation times in this half-open range, in ns.
 
     Raises
     ------
@@ -222,11 +285,13 @@ def list_frames(path: str, stream: int = 0) -> ContainerFrames:
         found = video_stream(container, stream, path)
         pts: list[int | None] = []
         damage: str | None = None
+        time_base = Fraction(found.time_base or 1)
         try:
             pts.extend(
                 packet.pts
-                for packet in container.demux(found)
+                for packet in packets_of(container, found, span_ns)
                 if packet.size and not packet.is_discard
+                if is_inside(packet.pts, time_base, span_ns)
             )
         except (av.FFmpegError, OSError, ValueError, MemoryError) as error:
             damage = _reason(error)
@@ -235,7 +300,7 @@ def list_frames(path: str, stream: int = 0) -> ContainerFrames:
         return ContainerFrames(
             n_frames=len(pts),
             pts=tuple(sorted(times)) if is_timed else None,
-            time_base=Fraction(found.time_base or 1),
+            time_base=time_base,
             width_px=found.width or 0,
             height_px=found.height or 0,
             damage=damage,

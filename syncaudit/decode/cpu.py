@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Generator, Iterator
 from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode.container import has_clock, open_container, video_stream
+from syncaudit.decode.container import (
+    has_clock,
+    is_inside,
+    open_container,
+    packets_of,
+    video_stream,
+)
 from syncaudit.decode.luma import DecodeTally, LumaFrame, LumaFrames
 from syncaudit.errors import StreamReadError
 from syncaudit.model import FrameFiles
@@ -60,16 +67,16 @@ class CpuDecoder:
         if not files.paths:
             raise StreamReadError("the camera has no picture files", code="empty")
         if files.is_images:
-            return LumaFrames(_images(files.paths, tally), tally)
-        frames = _video(files.paths[0], files.stream, tally)
+            return LumaFrames(_images(files, tally), tally)
+        frames = _video(files, tally)
         next(frames)  # open the container now
         return LumaFrames(frames, tally)  # type: ignore[arg-type]  # only the first is None
 
 
-def _images(paths: tuple[str, ...], tally: DecodeTally) -> Generator[LumaFrame, None, None]:
+def _images(files: FrameFiles, tally: DecodeTally) -> Generator[LumaFrame, None, None]:
     # Sensor rows matter for rolling shutter, so EXIF rotation is not applied.
     flags = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_IGNORE_ORIENTATION
-    for index, path in enumerate(paths):
+    for index, path in enumerate(files.paths, start=files.first):
         try:
             data = Path(path).read_bytes()
             luma = cv2.imdecode(np.frombuffer(data, np.uint8), flags) if data else None
@@ -96,22 +103,26 @@ def _is_cut_off(data: bytes) -> bool:
     return False
 
 
-def _video(path: str, stream: int, tally: DecodeTally) -> Generator[LumaFrame | None, None, None]:
+def _video(files: FrameFiles, tally: DecodeTally) -> Generator[LumaFrame | None, None, None]:
+    path, span_ns = files.paths[0], files.span_ns
     with open_container(path) as container:
-        found = video_stream(container, stream, path)
+        found = video_stream(container, files.stream, path)
         found.codec_context.thread_type = "NONE"
         found.codec_context.thread_count = 1
         yield None
-        index = -1
+        index = files.first - 1
         seen: list[int] = []  # pts of the packets so far, sorted
         is_timed = has_clock(container)
-        for frame in _decoded(container, found, tally, seen):
+        time_base = Fraction(found.time_base or 1)
+        for frame in _decoded(container, found, tally, seen, span_ns if is_timed else None):
+            if is_timed and not is_inside(frame.pts, time_base, span_ns):
+                continue  # on the way from the key frame to the span, or behind it
             # A frame's place is its rank among all packets, decodable or not, so that stamps
             # stay with their frames after damage. Without pts, failures are counted in order.
             if is_timed and frame.pts is not None:
-                index = max(index + 1, bisect_left(seen, frame.pts))
+                index = max(index + 1, files.first + bisect_left(seen, frame.pts))
             else:
-                index = max(index + 1, tally.n_decoded + tally.n_errors)
+                index = max(index + 1, files.first + tally.n_decoded + tally.n_errors)
             try:
                 luma = luma_of(frame)
             except (ValueError, OSError, MemoryError) as error:
@@ -124,13 +135,18 @@ def _video(path: str, stream: int, tally: DecodeTally) -> Generator[LumaFrame | 
 
 
 def _decoded(
-    container: InputContainer, stream: VideoStream, tally: DecodeTally, seen: list[int]
+    container: InputContainer,
+    stream: VideoStream,
+    tally: DecodeTally,
+    seen: list[int],
+    span_ns: tuple[int, int] | None,
 ) -> Iterator[VideoFrame]:
     """Yield every frame that can be had; count packets that fail and go on."""
     import av
 
     failures = (av.FFmpegError, OSError, ValueError, MemoryError)
-    packets = container.demux(stream)
+    packets = packets_of(container, stream, span_ns)
+    time_base = Fraction(stream.time_base or 1)
     is_flushed = False
     while True:
         try:
@@ -141,7 +157,8 @@ def _decoded(
             tally.note_error(f"{container.name}: the file breaks off: {error}")
             break
         is_flushed = not packet.size
-        if packet.size and packet.pts is not None and not packet.is_discard:
+        is_counted = bool(packet.size) and packet.pts is not None and not packet.is_discard
+        if is_counted and packet.pts is not None and is_inside(packet.pts, time_base, span_ns):
             insort(seen, packet.pts)
         try:
             yield from packet.decode()

@@ -8,7 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.stamp_clock import fit_clock, robust_jitter
-from syncaudit.detectors.stamp_counter import nominal_rate, resolution_ns, rounding_s
+from syncaudit.detectors.stamp_counter import (
+    float32_tick_ns,
+    nominal_rate,
+    resolution_ns,
+    rounding_s,
+)
 from syncaudit.detectors.stamp_grid import Grid, intervals, number_samples, seconds_after
 from syncaudit.detectors.stamp_ledger import keep_ledger
 from syncaudit.detectors.stamp_words import (
@@ -173,7 +178,9 @@ def _nominal(stamps: NDArray[np.int64], audit: StampAudit, tick_ns: int) -> floa
         return None
     if audit.rate_hz is None or float(stamps[-1]) - float(stamps[0]) > MAX_SPAN_S * 1e9:
         return None
-    return nominal_rate(stamps - stamps[0], audit.rate_hz, tick_ns)
+    return nominal_rate(
+        stamps - stamps[0], audit.rate_hz, tick_ns, float_tick_ns=float32_tick_ns(stamps)
+    )
 
 
 def _irregular(

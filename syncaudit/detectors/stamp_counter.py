@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NOMINAL_RATES_HZ", "nominal_rate", "resolution_ns", "rounding_s"]
+__all__ = ["NOMINAL_RATES_HZ", "float32_tick_ns", "nominal_rate", "resolution_ns", "rounding_s"]
 
 _FILM = (24.0, 30.0, 48.0, 60.0, 120.0, 240.0)
 _WHOLE = (
@@ -38,7 +38,21 @@ def resolution_ns(time_ns: NDArray[np.int64]) -> int:
     return tick
 
 
-def nominal_rate(since_ns: NDArray[np.int64], rate_hz: float, tick_ns: int) -> float | None:
+def float32_tick_ns(time_ns: NDArray[np.int64]) -> int:
+    """Return the coarsest step of float32 seconds that all stamps come from, or 0 if they do not.
+
+    Robot data sets keep their stamps so. The step is 60 ns at 0.5 s and 7.6 us at 100 s.
+    """
+    with np.errstate(over="ignore"):
+        singles = (time_ns * 1e-9).astype(np.float32)
+    if not np.array_equal(np.rint(singles.astype(np.float64) * 1e9), time_ns.astype(np.float64)):
+        return 0
+    return int(np.ceil(float(np.max(np.spacing(np.abs(singles)), initial=0.0)) * 1e9))
+
+
+def nominal_rate(
+    since_ns: NDArray[np.int64], rate_hz: float, tick_ns: int, *, float_tick_ns: int = 0
+) -> float | None:
     """Return the round rate on whose multiples all stamps lie exactly, or None.
 
     Both must hold: the stamps follow ``start + index / nominal`` to the rounding of the stamps,
@@ -54,6 +68,8 @@ def nominal_rate(since_ns: NDArray[np.int64], rate_hz: float, tick_ns: int) -> f
         Rate found.
     tick_ns : int
         Resolution of the stamps.
+    float_tick_ns : int
+        From `float32_tick_ns`.
     """
     n = since_ns.size
     # Stamps rounded to milliseconds need some length to say anything.
@@ -61,10 +77,10 @@ def nominal_rate(since_ns: NDArray[np.int64], rate_hz: float, tick_ns: int) -> f
         return None
     near = [f for f in NOMINAL_RATES_HZ if abs(f - rate_hz) < 1e-3 * f]
     near.sort(key=lambda f: abs(f - rate_hz))
-    return next((f for f in near if _fits(since_ns, f, tick_ns)), None)
+    return next((f for f in near if _fits(since_ns, f, tick_ns, float_tick_ns)), None)
 
 
-def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int) -> bool:
+def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns: int) -> bool:
     n = since_ns.size
     # n / rate in whole nanoseconds: no float error for 1e6 samples (2^53 ns are 104 days).
     ideal = np.arange(n, dtype=np.float64) * (1e9 / close)
@@ -74,7 +90,7 @@ def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int) -> bool:
     # for made-up stamps that passed through another rounding. An interval that is a multiple of
     # a coarse tick leaves no rounding at all.
     tick = float(tick_ns) if not _is_multiple(1e9 / close, tick_ns) else 0.0
-    if width <= tick + 2.0:
+    if width <= max(tick, float_tick_ns) + 2.0:
         return True
     if tick_ns == 1:
         for other in _TICKS_S:

@@ -57,14 +57,35 @@ class _AnySpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _TableSpec(_AnySpec):
+    """Keys of sources that are columns of a table.
+
+    `stamps` names the column of stamps where it is not ``timestamp_ns``: integers are
+    nanoseconds, floats seconds. `rows` is the half-open range of rows that belong to the clip,
+    where a file holds several.
+    """
+
+    stamps: str | None = None
+    rows: list[int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CameraSpec(_AnySpec):
-    """A video file, a folder or glob of images, with one stamp a frame."""
+    """A video file, a folder or glob of images, with one stamp a frame.
+
+    `stamps` and `rows` speak of the table `timestamps`, as for other tables. `pts_ns` is the
+    half-open range of the container's presentation times, in ns, that belongs to the clip where a
+    video holds several.
+    """
 
     kind: Literal["camera"] = "camera"
     uri: str
     stream: int = 0
     timestamps: str | None = None
+    stamps: str | None = None
+    rows: list[int] | None = None
     start_ns: int | None = None
+    pts_ns: list[int] | None = None
     stamp_at: StampAt = "mid_exposure_mid_row"
     line_delay_s: float | None = None
     exposure_s: float | None = None
@@ -73,7 +94,7 @@ class CameraSpec(_AnySpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImuSpec(_AnySpec):
+class ImuSpec(_TableSpec):
     """Gyroscope in rad/s and accelerometer in m/s^2; either triple may be absent."""
 
     kind: Literal["imu"] = "imu"
@@ -82,7 +103,7 @@ class ImuSpec(_AnySpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CanSpec(_AnySpec):
+class CanSpec(_TableSpec):
     """A raw bus log with its DBC, or decoded columns; `signals` maps role to name."""
 
     kind: Literal["can"] = "can"
@@ -113,7 +134,7 @@ class TranscriptSpec(_AnySpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EventsSpec(_AnySpec):
+class EventsSpec(_TableSpec):
     """Instants: a trigger log, a GPIO line."""
 
     kind: Literal["events"] = "events"
@@ -121,7 +142,7 @@ class EventsSpec(_AnySpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StateSpec(_AnySpec):
+class StateSpec(_TableSpec):
     """Robot state or action channels; `columns` maps a group name to its columns."""
 
     kind: Literal["state"] = "state"

@@ -155,11 +155,18 @@ class FrameFiles:
         Whether `paths` are single pictures.
     stream : int
         Index among the video streams of the file.
+    span_ns : tuple of int, optional
+        Half-open range of the container's presentation times, in ns, that is looked at; None is
+        the whole video.
+    first : int
+        Index that the first picture of the span has.
     """
 
     paths: tuple[str, ...]
     is_images: bool = False
     stream: int = 0
+    span_ns: tuple[int, int] | None = None
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

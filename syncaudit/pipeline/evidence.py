@@ -39,6 +39,7 @@ from syncaudit.model import (
 from syncaudit.model.time import MAX_SPAN_S
 from syncaudit.pipeline.reading import unreadable
 from syncaudit.pipeline.stages import Stages
+from syncaudit.pipeline.window import part_of
 
 __all__ = ["ClipEvidence", "find_events", "find_evidence"]
 
@@ -211,7 +212,7 @@ def _watch(
     last = None if wanted is None else int(np.flatnonzero(wanted)[-1])
     try:
         with stages.spent_on("decode"):
-            frames = iter_luma(stream.files)
+            frames = iter_luma(stream.files if wanted is None else part_of(stream, wanted))
         while True:
             with stages.spent_on("decode"):
                 frame = next(frames, None)

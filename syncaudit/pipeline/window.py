@@ -15,11 +15,20 @@ from syncaudit.model import (
     Channel,
     Clip,
     EventStream,
+    FrameFiles,
     SignalStream,
     Stream,
 )
 
-__all__ = ["MARGIN_S", "Window", "crop", "stamps_in_window", "wanted_frames", "window_of"]
+__all__ = [
+    "MARGIN_S",
+    "Window",
+    "crop",
+    "part_of",
+    "stamps_in_window",
+    "wanted_frames",
+    "window_of",
+]
 
 # Kept of signals on either side of a stated window, so that shifted clocks still overlap.
 MARGIN_S = 6.0
@@ -121,6 +130,31 @@ def wanted_frames(stream: CameraStream, clip: Clip) -> NDArray[np.bool_] | None:
     """Tell which frames lie in or near the clip's stated window; None: all of them."""
     window = _stated(clip, NEAR_S)
     return None if window is None else _inside(stream.time_ns, *window)
+
+
+def part_of(stream: CameraStream, wanted: NDArray[np.bool_]) -> FrameFiles:
+    """Return the files of a camera reduced to the run of frames that are wanted.
+
+    Frames keep their index. A long recording of many clips is then sought in, not decoded from
+    its beginning for each of them. Videos whose frames do not match the stamps stay whole: there
+    the place of a frame says nothing about its presentation time.
+
+    Parameters
+    ----------
+    stream : CameraStream
+        As read.
+    wanted : ndarray of bool, shape (n_frames,)
+        At least one is.
+    """
+    files = stream.files
+    first, last = (int(index) for index in np.flatnonzero(wanted)[[0, -1]])
+    if files.is_images:
+        return replace(files, paths=files.paths[first : last + 1], first=first)
+    if stream.pts_s is None or stream.pts_s.size != wanted.size:
+        return files
+    pts_ns = np.rint(stream.pts_s * 1e9).astype(np.int64)
+    first = int(np.searchsorted(pts_ns, pts_ns[first]))
+    return replace(files, span_ns=(int(pts_ns[first]), int(pts_ns[last]) + 1), first=first)
 
 
 def stamps_in_window(stream: Stream, clip: Clip) -> Stream:

@@ -11,6 +11,8 @@ __all__ = ["judge_stamps"]
 
 # One-sided delays below this are what every bus and every operating system does.
 _WORTH_A_WORD_S = 5e-4
+# Stamps made up as index / rate and rounded to 0.1 ms jitter less than this.
+_NO_COUNTER_S = 1e-4
 
 
 def judge_stamps(
@@ -47,14 +49,30 @@ def judge_stamps(
             continue  # the figures are judged, and worded, above and below
         make = defect if said.is_defect else remark
         findings.append(make(said.code, name, f"{name}: {said.text}"))
-    if audit.is_synthetic and stamp_kind != "counter":
-        rate = "" if audit.rate_hz is None else f" / {audit.rate_hz:.6g} Hz"
-        text = (
-            f"{name}: its stamps lie exactly on index{rate}: they were made up afterwards and "
-            "prove nothing"
-        )
-        findings.append(remark(ReasonCode.RATE, name, text))
+    findings += _origin(name, audit, stamp_kind)
     return findings
+
+
+def _origin(name: str, audit: StampAudit, stamp_kind: str) -> list[Finding]:
+    """Say where the stamps come from, if from a counter, and whether the manifest knows."""
+    rate = "" if audit.rate_hz is None else f" / {audit.rate_hz:.6g} Hz"
+    if audit.is_synthetic and stamp_kind == "counter":
+        text = (
+            f"its stamps are a counter, index{rate}, as the manifest says: they give the order "
+            "and the rate, not the times of capture"
+        )
+    elif audit.is_synthetic:
+        text = (
+            f"its stamps lie exactly on index{rate}: they were made up afterwards and prove nothing"
+        )
+    elif stamp_kind == "counter" and audit.jitter_s is not None and audit.jitter_s > _NO_COUNTER_S:
+        text = (
+            f"its stamps jitter by {word_duration(audit.jitter_s)}, which no counter does: the "
+            "manifest calls them 'counter', but they may be times of capture"
+        )
+    else:
+        return []
+    return [remark(ReasonCode.RATE, name, f"{name}: {text}")]
 
 
 def _share(

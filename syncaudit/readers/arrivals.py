@@ -26,7 +26,8 @@ def read_arrivals(uri: str, base_uri: str) -> Arrivals:
     StreamReadError
         If the table or a column cannot be read.
     """
-    table = read_table(resolve(uri, base_uri), text_columns=(STAMPS, _RECEIVE, _PUBLISH))
+    columns = (STAMPS, _RECEIVE, _PUBLISH)
+    table = read_table(resolve(uri, base_uri), text_columns=columns, columns=columns)
     return Arrivals(
         capture_ns=table.stamps(),
         receive_ns=table.stamps(_RECEIVE, purpose="times of arrival in integer nanoseconds"),

@@ -6,6 +6,7 @@ import atexit
 import math
 import re
 import tempfile
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -25,10 +26,13 @@ from syncaudit.model import (
     clock_of,
 )
 from syncaudit.readers.findings import empty_stream
-from syncaudit.readers.tables import read_table
-from syncaudit.readers.uris import keep_local, list_folder, resolve
+from syncaudit.readers.tables import STAMPS, read_table
+from syncaudit.readers.uris import is_url, keep_local, list_folder, resolve
 
 __all__ = ["read_camera"]
+
+# Column of the stamp table that names each frame's picture, where a folder holds several clips'.
+FILE = "file"
 
 _PICTURES = frozenset(
     {".bmp", ".jp2", ".jpe", ".jpeg", ".jpg", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff"}
@@ -65,15 +69,25 @@ def read_camera(
     if _suffix(uri) in _TABLES:
         return _stamps_alone(name, spec, uri, base_uri)
     findings: list[Finding] = []
-    listed = list_folder(uri)
-    if listed is None:
+    stamps = None if spec.timestamps is None else _Stamps.read(spec, base_uri)
+    span_ns = None if spec.pts_ns is None else (spec.pts_ns[0], spec.pts_ns[1])
+    named = None if stamps is None else stamps.files
+    listed = None if named is not None else list_folder(uri)
+    if named is not None:
+        paths = tuple(_local(resolve(name, uri), scratch) for name in named)
+        if not paths:
+            raise StreamReadError("its stamp table names no picture", code="empty", path=uri)
+        files = FrameFiles(paths=paths, is_images=True)
+    elif listed is None:
         path = str(keep_local(uri, scratch or _process_scratch()))
         # A single picture is a folder of one; FFmpeg would give it a made-up clock.
         is_picture = Path(path).suffix.lower() in _PICTURES
-        files = FrameFiles(paths=(path,), is_images=is_picture, stream=spec.stream)
+        files = FrameFiles(paths=(path,), is_images=is_picture, stream=spec.stream, span_ns=span_ns)
     else:
         files = _pictures(uri, listed, scratch)
-    frames = list_frames(files.paths[0], 0 if files.is_images else spec.stream)
+    frames = list_frames(
+        files.paths[0], 0 if files.is_images else spec.stream, None if files.is_images else span_ns
+    )
     pts_s: NDArray[np.float64] | None = None
     if files.is_images:
         n_frames = len(files.paths)
@@ -83,9 +97,9 @@ def read_camera(
         if pts_ns is not None:
             pts_s = np.array(pts_ns, dtype=np.float64) * 1e-9
         findings += _damage(uri, frames)
-    if spec.timestamps is not None:
-        time_ns, more = _table_stamps(spec.timestamps, base_uri)
-        findings += more
+    if stamps is not None and spec.timestamps is not None:
+        time_ns = stamps.time_ns
+        findings += stamps.findings
         if len(time_ns) != n_frames:
             findings.append(_mismatch(uri, n_frames, spec.timestamps, len(time_ns)))
     else:
@@ -113,15 +127,15 @@ def read_camera(
 
 
 def _stamps_alone(name: str, spec: CameraSpec, uri: str, base_uri: str) -> CameraStream:
-    time_ns, findings = _table_stamps(spec.timestamps or uri, base_uri)
+    stamps = _Stamps.read(replace(spec, timestamps=spec.timestamps or spec.uri), base_uri)
     return CameraStream(
         name=name,
         clock=clock_of(name, spec),
         kind=SourceKind.CAMERA,
-        time_ns=time_ns,
+        time_ns=stamps.time_ns,
         uri=uri,
         stamp_kind=spec.stamp_kind,
-        findings=findings,
+        findings=stamps.findings,
         files=FrameFiles(paths=()),
         stamp_at=spec.stamp_at,
         line_delay_s=spec.line_delay_s,
@@ -141,13 +155,11 @@ def _pictures(uri: str, listed: list[str], scratch: Path | None) -> FrameFiles:
     found.sort(key=_natural)
     # A picture of 0 bytes is damage of one frame, found on decoding; only remote ones are
     # touched here.
-    return FrameFiles(
-        paths=tuple(
-            str(keep_local(path, scratch or _process_scratch())) if "://" in path else path
-            for path in found
-        ),
-        is_images=True,
-    )
+    return FrameFiles(paths=tuple(_local(path, scratch) for path in found), is_images=True)
+
+
+def _local(path: str, scratch: Path | None) -> str:
+    return str(keep_local(path, scratch or _process_scratch())) if is_url(path) else path
 
 
 def _suffix(path: str) -> str:
@@ -160,13 +172,31 @@ def _natural(path: str) -> tuple[list[tuple[int, int, str]], str]:
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts], path
 
 
-def _table_stamps(timestamps: str, base_uri: str) -> tuple[NDArray[np.int64], tuple[Finding, ...]]:
-    uri = resolve(timestamps, base_uri)
-    table = read_table(uri)
-    time_ns = table.stamps()
-    if not table.n_rows:
-        return time_ns, table.findings + empty_stream(uri, "stamps")
-    return time_ns, table.findings
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Stamps:
+    """A stamp table: stamps, and with a column ``file`` the picture of each."""
+
+    time_ns: NDArray[np.int64]
+    files: tuple[str, ...] | None
+    findings: tuple[Finding, ...]
+
+    @classmethod
+    def read(cls, spec: CameraSpec, base_uri: str) -> _Stamps:
+        uri = resolve(spec.timestamps or "", base_uri)
+        columns = (spec.stamps or STAMPS, FILE)
+        table = read_table(uri, text_columns=columns, rows=spec.rows, columns=columns)
+        time_ns = table.stamps(spec.stamps, may_be_seconds=spec.stamps is not None)
+        findings = table.findings if table.n_rows else table.findings + empty_stream(uri, "stamps")
+        names = table.data.column(FILE).to_pylist() if FILE in table.names else None
+        if names is not None and not all(isinstance(name, str) and name for name in names):
+            raise StreamReadError(
+                f"'{FILE}' is blank or no text in a row",
+                code="corrupt",
+                path=uri,
+                hint="It names the picture of each stamp, relative to the camera's uri.",
+            )
+        files = None if names is None else tuple(names)
+        return cls(time_ns=time_ns, files=files, findings=findings)
 
 
 def _container_stamps(
@@ -205,7 +235,7 @@ def _container_stamps(
             hint="'start_ns' is in nanoseconds.",
         )
     findings: tuple[Finding, ...] = ()
-    if pts_ns[0] != 0:
+    if pts_ns[0] != 0 and spec.pts_ns is None:
         findings = (
             Finding(
                 code=ReasonCode.MANIFEST,

@@ -23,7 +23,7 @@ from syncaudit.readers.canlog import EXTENDED, BusFrames
 from syncaudit.readers.dbc import BusSignal, decode, find_signals
 from syncaudit.readers.findings import empty_stream, non_finite
 from syncaudit.readers.roles import fault_of_role
-from syncaudit.readers.tables import read_table
+from syncaudit.readers.tables import STAMPS, read_table
 from syncaudit.readers.uris import resolve
 
 __all__ = ["read_can"]
@@ -64,6 +64,13 @@ def read_can(
         if fault is not None:
             raise StreamReadError(fault[0], code="manifest", path=uri, hint=fault[1])
     suffix = PurePosixPath(uri.split("::")[0]).suffix.lower()
+    if suffix in RAW_LOGS and (spec.stamps is not None or spec.rows is not None):
+        raise StreamReadError(
+            "'stamps' and 'rows' are of tables, and this is a raw log",
+            code="manifest",
+            path=uri,
+            hint="Leave them out; the window of a clip is start_ns and end_ns.",
+        )
     if suffix in (".mf4", ".mdf") and spec.dbc is None:
         from syncaudit.readers.mdf import read_mdf_signals
 
@@ -97,8 +104,11 @@ def _from_table(uri: str, spec: CanSpec) -> _Read:
             path=uri,
             hint=f"Raw logs end in {', '.join(sorted(RAW_LOGS))}; leave 'dbc' out for tables.",
         )
-    table = read_table(uri)
-    time_ns = table.stamps()
+    stamps = spec.stamps or STAMPS
+    table = read_table(
+        uri, text_columns=(stamps,), rows=spec.rows, columns=(stamps, *spec.signals.values())
+    )
+    time_ns = table.stamps(stamps, may_be_seconds=spec.stamps is not None)
     findings = list(table.findings)
     if not table.n_rows:
         findings += empty_stream(uri, "bus samples")

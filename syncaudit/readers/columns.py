@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError, nearest_name
 from syncaudit.model import Finding
+from syncaudit.model.time import stamps_of_seconds
 
-__all__ = ["STAMPS", "Table"]
+__all__ = ["STAMPS", "Table", "base_column"]
 
 STAMPS = "timestamp_ns"
 
 _T = TypeVar("_T", bound=np.generic)
 
 _FLOAT = re.compile(r"^[+-]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?$")
+_ELEMENT = re.compile(r"^(.+)\[[0-9]+\]$")
 _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}|^\d{1,2}:\d{2}:")
 
 
@@ -39,12 +41,18 @@ class Table:
         Number that people count the first data row as: the line in a CSV, else 0.
     findings : tuple of Finding
         What is wrong with the file and leaves the rest usable.
+    unread : tuple of str
+        Columns that were not asked for.
+    skipped_rows : int
+        Rows of the file before these.
     """
 
     uri: str
     data: pa.Table
     first_row: int
     findings: tuple[Finding, ...] = ()
+    unread: tuple[str, ...] = ()
+    skipped_rows: int = 0
 
     @property
     def names(self) -> list[str]:
@@ -58,7 +66,12 @@ class Table:
 
     def where(self, index: int) -> str:
         """Return the words for row `index`: the line of a CSV, the row of a Parquet file."""
-        return f"line {index + self.first_row}" if self.first_row else f"row {index}"
+        place = index + self.first_row + self.skipped_rows
+        return f"line {place}" if self.first_row else f"row {place}"
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a column `name`, or a column of lists for ``name[2]``."""
+        return name in self.names or base_column(name) in self.names
 
     def require(self, names: Iterable[str], *, purpose: str, hint: str = "") -> None:
         """Check that columns exist.
@@ -69,14 +82,15 @@ class Table:
             If one is missing; lists those found and the nearest name.
         """
         for name in names:
-            if name not in self.names:
+            if not self.has(name):
+                found = ", ".join((*self.names, *self.unread))
                 raise StreamReadError(
-                    f"has no column '{name}' ({purpose}); found: {', '.join(self.names) or 'none'}",
+                    f"has no column '{name}' ({purpose}); found: {found or 'none'}",
                     path=self.uri,
                     hint=" ".join(
                         part
                         for part in (
-                            nearest_name(name, self.names),
+                            nearest_name(name, (*self.names, *self.unread)),
                             hint or "Rename the column, or export the table with it.",
                         )
                         if part
@@ -84,9 +98,22 @@ class Table:
                 )
 
     def stamps(
-        self, name: str = STAMPS, *, purpose: str = "stamps in integer nanoseconds"
+        self,
+        name: str | None = STAMPS,
+        *,
+        may_be_seconds: bool = False,
+        purpose: str = "stamps in integer nanoseconds",
     ) -> NDArray[np.int64]:
         """Return a column of integer nanoseconds (or other integers), exactly as written.
+
+        Parameters
+        ----------
+        name : str, optional
+            Column; None is ``timestamp_ns``.
+        may_be_seconds : bool
+            Whether floats are seconds since some start; else they are refused.
+        purpose : str
+            What it is for, in messages.
 
         Returns
         -------
@@ -97,12 +124,15 @@ class Table:
         StreamReadError
             If the column is missing, or a cell is blank, no integer, or too large for int64.
         """
+        name = STAMPS if name is None else name
         self.require([name], purpose=purpose)
         column = self.data.column(name)
         kind = column.type
         if pa.types.is_dictionary(kind):
             column = column.cast(kind.value_type)
             kind = column.type
+        if may_be_seconds and self._is_fraction(column):
+            return self._stamps_from_seconds(name)
         if self.n_rows == 0:
             return np.empty(0, np.int64)
         if pa.types.is_null(kind) or column.null_count:
@@ -127,6 +157,36 @@ class Table:
                 "the rounding (about 128 ns to 256 ns).",
             )
         return _numpy(_checked_cast(column, pa.int64(), self.uri, name), np.int64)
+
+    @staticmethod
+    def _is_fraction(column: pa.ChunkedArray) -> bool:
+        """Return whether a column holds floats, or texts of which one is no integer."""
+        kind = column.type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            return bool(pa.types.is_floating(kind))
+        cells = pc.utf8_trim_whitespace(column).drop_null()
+        return bool(pc.any(pc.match_substring_regex(cells, _FLOAT.pattern)).as_py())
+
+    def _stamps_from_seconds(self, name: str) -> NDArray[np.int64]:
+        times_s = self.numbers(name, purpose="stamps")
+        try:
+            return stamps_of_seconds(times_s)
+        except ValueError as error:
+            index = int(np.argmin(np.isfinite(times_s)))
+            raise StreamReadError(
+                f"{self.where(index)}: '{name}' is {times_s[index]}, expected seconds",
+                code="corrupt",
+                path=self.uri,
+                hint="Every row needs its stamp.",
+            ) from error
+        except OverflowError as error:
+            raise StreamReadError(
+                f"'{name}' holds floats up to {np.max(np.abs(times_s)):.4g}, which are no seconds "
+                "since a start (more than 30 days)",
+                path=self.uri,
+                hint="Unix seconds as floats have steps of 0.24 us or worse: write integer "
+                "nanoseconds.",
+            ) from error
 
     def _stamps_from_text(self, name: str, column: pa.ChunkedArray) -> NDArray[np.int64]:
         column = pc.utf8_trim_whitespace(column)
@@ -169,6 +229,8 @@ class Table:
     def numbers(self, name: str, *, purpose: str = "numbers") -> NDArray[np.float64]:
         """Return a column of numbers; blank cells are NaN.
 
+        ``name[2]`` is the third element of a column of lists.
+
         Returns
         -------
         ndarray of float64, shape (n,), or (n, d) for a column of lists
@@ -179,6 +241,8 @@ class Table:
             If the column is missing or a cell is no number.
         """
         self.require([name], purpose=purpose)
+        if name not in self.names:
+            return self._element(name, purpose)
         column = self.data.column(name)
         kind = column.type
         if pa.types.is_dictionary(kind):
@@ -200,6 +264,20 @@ class Table:
             return _numpy(column.cast(pa.float64(), safe=False), np.float64)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise self._bad_number(name, column) from error
+
+    def _element(self, name: str, purpose: str) -> NDArray[np.float64]:
+        base = base_column(name)
+        place = int(name[len(base) + 1 : -1])
+        matrix = self.numbers(base, purpose=purpose)
+        width = 0 if matrix.ndim == 1 else matrix.shape[1]
+        if self.n_rows and place >= width:
+            what = f"lists of {width}" if width else "single numbers"
+            raise StreamReadError(
+                f"column '{base}' holds {what}, so there is no '{name}' ({purpose})",
+                path=self.uri,
+                hint="Elements are counted from 0.",
+            )
+        return matrix[:, place] if width else np.empty(0)
 
     def _bad_number(self, name: str, column: pa.ChunkedArray) -> StreamReadError:
         for index, cell in enumerate(column.to_pylist()):
@@ -245,7 +323,16 @@ class Table:
 
     def is_blank(self, name: str) -> NDArray[np.bool_]:
         """Return where cells of a column hold nothing (not even NaN), shape (n,)."""
-        return _numpy(pc.is_null(self.data.column(name)), np.bool_)
+        return _numpy(
+            pc.is_null(self.data.column(name if name in self.names else base_column(name))),
+            np.bool_,
+        )
+
+
+def base_column(name: str) -> str:
+    """Return the column that ``name[2]`` is an element of, or `name` itself."""
+    found = _ELEMENT.match(name)
+    return found[1] if found else name
 
 
 def _checked_cast(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from syncaudit.model import EventsSpec, EventStream, SourceKind, clock_of
 from syncaudit.readers.findings import empty_stream
-from syncaudit.readers.tables import read_table
+from syncaudit.readers.tables import STAMPS, read_table
 from syncaudit.readers.uris import resolve
 
 __all__ = ["read_events"]
@@ -27,8 +27,9 @@ def read_events(
         If the file or the column cannot be read.
     """
     uri = resolve(spec.uri, base_uri)
-    table = read_table(uri)
-    time_ns = table.stamps()
+    column = spec.stamps or STAMPS
+    table = read_table(uri, text_columns=(column,), rows=spec.rows, columns=(column,))
+    time_ns = table.stamps(column, may_be_seconds=spec.stamps is not None)
     findings = table.findings if table.n_rows else table.findings + empty_stream(uri, "events")
     return EventStream(
         name=name,

@@ -52,9 +52,14 @@ def read_imu(
     actual = {canonical: canonical for canonical in _CANONICAL}
     _check_renames(spec.columns, uri)
     actual.update(spec.columns)
-    table = read_table(uri, text_columns=(actual[STAMPS],))
+    if spec.stamps is not None:
+        actual[STAMPS] = spec.stamps
+    table = read_table(
+        uri, text_columns=(actual[STAMPS],), rows=spec.rows, columns=tuple(actual.values())
+    )
     wanted = _wanted(table, actual, spec.columns)
-    time_ns = table.stamps(actual[STAMPS])
+    # A renamed column keeps the rule of integers; only `stamps` may name one of seconds.
+    time_ns = table.stamps(actual[STAMPS], may_be_seconds=spec.stamps is not None)
     channels: list[Channel] = []
     findings: list[Finding] = list(table.findings)
     if not table.n_rows:
@@ -101,7 +106,7 @@ def _wanted(table: Table, actual: Mapping[str, str], renames: Mapping[str, str])
     table.require([actual[STAMPS]], purpose="stamps in integer nanoseconds")
     wanted: list[str] = []
     for triple, (columns, unit) in _TRIPLES.items():
-        is_there = [actual[column] in table.names for column in columns]
+        is_there = [table.has(actual[column]) for column in columns]
         if any(is_there) or any(column in renames for column in columns):
             table.require(
                 [actual[column] for column in columns], purpose=f"{triple} needs x, y, z in {unit}"

@@ -49,13 +49,21 @@ def read_state(
         If the file or a column cannot be read.
     """
     uri = resolve(spec.uri, base_uri)
-    table = read_table(uri)
-    time_ns = table.stamps()
+    wanted = None
+    if spec.columns is not None:
+        wanted = [
+            spec.stamps or STAMPS,
+            *(name for group in spec.columns.values() for name in group),
+        ]
+    table = read_table(uri, text_columns=(spec.stamps or STAMPS,), rows=spec.rows, columns=wanted)
+    time_ns = table.stamps(spec.stamps, may_be_seconds=spec.stamps is not None)
     groups: Mapping[str, Sequence[str]]
     if spec.columns is not None:
         groups = spec.columns
     else:
-        groups = {column: [column] for column in table.names if column not in _BOOKKEEPING}
+        groups = {
+            column: [column] for column in table.names if column not in {*_BOOKKEEPING, spec.stamps}
+        }
     if not any(groups.values()):
         raise StreamReadError(
             f"has no column of state beside: {', '.join(table.names)}",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
 from syncaudit.errors import StreamReadError
 from syncaudit.model import Finding, ReasonCode
-from syncaudit.readers.columns import STAMPS, Table
+from syncaudit.readers.arrays import NPY_MAGIC, array_name, list_arrays, read_arrays
+from syncaudit.readers.columns import STAMPS, Table, base_column
+from syncaudit.readers.parquet import read_parquet_part, too_short
 from syncaudit.readers.uris import read_bytes
 
 __all__ = ["STAMPS", "Table", "decode_text", "read_table"]
@@ -17,8 +20,14 @@ _DELIMITERS = ",;\t"
 _BLANKS = ["", "NA", "N/A", "<NA>", "null", "NULL", "None"]
 
 
-def read_table(uri: str, *, text_columns: Iterable[str] = (STAMPS,)) -> Table:
-    """Read a CSV or Parquet table.
+def read_table(
+    uri: str,
+    *,
+    text_columns: Iterable[str] = (STAMPS,),
+    rows: Sequence[int] | None = None,
+    columns: Iterable[str] | None = None,
+) -> Table:
+    """Read a CSV or Parquet table, or NumPy arrays: a file, or a folder with one a column.
 
     CSV may have a byte order mark, CRLF, ``,`` ``;`` or tab between cells, and blanks around
     header names. A last line that is cut off is a finding; a faulty line before it an error.
@@ -29,16 +38,42 @@ def read_table(uri: str, *, text_columns: Iterable[str] = (STAMPS,)) -> Table:
         Resolved path or URL.
     text_columns : iterable of str
         CSV columns to keep as text, so that integers stay exact and messages can quote them.
+    rows : sequence of two int, optional
+        First row and the one after the last; of Parquet no other row groups are read.
+    columns : iterable of str, optional
+        Columns to read of Parquet and arrays, where there are others; ``name[2]`` is of ``name``.
 
     Raises
     ------
     StreamReadError
         If the file is missing, empty or no table.
     """
-    data = read_bytes(uri)
-    if data[:4] == b"PAR1" or uri.lower().endswith((".parquet", ".pq")):
-        return _read_parquet(uri, data)
-    return _read_csv(uri, data, set(text_columns))
+    wanted = None if columns is None else {*columns, *map(base_column, columns)}
+    is_parquet = uri.split("::")[0].lower().endswith((".parquet", ".pq"))
+    if is_parquet and (rows is not None or wanted is not None):
+        return read_parquet_part(uri, rows, wanted)
+    arrays = list_arrays(uri)
+    if arrays is not None:
+        table = read_arrays(uri, arrays, wanted)
+    else:
+        data = read_bytes(uri)
+        if data[:4] == b"PAR1" or is_parquet:
+            table = _read_parquet(uri, data)
+        elif data[:6] == NPY_MAGIC:
+            table = read_arrays(uri, {array_name(uri): uri}, wanted)
+        else:
+            table = _read_csv(uri, data, set(text_columns))
+    return table if rows is None else _slice(table, rows)
+
+
+def _slice(table: Table, rows: Sequence[int]) -> Table:
+    first, stop = rows
+    return replace(
+        table,
+        data=table.data.slice(first, stop - first),
+        skipped_rows=first,
+        findings=(*table.findings, *too_short(table.uri, rows, table.n_rows)),
+    )
 
 
 def decode_text(uri: str, data: bytes) -> str:

@@ -11,15 +11,18 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from syncaudit.errors import StreamReadError
 
 __all__ = [
+    "check_file",
     "is_url",
     "keep_local",
     "list_folder",
     "local_file",
     "local_path",
+    "open_file",
     "parent_of",
     "read_bytes",
     "resolve",
@@ -97,6 +100,46 @@ def read_bytes(uri: str) -> bytes:
     return data
 
 
+def check_file(uri: str) -> None:
+    """Refuse a resolved local `uri` that is missing, empty or no regular file.
+
+    Raises
+    ------
+    StreamReadError
+        Saying which; what is remote is not asked.
+    """
+    path = local_path(uri)
+    if path is None:
+        return
+    with _reworded(uri):
+        _check_regular(path)
+        size = path.stat().st_size
+    if size == 0:
+        raise _empty(uri)
+
+
+@contextmanager
+def open_file(uri: str) -> Iterator[BinaryIO]:
+    """Open a resolved `uri` for reading parts of it.
+
+    Raises
+    ------
+    StreamReadError
+        If it is missing, empty or cannot be opened.
+    """
+    check_file(uri)
+    with _reworded(uri):
+        path = local_path(uri)
+        if path is not None:
+            opened: BinaryIO = path.open("rb")
+        else:
+            import fsspec
+
+            opened = fsspec.open(uri, "rb").open()
+    with opened:
+        yield opened
+
+
 @contextmanager
 def local_file(uri: str, scratch: Path | None = None) -> Iterator[Path]:
     """Yield a local path with the content of `uri`; a remote copy is removed afterwards.
@@ -110,11 +153,7 @@ def local_file(uri: str, scratch: Path | None = None) -> Iterator[Path]:
     """
     path = local_path(uri)
     if path is not None:
-        with _reworded(uri):
-            _check_regular(path)
-            size = path.stat().st_size
-        if size == 0:
-            raise _empty(uri)
+        check_file(uri)
         yield path
     elif scratch is not None:
         yield keep_local(uri, scratch)
@@ -127,11 +166,7 @@ def keep_local(uri: str, scratch: Path) -> Path:
     """Return a local path with the content of `uri`, copied into `scratch` if it is remote."""
     path = local_path(uri)
     if path is not None:
-        with _reworded(uri):
-            _check_regular(path)
-            size = path.stat().st_size
-        if size == 0:
-            raise _empty(uri)
+        check_file(uri)
         return path
     name = posixpath.basename(uri.split("::")[0].split("?")[0].rstrip("/")) or "file"
     digest = hashlib.sha256(uri.encode("utf-8", "surrogatepass")).hexdigest()[:16]

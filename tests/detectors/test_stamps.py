@@ -366,6 +366,31 @@ def test_hardware_trigger_off_by_parts_per_million_is_not_synthetic(rate):
     assert not audit_stamps(nanos(np.arange(300) / rate * (1 + 2e-6))).is_synthetic
 
 
+def singles(seconds):
+    """Return stamps that were float32 seconds before they became nanoseconds."""
+    return np.rint(np.asarray(seconds).astype(np.float32).astype(np.float64) * 1e9).astype(np.int64)
+
+
+@pytest.mark.parametrize("rate", [10.0, 15.0, 29.97, 30.0, 50.0, 100.0])
+@pytest.mark.parametrize("start_s", [0.0, 12.0, 400.0])
+def test_index_over_rate_in_float32_is_synthetic(rate, start_s):
+    audit = audit_stamps(singles(start_s + np.arange(300) / rate))
+    assert audit.is_synthetic
+    assert audit.rate_hz == pytest.approx(rate, abs=1e-4 * rate)
+
+
+def test_captured_stamps_in_float32_are_not_synthetic():
+    # 0.1 ms of jitter is more than ten steps of float32 at 100 s (7.6 us).
+    for seed in range(20):
+        times = 80.0 + ticks(300, 30.0, jitter_s=1e-4, seed=seed)
+        assert not audit_stamps(singles(times)).is_synthetic
+
+
+def test_a_trigger_off_by_parts_per_million_in_float32_is_not_synthetic():
+    # 5 ppm over 30 s are 150 us, against steps of 1.9 us.
+    assert not audit_stamps(singles(np.arange(900) / 30.0 * (1 + 5e-6))).is_synthetic
+
+
 def test_odd_rate_is_not_synthetic():
     assert not audit_stamps(nanos(np.arange(300) / 28.1234)).is_synthetic
 

@@ -151,6 +151,7 @@ def test_pictures_come_in_natural_order(
 def test_folder_without_pictures_is_empty(tmp_path: Path) -> None:
     (tmp_path / "frames").mkdir()
     (tmp_path / "frames" / "a.txt").write_text("x")
+    (tmp_path / "s.csv").write_text("timestamp_ns\n1\n")
     with pytest.raises(StreamReadError, match=r"holds no pictures \(1 other files\)") as caught:
         camera(CameraSpec(uri="frames", timestamps="s.csv"), tmp_path)
     assert caught.value.code == "empty"

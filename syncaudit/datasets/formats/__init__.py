@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import metadata
 
 from syncaudit.datasets.formats.folder import FolderFormat
+from syncaudit.datasets.formats.lerobot import LeRobotFormat
+from syncaudit.datasets.formats.nuscenes import NuScenesFormat
 from syncaudit.datasets.formats.protocol import DatasetFormat, Import
 from syncaudit.datasets.formats.rosbag import McapFormat, RosbagFormat
 from syncaudit.errors import UsageError, nearest_name
@@ -18,7 +20,13 @@ __all__ = ["GROUP", "DatasetFormat", "Import", "all_formats", "format_called"]
 GROUP = "syncaudit.formats"
 
 # In the order of probing: the more special before the more general.
-_BUILT_IN: tuple[DatasetFormat, ...] = (McapFormat(), RosbagFormat(), FolderFormat())
+_BUILT_IN: tuple[DatasetFormat, ...] = (
+    NuScenesFormat(),
+    LeRobotFormat(),
+    McapFormat(),
+    RosbagFormat(),
+    FolderFormat(),
+)
 
 
 def all_formats() -> dict[str, DatasetFormat]:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bags import write_mcaps, write_rosbags
+from lerobot_data import write_lerobot_v3
+from nuscenes_data import write_nuscenes
 from plain_folder import write_plain_folder
 
 
@@ -35,4 +37,24 @@ EXAMPLES: dict[str, Example] = {
     "folder": Example(write=write_plain_folder),
     "mcap": Example(write=write_mcaps),
     "rosbag": Example(write=write_rosbags),
+    "lerobot": Example(
+        write=write_lerobot_v3,
+        broken=(
+            ("meta/info.json", b"{", "no intact JSON"),
+            ("meta/info.json", b'{"codebase_version": "v3.0"}', "lacks 'features'"),
+            ("meta/info.json", b'{"codebase_version": "v1.6"}', "expected v2.x or v3.x"),
+            ("meta/episodes/chunk-000/file-000.parquet", b"PAR1", "no intact Parquet.*again"),
+            ("meta/episodes/chunk-000/file-000.parquet", None, "holds no episodes"),
+        ),
+    ),
+    "nuscenes": Example(
+        write=write_nuscenes,
+        broken=(
+            ("v1.0-mini/sample_data.json", b'[{"token": "a"', "no intact JSON.*Copy"),
+            ("v1.0-mini/sample_data.json", b"{}", "no list of objects"),
+            ("v1.0-mini/sample_data.json", None, "lacks sample_data"),
+            ("v1.0-mini/scene.json", b"[]", "holds no clip"),
+            ("v1.0-mini/scene.json", b"[1]", "item 0 is no object"),
+        ),
+    ),
 }

@@ -1,0 +1,282 @@
+"""LeRobot data sets, v2 and v3: episodes in Parquet and video, many in one file since v3."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.json_lines import iter_json_lines
+from syncaudit.datasets.source import Source
+from syncaudit.errors import ManifestError
+from syncaudit.model import CameraSpec, Clip, SourceSpec, StateSpec
+
+__all__ = ["LeRobotFormat"]
+
+_INFO = "meta/info.json"
+_VERSIONS = ("v2", "v3")
+_NUMBERS = ("float16", "float32", "float64")
+
+
+class LeRobotFormat:
+    """One clip an episode; video features are cameras, vectors of floats are state.
+
+    LeRobot writes ``timestamp = frame_index / fps`` (float32 seconds since the start of the
+    episode): the stamps of every source are a counter, and say so.
+    """
+
+    name = "lerobot"
+    summary = "LeRobot v2.0, v2.1 and v3.0: meta/info.json, data/, videos/"
+    takes_rules = False
+
+    def probe(self, source: Source) -> str | None:
+        """Accept a folder with the ``meta/info.json`` of a version that is known."""
+        if not source.has(_INFO):
+            return f"no {_INFO}"
+        try:
+            version = _object(source, source.read_json(_INFO)).get("codebase_version")
+        except ManifestError as error:
+            return str(error)
+        if not str(version).startswith(_VERSIONS):
+            return f"{_INFO} says codebase_version {version!r}, expected v2.x or v3.x"
+        return None
+
+    def clips(self, source: Source, job: Import) -> Iterator[Clip]:
+        """Yield the episodes in the order of the metadata."""
+        info = _object(source, source.read_json(_INFO))
+        layout = _Layout.of(source, info)
+        layout.tell(job)
+        is_shared = str(info["codebase_version"]).startswith("v3")
+        episodes = _shared_files(source, layout) if is_shared else _own_files(source, layout)
+        for number, sources in episodes:
+            yield Clip(
+                clip_id=f"episode_{number:06d}",
+                recording_id=f"episode_{number:06d}",
+                sources=sources,
+                base_uri=source.base_uri,
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layout:
+    """What ``meta/info.json`` says."""
+
+    fps: float
+    data_path: str
+    video_path: str
+    chunks_size: int
+    videos: Mapping[str, str]  # feature to source name
+    states: Mapping[str, str]
+    ignored: tuple[str, ...]
+
+    @classmethod
+    def of(cls, source: Source, info: Mapping[str, Any]) -> _Layout:
+        features = info.get("features")
+        fps = info.get("fps")
+        if not isinstance(features, dict) or not isinstance(fps, int | float) or not fps > 0:
+            raise _broken(source, "lacks 'features' or a positive 'fps'")
+        kinds = {key: str(value.get("dtype")) for key, value in features.items() if value}
+        videos = [key for key, kind in kinds.items() if kind == "video"]
+        states = [
+            key
+            for key, kind in kinds.items()
+            if kind in _NUMBERS and key.startswith(("observation", "action"))
+            if len(features[key].get("shape", ())) == 1
+        ]
+        bookkeeping = {"timestamp", "frame_index", "episode_index", "index", "task_index"}
+        names = _short_names([*videos, *states])
+        return cls(
+            fps=float(fps),
+            data_path=str(info.get("data_path", "")),
+            video_path=str(info.get("video_path", "")),
+            chunks_size=int(info.get("chunks_size") or 1000),
+            videos={key: names[key] for key in videos},
+            states={key: names[key] for key in states},
+            ignored=tuple(
+                f"{key} ({kind})"
+                for key, kind in kinds.items()
+                if key not in {*videos, *states, *bookkeeping}
+            ),
+        )
+
+    def tell(self, job: Import) -> None:
+        """Say what was taken for what."""
+        for key, name in self.videos.items():
+            job.note(f"{key} -> camera {name}")
+        for key, name in self.states.items():
+            job.note(f"{key} -> state {name}")
+        for text in self.ignored:
+            if text.endswith("(image)"):
+                job.note(f"ignored {text}: pictures inside of Parquet files are not read")
+            else:
+                job.note(f"ignored {text}")
+        job.note("stamps are frame_index / fps: a counter, not the times of capture")
+
+
+def _short_names(keys: list[str]) -> dict[str, str]:
+    """Return source names: keys without what all have in front, where that stays unique."""
+    short = {key: key.removeprefix("observation.").removeprefix("images.") for key in keys}
+    taken = list(short.values())
+    return {key: name if taken.count(name) == 1 else key for key, name in short.items()}
+
+
+def _sources(
+    source: Source,
+    layout: _Layout,
+    data: str,
+    rows: list[int] | None,
+    videos: Mapping[str, tuple[str, list[int] | None]],
+) -> dict[str, SourceSpec]:
+    """Return the sources of an episode; `videos` is feature to (file, pts range)."""
+    sources: dict[str, SourceSpec] = {
+        layout.videos[key]: CameraSpec(
+            uri=uri,
+            timestamps=data,
+            stamps="timestamp",
+            rows=rows,
+            pts_ns=pts_ns,
+            stamp_kind="counter",
+        )
+        for key, (uri, pts_ns) in videos.items()
+    }
+    for key, name in layout.states.items():
+        sources[name] = StateSpec(
+            uri=data,
+            stamps="timestamp",
+            rows=rows,
+            columns={name: [key]},
+            stamp_kind="counter",
+        )
+    if not sources:
+        raise _broken(source, "names no video and no vector of observations or actions")
+    return sources
+
+
+def _own_files(source: Source, layout: _Layout) -> Iterator[tuple[int, dict[str, SourceSpec]]]:
+    """Yield the episodes of v2: files of their own."""
+    name = "meta/episodes.jsonl"
+    for where, row in iter_json_lines(source, name):
+        number = _whole(source, name, where, row, "episode_index")
+        place = {"episode_chunk": number // layout.chunks_size, "episode_index": number}
+        videos: dict[str, tuple[str, list[int] | None]] = {
+            key: (_filled(source, layout.video_path, {**place, "video_key": key}), None)
+            for key in layout.videos
+        }
+        data = _filled(source, layout.data_path, place)
+        yield number, _sources(source, layout, data, None, videos)
+
+
+def _shared_files(source: Source, layout: _Layout) -> Iterator[tuple[int, dict[str, SourceSpec]]]:
+    """Yield the episodes of v3: rows of a Parquet file, a span of each video file."""
+    first_rows: dict[str, int] = {}
+    for name, where, row in _episode_rows(source):
+
+        def whole(key: str, place: tuple[str, str, dict[str, Any]] = (name, where, row)) -> int:
+            return _whole(source, *place, key)
+
+        number = whole("episode_index")
+        first, stop = whole("dataset_from_index"), whole("dataset_to_index")
+        data = _filled(source, layout.data_path, _file_of("data", whole))
+        # Rows are counted over all files; a file begins with its first episode.
+        begin = first_rows.setdefault(data, first)
+        if not begin <= first < stop:
+            raise ManifestError(
+                f"{where}: episode {number} is rows {first} to {stop} of a file from row {begin}",
+                path=source.uri_of(name),
+                hint="The metadata contradict each other: download them again.",
+            )
+        videos: dict[str, tuple[str, list[int] | None]] = {}
+        for key in layout.videos:
+            prefix = f"videos/{key}"
+            place = {**_file_of(prefix, whole), "video_key": key}
+            span_s = [row.get(f"{prefix}/{side}_timestamp") for side in ("from", "to")]
+            # Half a frame early at both ends: a frame is taken by its nearest time.
+            pts_ns = [
+                round((value - 0.5 / layout.fps) * 1e9)
+                for value in span_s
+                if isinstance(value, float) and math.isfinite(value)
+            ]
+            if len(pts_ns) != 2 or pts_ns[0] >= pts_ns[1]:
+                raise _incomplete(source, name, where, f"{prefix}/from_timestamp, to_timestamp")
+            videos[key] = (_filled(source, layout.video_path, place), pts_ns)
+        rows = [first - begin, stop - begin]
+        yield number, _sources(source, layout, data, rows, videos)
+
+
+def _file_of(prefix: str, whole: Callable[[str], int]) -> dict[str, int]:
+    return {key: whole(f"{prefix}/{key}") for key in ("chunk_index", "file_index")}
+
+
+def _episode_rows(source: Source) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield (file, "row 3", episode) of the metadata, without its statistics."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    files = [
+        name
+        for folder in source.folders("meta/episodes")
+        for name in source.files("*.parquet", folder)
+    ]
+    if not files:
+        raise ManifestError(
+            "holds no episodes (meta/episodes/chunk-000/file-000.parquet)",
+            path=source.uri,
+            hint="Download the data set with its folder 'meta'.",
+        )
+    for name in files:
+        number = 0
+        try:
+            with source.open(name) as opened:
+                file = pq.ParquetFile(opened)
+                columns = [key for key in file.schema_arrow.names if not key.startswith("stats/")]
+                for batch in file.iter_batches(256, columns=columns, use_threads=False):
+                    for row in batch.to_pylist():
+                        yield name, f"row {number}", row
+                        number += 1
+        except (pa.ArrowException, OSError, MemoryError) as error:
+            raise ManifestError(
+                f"row {number}: is no intact Parquet file ({' '.join(str(error).split())[:120]})",
+                path=source.uri_of(name),
+                hint="Download it again.",
+            ) from error
+
+
+def _whole(source: Source, name: str, where: str, row: Mapping[str, Any], key: str) -> int:
+    value = row.get(key)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise _incomplete(source, name, where, key)
+    return value
+
+
+def _incomplete(source: Source, name: str, where: str, key: str) -> ManifestError:
+    return ManifestError(
+        f"{where}: '{key}' is missing or no number that can be",
+        path=source.uri_of(name),
+        hint="Download the metadata again.",
+    )
+
+
+def _filled(source: Source, template: str, values: Mapping[str, object]) -> str:
+    try:
+        name = template.format(**values)
+    except (LookupError, ValueError, AttributeError) as error:
+        raise _broken(source, f"has the path template {template!r} ({error})") from error
+    if not name or name.startswith("/") or ".." in name.split("/"):
+        raise _broken(source, f"has the path template {template!r}")
+    return name
+
+
+def _object(source: Source, content: object) -> dict[str, Any]:
+    if not isinstance(content, dict):
+        raise _broken(source, "is no object")
+    return content
+
+
+def _broken(source: Source, what: str) -> ManifestError:
+    return ManifestError(
+        f"{what}, which no LeRobot data set does",
+        path=source.uri_of(_INFO),
+        hint="Download it again.",
+    )

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lerobot_data import FPS, N_FRAMES, table, write_lerobot_v2, write_lerobot_v3
+
+from syncaudit.datasets import load_manifest
+from syncaudit.datasets.importing import import_dataset
+from syncaudit.decode import iter_luma
+from syncaudit.detectors import audit_stream
+from syncaudit.errors import ManifestError
+from syncaudit.model import CameraStream, Clip, SignalStream
+from syncaudit.readers import read_source
+
+# Half a step of float32 at the end of an episode of 20 frames, and the rounding to ns.
+FLOAT32_NS = 40
+
+
+def imported(root: Path, tmp_path: Path) -> list[Clip]:
+    out = tmp_path / "out" / "m.jsonl"
+    import_dataset(str(root), out, format_name="lerobot")
+    return load_manifest(str(out))
+
+
+@pytest.mark.parametrize("write", [write_lerobot_v2, write_lerobot_v3])
+def test_features_become_cameras_and_state(write, tmp_path):
+    clips = imported(write(tmp_path / "data", 3), tmp_path)
+    assert [clip.clip_id for clip in clips] == [f"episode_{n:06d}" for n in range(3)]
+    for clip in clips:
+        kinds = {name: spec.kind for name, spec in clip.sources.items()}
+        assert kinds == {"top": "camera", "wrist": "camera", "state": "state", "action": "state"}
+        assert all(spec.stamp_kind == "counter" for spec in clip.sources.values())
+
+
+@pytest.mark.parametrize("write", [write_lerobot_v2, write_lerobot_v3])
+def test_every_episode_reads_its_own_rows(write, tmp_path):
+    for number, clip in enumerate(imported(write(tmp_path / "data", 5), tmp_path)):
+        state = read_source("state", clip.sources["state"], clip.base_uri)
+        assert isinstance(state, SignalStream)
+        assert state.findings == ()
+        expected = np.arange(N_FRAMES) * 1e9 / FPS
+        assert np.max(np.abs(state.time_ns - expected)) <= FLOAT32_NS
+        truth = np.array(table(number).column("observation.state").to_pylist())
+        np.testing.assert_array_equal(state.channels[0].values, truth)
+
+
+def test_every_episode_reads_its_own_frames_of_a_shared_video(tmp_path):
+    for number, clip in enumerate(imported(write_lerobot_v3(tmp_path / "data", 5), tmp_path)):
+        for name in ("top", "wrist"):
+            camera = read_source(name, clip.sources[name], clip.base_uri)
+            assert isinstance(camera, CameraStream)
+            assert camera.findings == ()
+            assert camera.n_frames_container == N_FRAMES
+            found = [(f.index, float(f.luma.mean())) for f in iter_luma(camera.files)]
+            assert [index for index, _ in found] == list(range(N_FRAMES))
+            levels = [level for _, level in found]
+            np.testing.assert_allclose(levels, 40 + 5 * number + np.arange(N_FRAMES), atol=0.6)
+
+
+def test_float32_stamps_are_known_as_a_counter(tmp_path):
+    [clip] = imported(write_lerobot_v3(tmp_path / "data", 1), tmp_path)
+    for name, spec in clip.sources.items():
+        audit = audit_stream(read_source(name, spec, clip.base_uri))
+        assert audit.is_synthetic, name
+
+
+def test_rows_that_are_missing_are_told(tmp_path):
+    root = write_lerobot_v3(tmp_path / "data", 2)
+    clips = imported(root, tmp_path)
+    path = root / "data/chunk-000/file-000.parquet"
+    import pyarrow.parquet as pq
+
+    pq.write_table(table(0, 12), path)
+    [finding] = read_source("state", clips[0].sources["state"], clips[0].base_uri).findings
+    assert finding.code == "length_mismatch"
+    assert "has 12 rows, but the clip is rows 0 to 19" in finding.message
+    camera = read_source("top", clips[0].sources["top"], clips[0].base_uri)
+    assert "length_mismatch" in [finding.code for finding in camera.findings]
+
+
+def test_ignored_features_are_named(tmp_path):
+    root = write_lerobot_v3(tmp_path / "data", 1)
+    done = import_dataset(str(root), tmp_path / "m.jsonl", format_name="lerobot")
+    notes = "\n".join(done.notes)
+    assert "next.reward" in notes
+    assert "observation.images.still (image): pictures inside of Parquet files" in notes
+    assert "a counter, not the times of capture" in notes
+
+
+@pytest.mark.parametrize(
+    ("line", "pattern"),
+    [
+        ('{"episode_index": -1}', "line 1: 'episode_index' is missing or no number"),
+        ("{", "line 1 is no intact JSON"),
+        ("[]", "line 1 is no object"),
+    ],
+)
+def test_broken_episode_lines_are_told(line, pattern, tmp_path):
+    root = write_lerobot_v2(tmp_path / "data", 1)
+    (root / "meta/episodes.jsonl").write_text(line + "\n")
+    with pytest.raises(ManifestError, match=pattern):
+        imported(root, tmp_path)
+
+
+def test_path_templates_cannot_lead_out_of_the_data_set(tmp_path):
+    root = write_lerobot_v2(tmp_path / "data", 1)
+    info = json.loads((root / "meta/info.json").read_text())
+    info["data_path"] = "../{episode_index}.parquet"
+    (root / "meta/info.json").write_text(json.dumps(info))
+    with pytest.raises(ManifestError, match="path template"):
+        imported(root, tmp_path)

@@ -1,0 +1,87 @@
+"""Part of a video gives the same pictures as the whole, at a fraction of the packets."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from syncaudit.decode import iter_luma
+from syncaudit.decode.container import list_frames, open_container, packets_of, video_stream
+from syncaudit.model import FrameFiles
+
+N_FRAMES = 300
+RATE_HZ = 30
+
+
+@pytest.fixture(scope="module", params=["h264", "h264 b-frames", "hevc open gop", "mkv", "mpegts"])
+def video(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a video of 300 frames whose brightness tells the frame, a key frame every 25."""
+    kind = request.param
+    suffix = {"mkv": "mkv", "mpegts": "ts"}.get(kind, "mp4")
+    path = tmp_path_factory.mktemp("spans") / f"a.{suffix}"
+    codec = "libx265" if kind == "hevc open gop" else "libx264"
+    options = {"g": "25", "crf": "20", "preset": "veryfast", "bf": "0"}
+    if kind == "h264 b-frames":
+        options |= {"bf": "3"}
+    if kind == "hevc open gop":
+        options = {"x265-params": "keyint=25:open-gop=1:bframes=3:log-level=none", "crf": "20"}
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=RATE_HZ, options=options)
+        stream.width, stream.height, stream.pix_fmt = 64, 64, "yuv420p"
+        rng = np.random.default_rng(1)
+        for index in range(N_FRAMES):
+            picture = rng.integers(0, 20, (96, 64), dtype=np.uint8)
+            picture[:64] += np.uint8(20 + index % 200)
+            frame = av.VideoFrame.from_ndarray(picture, format="yuv420p")
+            frame.pts, frame.time_base = index, Fraction(1, RATE_HZ)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    return path
+
+
+def spans(video: Path) -> list[tuple[int, int]]:
+    pts_ns = list_frames(str(video)).pts_ns()
+    assert pts_ns is not None
+    # On and off key frames, at both ends, and one frame alone.
+    return [(pts_ns[a], pts_ns[b]) for a, b in ((0, 40), (25, 50), (113, 171), (260, 299), (7, 8))]
+
+
+def test_listing_a_span_is_part_of_listing_all(video: Path) -> None:
+    whole = list_frames(str(video))
+    for first_ns, stop_ns in spans(video):
+        part = list_frames(str(video), span_ns=(first_ns, stop_ns))
+        expected = [pts for pts in whole.pts_ns() or () if first_ns <= pts < stop_ns]
+        assert list(part.pts_ns() or ()) == expected
+        assert part.n_frames == len(expected)
+
+
+def test_pictures_of_a_span_are_those_of_the_whole(video: Path) -> None:
+    whole = [frame.luma.copy() for frame in iter_luma(FrameFiles(paths=(str(video),)))]
+    pts_ns = list_frames(str(video)).pts_ns() or ()
+    for span_ns in spans(video):
+        first = pts_ns.index(span_ns[0])
+        files = FrameFiles(paths=(str(video),), span_ns=span_ns, first=first)
+        found = [(frame.index, frame.luma.copy()) for frame in iter_luma(files)]
+        assert [index for index, _ in found] == list(range(first, pts_ns.index(span_ns[1])))
+        for index, luma in found:
+            np.testing.assert_array_equal(luma, whole[index])
+
+
+def test_a_span_reads_no_more_than_its_groups_of_pictures(video: Path) -> None:
+    if video.suffix == ".ts":
+        pytest.skip("an MPEG transport stream has no index: it may be read from the start")
+    with open_container(str(video)) as container:
+        stream = video_stream(container, 0, str(video))
+        n_read = sum(1 for _ in packets_of(container, stream, spans(video)[2]))
+    # 58 frames, up to a whole group before them, and the reordering of B-frames after them.
+    assert 58 <= n_read <= 58 + 25 + 6
+
+
+def test_a_span_without_frames_yields_none(video: Path) -> None:
+    span_ns = (10**12, 10**12 + 10**9)
+    assert list_frames(str(video), span_ns=span_ns).n_frames == 0
+    assert list(iter_luma(FrameFiles(paths=(str(video),), span_ns=span_ns))) == []
