@@ -80,6 +80,8 @@ class CameraCollector:
         """Take one picture."""
         try:
             found = self._read(data)
+            if not -(2**63) <= found.stamp_ns < 2**63:
+                raise LayoutError(f"its stamp is {found.stamp_ns} ns")
         except LayoutError as error:
             self._damage.note(error)
             return

@@ -12,7 +12,8 @@ __all__ = ["read_mcap"]
 
 _HEAD = struct.Struct("<BQ")
 _MESSAGE = struct.Struct("<HIQQ")
-_MESSAGE_OPCODE = 0x05
+_SCHEMA_OPCODE, _CHANNEL_OPCODE, _MESSAGE_OPCODE = 0x03, 0x04, 0x05
+_LATEST = 2**63 - 1  # MCAP counts to 2**64
 _SCHEMA_FORMATS = {"ros1msg": "msg", "ros2msg": "msg", "ros2idl": "idl", "protobuf": "protobuf"}
 
 
@@ -46,24 +47,23 @@ def read_mcap(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages:
         while True:
             try:
                 record = next(records, None)
-                if record is None:
-                    break
-                if isinstance(record, Chunk):
-                    stream, _ = get_chunk_data_stream(record)
-                    data = stream.read(record.uncompressed_size)
-                    if len(data) < record.uncompressed_size:
-                        on_damage(f"its last chunk is cut off (at byte {file.tell()})")
-                else:
-                    data = b""
-            except Exception as error:  # noqa: BLE001  # decompressors raise types of their own
+            except Exception as error:  # noqa: BLE001  # damaged bytes raise many types
                 on_damage(f"it cannot be read on after byte {file.tell()} ({_words(error)})")
                 return
-            if isinstance(record, Message):
-                if record.channel_id in channels:
+            if record is None:
+                break
+            if isinstance(record, Chunk):
+                try:
+                    stream, length = get_chunk_data_stream(record)
+                    data = stream.read(length)
+                except Exception as error:  # noqa: BLE001  # decompressors have types of their own
+                    on_damage(f"the chunk before byte {file.tell()} is damaged ({_words(error)})")
+                    continue
+                yield from _chunk(data, channels, learn, on_damage)
+            elif isinstance(record, Message):
+                if record.channel_id in channels and record.log_time <= _LATEST:
                     topic = channels[record.channel_id]
-                    yield topic, record.log_time, record.publish_time, record.data
-            elif data:
-                yield from _chunk(data, channels, learn)
+                    yield topic, record.log_time, _known(record.publish_time), record.data
             else:
                 learn(record)
                 is_closed = is_closed or isinstance(record, Footer)
@@ -71,7 +71,7 @@ def read_mcap(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages:
         on_damage("it was never closed (its footer is missing)")
 
 
-def _chunk(data: bytes, channels: dict[int, Topic], learn: Any) -> Messages:
+def _chunk(data: bytes, channels: dict[int, Topic], learn: Any, on_damage: OnDamage) -> Messages:
     """Yield the messages of one chunk; mcap's own loop costs five times as much a message."""
     from io import BytesIO
 
@@ -84,15 +84,23 @@ def _chunk(data: bytes, channels: dict[int, Topic], learn: Any) -> Messages:
         start = at + _HEAD.size
         at = start + length
         if at > end:
+            on_damage("a chunk ends inside a record")
             return
-        if opcode == _MESSAGE_OPCODE:
+        if opcode == _MESSAGE_OPCODE and length >= _MESSAGE.size:
             channel, _, receive_ns, publish_ns = _MESSAGE.unpack_from(data, start)
             topic = channels.get(channel)
-            if topic is not None:
-                yield topic, receive_ns, publish_ns, data[start + _MESSAGE.size : at]
-        elif opcode in (0x03, 0x04):
-            kind = Schema if opcode == 0x03 else Channel
-            learn(kind.read(ReadDataStream(BytesIO(data[start:at]))))
+            if topic is not None and receive_ns <= _LATEST:
+                yield topic, receive_ns, _known(publish_ns), data[start + _MESSAGE.size : at]
+        elif opcode in (_SCHEMA_OPCODE, _CHANNEL_OPCODE):
+            kind = Schema if opcode == _SCHEMA_OPCODE else Channel
+            try:
+                learn(kind.read(ReadDataStream(BytesIO(data[start:at]))))
+            except Exception as error:  # noqa: BLE001  # damaged bytes raise many types
+                on_damage(f"a topic's record is damaged ({_words(error)})")
+
+
+def _known(publish_ns: int) -> int | None:
+    return publish_ns if publish_ns <= _LATEST else None
 
 
 def _topic(channel: Any, schema: Any, topics: TopicTable) -> Topic:

@@ -57,9 +57,14 @@ def clips_of(source: Source, recording: Recording, rules: BagRules, job: Import)
     general = [*recording.findings, *(f"corrupt: {text}" for text in damage)]
     for text in general:
         job.note(f"{recording.name}: {text.partition(': ')[2]}")
-    if not found:
-        job.note(f"{recording.name}: holds no camera, IMU, joint states or CAN: no clip")
+    if not found and not general:
+        job.note(
+            f"{recording.name}: no camera, IMU, joint states or CAN is in it, so it is no clip"
+        )
         return
+    if not found:  # damaged beyond reading: a clip all the same, so that it gets its verdict
+        empty = {"timestamp_ns": np.empty(0, np.int64)}
+        found = [Collected(topic="recording", kind="events", columns=empty, is_captured=True)]
     names = _names([f"{each.topic}{each.suffix}" for each in found], rules)
     sources = {
         name: _source(each, name, recording, rules, job, general)

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.source import Source
-from syncaudit.errors import MissingExtraError
+from syncaudit.errors import ManifestError, MissingExtraError
 from syncaudit.model import Clip
 
 __all__ = ["McapFormat", "RosbagFormat"]
@@ -44,8 +44,19 @@ class RosbagFormat:
         from syncaudit.datasets.bags.storage import find_recordings
 
         rules = parse_bag_rules(job.rules)
+        n_clips = 0
         for recording in find_recordings(source, self._suffixes):
-            yield from clips_of(source, recording, rules, job)
+            for clip in clips_of(source, recording, rules, job):
+                n_clips += 1
+                yield clip
+        if not n_clips:
+            raise ManifestError(
+                "no camera, IMU, joint states or CAN is in it. Topics: "
+                + ("; ".join(list(job.notes)[:10]) or "none"),
+                path=source.uri,
+                hint="These are sensor_msgs Image, CompressedImage, Imu, JointState, can_msgs "
+                "Frame, and Foxglove's pictures and videos.",
+            )
 
 
 class McapFormat(RosbagFormat):

@@ -27,12 +27,15 @@ from bag_writing import (
 from mcap.writer import CompressionType
 from rosbags.rosbag1 import Writer as Writer1
 from rosbags.rosbag2 import CompressionFormat, CompressionMode
+from typer.testing import CliRunner
 
+from syncaudit.cli.app import build_app
 from syncaudit.datasets import load_manifest
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.decode import iter_luma
-from syncaudit.model import CameraStream, SignalStream
-from syncaudit.pipeline import read_clip
+from syncaudit.errors import ManifestError, SyncAuditError
+from syncaudit.model import CameraStream, SignalStream, Verdict
+from syncaudit.pipeline import audit, read_clip
 
 DBC = (
     'VERSION ""\nBU_: ECU\nBO_ 291 Motion: 8 ECU\n'
@@ -254,3 +257,89 @@ def test_the_table_of_joints_holds_integers_of_nanoseconds(tmp_path):
     table = pq.read_table(tmp_path / "out" / row["sources"]["joint_states"]["uri"])
     assert str(table.schema.field("timestamp_ns").type) == "int64"
     assert table.column_names[:2] == ["timestamp_ns", "receive_ns"]
+
+
+@pytest.mark.parametrize("name", ["ros1", "sqlite3", "mcap_zstd", "sqlite3_zstd_file"])
+def test_a_bag_of_which_nothing_can_be_read_is_a_clip_that_is_rejected(name, tmp_path):
+    source = write_rig(tmp_path / "data", name)
+    file = source if source.is_file() else next(p for p in source.iterdir() if "db3" in p.name)
+    file.write_bytes(file.read_bytes()[:60])
+    _, clips = take_in(source, tmp_path / "out")
+    verdict = audit(clips[0])
+    assert verdict.verdict is Verdict.REJECT
+    assert [str(finding.code) for finding in verdict.reasons] == ["empty"]
+    assert any(file.name.removesuffix(".zstd") in f.message for f in verdict.warnings)
+
+
+def test_a_bag_without_a_sensor_lists_its_topics(tmp_path):
+    messages = Messages(is_ros1=False)
+    text = messages.make("std_msgs/msg/String", data="hi")
+    write_bag(tmp_path / "a.mcap", [Sent("/talk", "std_msgs/msg/String", text, 5)], messages)
+    with pytest.raises(ManifestError, match=r"no camera.*/talk \(std_msgs/msg/String\): not taken"):
+        take_in(tmp_path / "a.mcap", tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [("{", "no metadata of rosbag2"), ("a: 1", "no metadata of rosbag2"), ("\xff", "no metadata")],
+)
+def test_metadata_that_cannot_be_read_are_told_with_their_cure(tmp_path, content, match):
+    source = write_rig(tmp_path, "sqlite3")
+    (source / "metadata.yaml").write_text(content)
+    with pytest.raises(ManifestError, match=f"{match}.*reindex"):
+        take_in(source, tmp_path / "out")
+
+
+def test_a_file_that_metadata_name_and_that_is_missing_is_a_finding(tmp_path):
+    source = write_rig(tmp_path, "sqlite3")
+    text = (source / "metadata.yaml").read_text()
+    (source / "metadata.yaml").write_text(
+        text.replace("  - drive.db3\n", "  - drive.db3\n  - drive_1.db3\n")
+    )
+    _, clips = take_in(source, tmp_path / "out", stamps_only=True)
+    read = read_clip(clips[0])
+    assert {str(finding.code) for finding in read.findings} == {"missing_file"}
+
+
+@pytest.mark.parametrize(
+    ("rules", "match"),
+    [
+        ({"stamp_only": True}, "stamp_only.*stamps_only"),
+        ({"stamps_only": 1}, "stamps_only is 1.*true or false"),
+        ({"clip_seconds": 0.2}, "clip_seconds is 0.2.*1 or more"),
+        ({"clip_seconds": True}, "clip_seconds is True"),
+        ({"topics": "/a"}, "topics is '/a'.*list"),
+        ({"names": ["a"]}, "names is"),
+        ({"sources": {"cam": 5}}, "sources.cam is 5"),
+        ({"dbc": "a.dbc"}, "'dbc' and 'signals'"),
+        ({"sources": {"imu": {"colour": 1}}}, "colour"),
+    ],
+)
+def test_wrong_rules_are_told(tmp_path, rules, match):
+    source = write_rig(tmp_path, "mcap_plain")
+    with pytest.raises(SyncAuditError, match=match):
+        take_in(source, tmp_path / "out", **rules)
+
+
+def test_rules_choose_topics_and_names_and_add_what_a_bag_does_not_hold(tmp_path):
+    source = write_rig(tmp_path, "mcap_zstd")
+    _, clips = take_in(
+        source,
+        tmp_path / "out",
+        topics=["/cam/*", "/imu/*"],
+        names={"/imu/data": "xsens"},
+        sources={"cam_*": {"line_delay_s": 2e-5, "fov_deg": 90.0}},
+    )
+    assert set(clips[0].sources) == {"cam_front", "xsens"}
+    assert clips[0].sources["cam_front"].line_delay_s == 2e-5
+
+
+def test_validate_takes_a_bag_directly(tmp_path):
+    source = write_rig(tmp_path, "ros1")
+    outcome = CliRunner().invoke(
+        build_app(), ["validate", str(source), "--out", str(tmp_path / "out"), "--workers", "1"]
+    )
+    assert outcome.exit_code in (0, 1, 4), outcome.output
+    verdict = json.loads((tmp_path / "out" / "verdicts.jsonl").read_text())
+    assert verdict["clip_id"] == "drive"
+    assert verdict["sources"]["cam_front"]["timing"]["arrival"]["negative"] == 0
