@@ -15,6 +15,8 @@ __all__ = ["judge_arrivals"]
 # How much longer than that of its fellows the way of one source may be, before a wrong stamp is
 # the simpler explanation: encoding and network take ms to tens of ms, alike for fellows.
 _FLOOR_S = 0.02
+# No way takes that long.
+_EPOCH_S = 60.0
 # Drift worth a word: this sure, and this much over the recording.
 _SURE = 4.0
 _DRIFTED_S = 1e-3
@@ -87,6 +89,13 @@ def _floor(
     audits: Mapping[str, ArrivalAudit],
     kinds: Mapping[str, str],
 ) -> list[Finding]:
+    if abs(audit.floor_s) > _EPOCH_S:
+        text = (
+            f"{name}: its stamps lie {word_duration(abs(audit.floor_s))} "
+            f"{'before' if audit.floor_s > 0.0 else 'after'} their arrival: its clock counts from "
+            "another epoch than the recorder's"
+        )
+        return [remark(ReasonCode.OFFSET, name, text, value=audit.floor_s, limit=_EPOCH_S)]
     fellows, who = _fellows(name, audits, kinds)
     departs = _departure(audit, fellows)
     if departs is not None:

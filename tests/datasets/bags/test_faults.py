@@ -176,6 +176,13 @@ def test_samples_received_before_they_were_stamped_are_told_though_all_are(tmp_p
     assert all(abs(value + 0.494) < 2e-3 for value in found.values())
 
 
+def test_a_clock_of_another_epoch_is_told(tmp_path):
+    verdict = stamped(tmp_path, capture=lambda t: t - t[0] + 5_000_000_000)
+    assert set(told(verdict)) == {("cam2", "offset")}
+    text = next(f.message for f in verdict.warnings if f.code == "offset")
+    assert "another epoch" in text
+
+
 def test_a_step_of_the_time_of_arrival_is_told(tmp_path):
     found = told(
         stamped(tmp_path, receive=lambda r: r + 40_000_000 * (np.arange(r.size) > r.size // 2))

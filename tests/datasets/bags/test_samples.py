@@ -54,6 +54,23 @@ def test_fields_lie_where_the_formats_own_library_puts_them(is_ros1, frame, name
     assert columns["effort"].tolist() == [[7.5]]
 
 
+def test_definitions_in_idl_are_read():
+    idl = (
+        "=" * 80 + "\nIDL: my_msgs/msg/Level\n"
+        "module my_msgs { module msg { struct Level { double height; int32 number; }; }; };\n"
+    )
+    topic = Topic(
+        name="/t",
+        type_name="my_msgs/msg/Level",
+        encoding="cdr",
+        schema_format="idl",
+        schema=idl.encode(),
+    )
+    data = b"\0\1\0\0" + struct.pack("<di", 2.5, 7)
+    layout = lay_out(data, Definitions().of(topic), topic.type_name, is_ros1=False)
+    assert layout.number(data, "number") == 7
+
+
 def test_big_endian_messages_are_read():
     messages = Messages(is_ros1=False)
     joints = messages.joints(START_NS, ["a"], [1.25])
