@@ -12,7 +12,7 @@ from syncaudit.errors import ManifestError
 
 __all__ = ["iter_json_lines", "iter_json_list"]
 
-_CHUNK = 1 << 20
+_CHUNK = 1 << 16
 
 
 def iter_json_lines(source: Source, name: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -26,8 +26,15 @@ def list_arrays(uri: str) -> dict[str, str] | None:
         return None
     if path is None and PurePosixPath(uri.split("::")[0]).suffix:
         return None  # asking remote systems costs time
-    arrays = [name for name in sorted(list_folder(uri) or ()) if _is_array(name)]
-    return {array_name(name): name for name in arrays} or None
+    listed = sorted(list_folder(uri) or ())
+    if not any(_is_array(name) for name in listed):
+        return None
+    # A damaged one beside others is told when it is read.
+    return {array_name(name): name for name in listed if _is_column(name)}
+
+
+def _is_column(uri: str) -> bool:
+    return PurePosixPath(uri.split("::")[0]).suffix.lower() in ("", ".npy")
 
 
 def _is_array(uri: str) -> bool:

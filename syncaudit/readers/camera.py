@@ -29,7 +29,7 @@ from syncaudit.readers.findings import empty_stream
 from syncaudit.readers.tables import STAMPS, read_table
 from syncaudit.readers.uris import is_url, keep_local, list_folder, resolve
 
-__all__ = ["read_camera"]
+__all__ = ["FILE", "read_camera"]
 
 # Column of the stamp table that names each frame's picture, where a folder holds several clips'.
 FILE = "file"

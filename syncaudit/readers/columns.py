@@ -22,6 +22,7 @@ STAMPS = "timestamp_ns"
 
 _T = TypeVar("_T", bound=np.generic)
 
+_INTEGER = r"^[+-]?[0-9]+$"
 _FLOAT = re.compile(r"^[+-]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?$")
 _ELEMENT = re.compile(r"^(.+)\[[0-9]+\]$")
 _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}|^\d{1,2}:\d{2}:")
@@ -165,7 +166,7 @@ class Table:
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
             return bool(pa.types.is_floating(kind))
         cells = pc.utf8_trim_whitespace(column).drop_null()
-        return bool(pc.any(pc.match_substring_regex(cells, _FLOAT.pattern)).as_py())
+        return not pc.all(pc.match_substring_regex(cells, _INTEGER)).as_py()
 
     def _stamps_from_seconds(self, name: str) -> NDArray[np.int64]:
         times_s = self.numbers(name, purpose="stamps")
@@ -190,7 +191,7 @@ class Table:
 
     def _stamps_from_text(self, name: str, column: pa.ChunkedArray) -> NDArray[np.int64]:
         column = pc.utf8_trim_whitespace(column)
-        is_integer = pc.match_substring_regex(column, r"^[+-]?[0-9]+$")
+        is_integer = pc.match_substring_regex(column, _INTEGER)
         if not pc.all(is_integer).as_py():
             index = _first(pc.invert(is_integer))
             raise self._bad_stamp(name, index, str(column[index].as_py()))

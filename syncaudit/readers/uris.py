@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import posixpath
 import re
 import shutil
+import tarfile
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from syncaudit.errors import StreamReadError
+from syncaudit.readers.archives import Member, find_member
 
 __all__ = [
     "check_file",
@@ -90,6 +94,8 @@ def read_bytes(uri: str) -> bytes:
         if path is not None:
             _check_regular(path)
             data = path.read_bytes()
+        elif (member := find_member(uri)) is not None:
+            data = _whole(uri, member)
         else:
             import fsspec
 
@@ -132,6 +138,8 @@ def open_file(uri: str) -> Iterator[BinaryIO]:
         path = local_path(uri)
         if path is not None:
             opened: BinaryIO = path.open("rb")
+        elif (member := find_member(uri)) is not None:
+            opened = io.BytesIO(_whole(uri, member))
         else:
             import fsspec
 
@@ -174,17 +182,37 @@ def keep_local(uri: str, scratch: Path) -> Path:
     if target.exists():
         return target
     part = target.with_name(target.name + f".{os.getpid()}.part")
-    with _reworded(uri):
-        import fsspec
-
-        scratch.mkdir(parents=True, exist_ok=True)
-        with fsspec.open(uri, "rb") as source, part.open("wb") as copy:
-            shutil.copyfileobj(source, copy, _CHUNK)
+    scratch.mkdir(parents=True, exist_ok=True)
+    member = find_member(uri)
+    if member is not None:
+        part.write_bytes(_whole(uri, member))
+    else:
+        _fetch(uri, part)
     if part.stat().st_size == 0:
         part.unlink()
         raise _empty(uri)
     part.replace(target)
     return target
+
+
+def _fetch(uri: str, part: Path) -> None:
+    with _reworded(uri):
+        import fsspec
+
+        with fsspec.open(uri, "rb") as source, part.open("wb") as copy:
+            shutil.copyfileobj(source, copy, _CHUNK)
+
+
+def _whole(uri: str, member: Member) -> bytes:
+    data = member.read()
+    if len(data) < member.size:
+        raise StreamReadError(
+            f"the archive is cut off within it ({len(data)} of {member.size} bytes are there)",
+            code="corrupt",
+            path=uri,
+            hint="Copy the archive again.",
+        )
+    return data
 
 
 def list_folder(uri: str) -> list[str] | None:
@@ -206,6 +234,8 @@ def list_folder(uri: str) -> list[str] | None:
             import glob
 
             return [name for name in glob.glob(uri, recursive=True) if Path(name).is_file()]  # noqa: PTH207  # Path.glob refuses absolute patterns
+        if find_member(uri) is not None:
+            return None
         import fsspec
 
         system, inner = fsspec.core.url_to_fs(uri)
@@ -270,7 +300,15 @@ def _reworded(uri: str) -> Iterator[None]:
         raise StreamReadError(
             "no permission to read it", path=uri, hint="Check permissions or credentials."
         ) from error
-    except (OSError, ValueError, RuntimeError, LookupError, TypeError) as error:
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+        LookupError,
+        TypeError,
+        tarfile.TarError,
+        zipfile.BadZipFile,
+    ) as error:
         raise StreamReadError(
             f"cannot be read ({type(error).__name__}: {error})",
             path=uri,

@@ -60,6 +60,7 @@ NAMES = (
         for kind in ("imu", "can", "events", "state")
         for form in ("csv", "parquet")
     ),
+    "camera named",
     *(f"can .{form}" for form in ("log", "asc", "blf", "trc", "mf4")),
     "audio m.wav",
     "audio mp4",
@@ -103,6 +104,21 @@ def test_stamps_move_and_nothing_else(samples: Any, tmp_path: Path, name: str) -
         expected = CORRECTION.apply(before.time_ns)
         np.testing.assert_allclose(after.time_ns, expected, rtol=0, atol=ROUNDING_NS)
     assert originals == {p: p.read_bytes() for p in originals}
+
+
+@pytest.mark.parametrize("name", [f"{k} part" for k in ("imu", "can", "events", "state", "camera")])
+def test_a_part_of_a_file_becomes_a_table_of_its_own(
+    samples: Any, tmp_path: Path, name: str
+) -> None:
+    # Seconds since the start of an episode: no drift is known so far from the calibration.
+    before, after = apply_to(tmp_path, samples, name, offset_s=0.0351)
+    np.testing.assert_array_equal(after.time_ns, before.time_ns + 35_100_000)
+    if isinstance(before, SignalStream) and isinstance(after, SignalStream):
+        for one, other in zip(before.channels, after.channels, strict=True):
+            np.testing.assert_array_equal(one.values, other.values)
+    found = clips_of(tmp_path / "out")[0].sources["it"]
+    assert (found.stamps, found.rows) == (None, None)
+    assert [finding.code for finding in after.findings] == []
 
 
 def test_stamps_of_a_container_become_a_table(samples: Any, tmp_path: Path) -> None:

@@ -259,6 +259,42 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sample]:
             write({"timestamp_ns": stamps(), "q0": np.arange(N), "q1": np.arange(N) * 0.5}),
             StateSpec(uri=f"q.{form}", columns={"q": ["q0", "q1"]}),
         )
+    # A part of a file of several clips: rows 2 to 11 of 14, stamped in seconds.
+    many = {
+        "t": (np.arange(14) / 30).astype(np.float32),
+        "v": [[0.5 * k, 1.0 * k, 2.0] for k in range(14)],
+        "picture": [b"not read"] * 14,
+    }
+    part: dict[str, Any] = {"stamps": "t", "rows": [2, 12]}
+    axes = {f"gyro_{axis}": f"v[{k}]" for k, axis in enumerate("xyz")}
+    parts: list[tuple[str, SourceSpec]] = [
+        ("imu", ImuSpec(uri="p.parquet", columns=axes, **part)),
+        ("can", CanSpec(uri="p.parquet", signals={"speed": "v[1]"}, **part)),
+        ("events", EventsSpec(uri="p.parquet", **part)),
+        ("state", StateSpec(uri="p.parquet", columns={"q": ["v"]}, **part)),
+    ]
+    for kind, spec in parts:
+        add(f"{kind} part", "p.parquet", parquet(many), spec)
+    add(
+        "camera part",
+        "p.parquet",
+        parquet(many),
+        CameraSpec(
+            uri="a.mp4",
+            timestamps="p.parquet",
+            stamps="t",
+            rows=[3, 8],
+            pts_ns=[90_000_000, 250_000_000],  # frames 3 to 7 of 30 Hz
+        ),
+        {"a.mp4": found["camera a.mp4"].content},
+    )
+    add(
+        "camera named",
+        "s.parquet",
+        parquet({"timestamp_ns": stamps()[:4], "file": [f"frames/f{k}.jpg" for k in (7, 2, 1, 0)]}),
+        CameraSpec(uri=".", timestamps="s.parquet"),
+        {f"frames/f{k}.jpg": picture for k in range(N)},
+    )
     raw = [
         ("can.log", candump()),
         ("can.asc", bus_log(can.ASCWriter, "can.asc", folder)),

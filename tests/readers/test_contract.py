@@ -41,6 +41,8 @@ NAMES = (
         for kind in ("imu", "camera stamps", "can", "events", "state")
         for suffix in ("csv", "parquet")
     ),
+    *(f"{kind} part" for kind in ("imu", "can", "events", "state", "camera")),
+    "camera named",
     *(f"can {suffix}" for suffix in (".log", ".asc", ".blf", ".trc", ".mf4", "dbc")),
     *(f"audio {name}" for name in ("m.wav", "f.wav", "m.flac", "m.ogg", "m.mp3", "mp4", "stamps")),
     *(

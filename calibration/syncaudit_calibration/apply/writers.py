@@ -13,6 +13,7 @@ from syncaudit.readers.tables import STAMPS
 from syncaudit_calibration.apply.bus_logs import write_can
 from syncaudit_calibration.apply.cameras import write_camera
 from syncaudit_calibration.apply.sounds import write_audio
+from syncaudit_calibration.apply.table_parts import restamp_part
 from syncaudit_calibration.apply.tables import restamp_table
 from syncaudit_calibration.apply.task import Task, Written
 
@@ -33,9 +34,13 @@ def write_source(task: Task) -> Written:
     if isinstance(spec, AudioSpec):
         return write_audio(task, spec)
     if isinstance(spec, CanSpec):
+        if spec.stamps is not None or spec.rows is not None:
+            return restamp_part(task, spec)
         return write_can(task, spec)
     if isinstance(spec, TranscriptSpec):
         raise TypeError("a transcript is written against its sound: use write_transcript")
+    if spec.stamps is not None or spec.rows is not None:
+        return restamp_part(task, spec)
     column = spec.columns.get(STAMPS, STAMPS) if isinstance(spec, ImuSpec) else STAMPS
     table = restamp_table(task, task.resolve(spec.uri), column=column)
     return Written(correction=table.correction, files={"uri": table.path}, remarks=table.remarks)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from importlib import metadata
 
+from syncaudit.datasets.formats.comma2k19 import Comma2k19Format
 from syncaudit.datasets.formats.folder import FolderFormat
 from syncaudit.datasets.formats.lerobot import LeRobotFormat
 from syncaudit.datasets.formats.nuscenes import NuScenesFormat
 from syncaudit.datasets.formats.protocol import DatasetFormat, Import
 from syncaudit.datasets.formats.rosbag import McapFormat, RosbagFormat
+from syncaudit.datasets.formats.webdataset import WebDatasetFormat
 from syncaudit.errors import UsageError, nearest_name
 
 __all__ = ["GROUP", "DatasetFormat", "Import", "all_formats", "format_called"]
@@ -25,6 +27,8 @@ _BUILT_IN: tuple[DatasetFormat, ...] = (
     LeRobotFormat(),
     McapFormat(),
     RosbagFormat(),
+    Comma2k19Format(),
+    WebDatasetFormat(),
     FolderFormat(),
 )
 

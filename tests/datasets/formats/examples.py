@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bags import write_mcaps, write_rosbags
+from comma_data import write_comma2k19
 from lerobot_data import write_lerobot_v3
 from nuscenes_data import write_nuscenes
 from plain_folder import write_plain_folder
+from webdataset_data import write_webdataset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,15 @@ class Example:
 
 
 EXAMPLES: dict[str, Example] = {
+    "comma2k19": Example(write=write_comma2k19),
+    "webdataset": Example(
+        write=write_webdataset,
+        broken=(
+            ("train-000000.tar", b"no archive" * 100, "no intact tar"),
+            ("train-000000.tar", b"", "empty"),
+            ("train-000000.tar", None, r"no \*\.tar"),
+        ),
+    ),
     "folder": Example(write=write_plain_folder),
     "mcap": Example(write=write_mcaps),
     "rosbag": Example(write=write_rosbags),

@@ -1,0 +1,132 @@
+"""comma2k19: one-minute segments of video, NumPy arrays of IMU, CAN and pose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.source import Source
+from syncaudit.errors import ManifestError
+from syncaudit.model import CameraSpec, CanSpec, Clip, ImuSpec, SourceSpec, StateSpec
+
+__all__ = ["Comma2k19Format"]
+
+_LOG = "processed_log"
+_DEPTH = 3  # chunk, route, segment
+# Of the camera of the comma EON, 1164 x 874 px (utils/camera.py of the data set).
+_FOCAL_PX = 910.0
+_POSES = ("global_pose", "global_pos")
+_WHEELS = ("wheel_speed_fl", "wheel_speed_fr", "wheel_speed_rl", "wheel_speed_rr")
+
+
+class Comma2k19Format:
+    """One clip a segment; a route is the recording.
+
+    All stamps are seconds since the device booted, in float64: those of frames and of the IMU are
+    the device's own, those of the bus tell when the messages arrived over USB.
+    """
+
+    name = "comma2k19"
+    summary = "comma2k19: route/segment folders with video.hevc, processed_log/ and global_pose/"
+    takes_rules = False
+
+    def probe(self, source: Source) -> str | None:
+        """Accept a folder with a segment in it, at most three levels down."""
+        if next(_segments(source), None) is not None:
+            return None
+        return f"no folder with {_LOG}/IMU or {_LOG}/CAN, up to {_DEPTH} levels down"
+
+    def clips(self, source: Source, job: Import) -> Iterator[Clip]:
+        """Yield the segments, routes in the order of their names."""
+        for segment in _segments(source):
+            sources = _sources(source, segment, job)
+            if not sources:
+                job.note("left out a segment without any known file")
+                continue
+            path = source.uri_of(segment) if segment else source.base_uri
+            route, _, number = path.split("::")[0].rstrip("/").rpartition("/")
+            route = route.rpartition("/")[2]
+            yield Clip(
+                clip_id=f"{route}/{number}",
+                recording_id=route,
+                sources=sources,
+                base_uri=source.base_uri,
+            )
+
+
+def _segments(source: Source, folder: str = "", depth: int = 0) -> Iterator[str]:
+    prefix = f"{folder}/" if folder else ""
+    if source.file is not None:
+        return
+    if any(source.has(f"{prefix}{_LOG}/{part}") for part in ("IMU", "CAN")):
+        yield folder
+    elif depth < _DEPTH:
+        for child in source.folders(folder):
+            yield from _segments(source, child, depth + 1)
+
+
+def _sources(source: Source, segment: str, job: Import) -> dict[str, SourceSpec]:
+    prefix = f"{segment}/" if segment else ""
+    sources: dict[str, SourceSpec] = {}
+    pose = next((f"{prefix}{name}" for name in _POSES if source.has(f"{prefix}{name}")), None)
+    if source.has(f"{prefix}video.hevc"):
+        stamps = f"{pose}/frame_times" if pose else None
+        sources["camera"] = CameraSpec(
+            uri=f"{prefix}video.hevc",
+            timestamps=stamps,
+            stamps=stamps and "frame_times",
+            focal_px=_FOCAL_PX,
+        )
+        job.note("video.hevc -> camera, stamps of global_pose/frame_times")
+    for name, folder, triple in (("gyro", "gyro", "gyro"), ("accel", "accelerometer", "accel")):
+        place = f"{prefix}{_LOG}/IMU/{folder}"
+        if source.has(place):
+            columns = {f"{triple}_{axis}": f"value[{k}]" for k, axis in enumerate("xyz")}
+            sources[name] = ImuSpec(uri=place, stamps="t", columns=columns, clock="imu")
+            job.note(f"IMU/{folder} -> imu {name}")
+    for role in ("speed", "steering_angle", "wheel_speed"):
+        place = f"{prefix}{_LOG}/CAN/{role}"
+        if source.has(place):
+            signals = {role: _column(source, f"{place}/value")}
+            if role == "wheel_speed":
+                signals = {wheel: f"value[{k}]" for k, wheel in enumerate(_WHEELS)}
+            sources[role] = CanSpec(
+                uri=place, stamps="t", signals=signals, clock="can", stamp_kind="receive"
+            )
+            job.note(f"CAN/{role} -> can, times of reception")
+    if pose and source.has(f"{pose}/frame_velocities"):
+        groups = {
+            group: [f"frame_{group}"]
+            for group in ("positions", "velocities", "orientations")
+            if source.has(f"{pose}/frame_{group}")
+        }
+        sources["pose"] = StateSpec(uri=pose, stamps="frame_times", columns=groups)
+        job.note("global_pose -> state pose (computed from all sensors afterwards)")
+    for folder in ("IMU", "CAN", "GNSS"):
+        for place in source.folders(f"{prefix}{_LOG}/{folder}"):
+            if not any(getattr(spec, "uri", None) == place for spec in sources.values()):
+                job.note(f"ignored {folder}/{place.rpartition('/')[2]}")
+    return sources
+
+
+def _column(source: Source, name: str) -> str:
+    """Return the column of an array that holds one number a row: the speeds are lists of one."""
+    with suppress(ManifestError, ValueError, OSError, EOFError):
+        return "value[0]" if len(_shape(source, name)) == 2 else "value"
+    return "value"
+
+
+def _shape(source: Source, name: str) -> tuple[Any, ...]:
+    """Return the shape that the header of an array states; the rest is not read."""
+    import numpy as np
+
+    with source.open(name) as file:
+        version = np.lib.format.read_magic(file)
+        read = (
+            np.lib.format.read_array_header_1_0
+            if version == (1, 0)
+            else np.lib.format.read_array_header_2_0
+        )
+        return tuple(read(file)[0])

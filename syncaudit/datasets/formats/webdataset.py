@@ -1,0 +1,164 @@
+"""WebDataset shards: tar archives in which files of one sample lie together."""
+
+from __future__ import annotations
+
+import json
+import re
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.manifest import clip_from_row
+from syncaudit.datasets.naming import DEFAULT_RULES, NamingRule, name_sources, parse_rules
+from syncaudit.datasets.source import Source
+from syncaudit.errors import ManifestError
+from syncaudit.model import Clip
+
+__all__ = ["WebDatasetFormat"]
+
+# The key of a sample is all up to the first dot of the file's own name, the rest tells the part.
+_MEMBER = re.compile(r"^((?:.*/|)[^./][^./]*)\.([^/]+)$")
+# Parts without a name of their own: as if they had been called so.
+_BARE = {
+    **dict.fromkeys(("mp4", "mkv", "avi", "mov", "webm", "h264", "hevc", "mjpeg", "csv"), "video"),
+    **dict.fromkeys(("wav", "flac", "ogg", "mp3", "TextGrid", "ctm", "srt", "vtt"), "audio"),
+}
+_CLIP_KEYS = {"recording_id": str, "start_ns": int, "end_ns": int, "reference": str}
+_MOST_JSON = 1 << 20
+_PROBED = 50
+_STAMPED = frozenset({"imu", "can", "events", "state"})
+_MOVED = ("uri", "timestamps", "dbc")
+
+
+class WebDatasetFormat:
+    """One clip a sample; naming rules tell what its parts are.
+
+    A part of its own name is called so: ``000123.cam_front.mp4`` is ``cam_front.mp4``. A part
+    ``mp4`` is ``video.mp4``, ``wav`` is ``audio.wav``. A ``json`` part may hold the keys
+    ``recording_id``, ``start_ns``, ``end_ns`` and ``reference`` of the clip.
+    """
+
+    name = "webdataset"
+    summary = "WebDataset shards: *.tar with key.mp4, key.wav, key.json ..."
+    takes_rules = True
+
+    def probe(self, source: Source) -> str | None:
+        """Accept a shard, or a folder of shards, whose first samples hold a source."""
+        shards = source.files("*.tar")
+        if not shards:
+            return "no *.tar"
+        try:
+            for number, (_, parts) in enumerate(_samples(source, shards[0])):
+                if name_sources(list(_names(parts)), DEFAULT_RULES).sources:
+                    return None
+                if number >= _PROBED:
+                    break
+        except ManifestError as error:
+            return str(error)
+        return f"{shards[0]}: the parts of its samples are none that is known (mp4, wav, imu.csv)"
+
+    def clips(self, source: Source, job: Import) -> Iterator[Clip]:
+        """Yield the samples, shards in the order of their names."""
+        rules = parse_rules(job.rules)
+        for shard in source.files("*.tar"):
+            for key, parts in _samples(source, shard):
+                clip = _clip(source, shard, key, parts, rules, job)
+                if clip is not None:
+                    yield clip
+
+
+# Part (what stands behind the key) to (member, content of a JSON part).
+_Parts = dict[str, tuple[str, Mapping[str, Any]]]
+
+
+def _samples(source: Source, shard: str) -> Iterator[tuple[str, _Parts]]:
+    """Yield (key, parts) of a shard: neighbours with one key are a sample."""
+    for key, members in groupby(_members(source, shard), key=lambda member: member[0]):
+        yield key, {part: (name, content) for _, part, name, content in members}
+
+
+def _members(source: Source, shard: str) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
+    """Yield (key, part, member, content of JSON) of the files of a shard."""
+    with source.open(shard) as file:
+        try:
+            with tarfile.open(fileobj=file, mode="r:") as archive:
+                while (member := archive.next()) is not None:
+                    archive.members = []  # type: ignore[attr-defined]  # it would keep a list of all
+                    found = _MEMBER.match(member.name)
+                    if not member.isreg() or found is None or "::" in member.name:
+                        continue
+                    key, part = found[1].removeprefix("./"), found[2]
+                    content: Mapping[str, Any] = {}
+                    if part == "json" and member.size <= _MOST_JSON:
+                        content = _clip_keys(archive, member)
+                    yield key, part, member.name, content
+        except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+            if isinstance(error, ManifestError):
+                raise
+            raise ManifestError(
+                f"is no intact tar archive ({error})",
+                path=source.uri_of(shard),
+                hint="Copy the shard again; compressed shards must be unpacked.",
+            ) from error
+
+
+def _clip_keys(archive: tarfile.TarFile, member: tarfile.TarInfo) -> dict[str, Any]:
+    """Return what a JSON part says of the clip as a whole."""
+    opened = archive.extractfile(member)
+    try:
+        content = json.loads(opened.read().decode("utf-8")) if opened is not None else None
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(content, dict):
+        return {}
+    return {
+        key: content[key]
+        for key, kind in _CLIP_KEYS.items()
+        if isinstance(content.get(key), kind) and not isinstance(content[key], bool)
+    }
+
+
+def _names(parts: _Parts) -> dict[str, str]:
+    """Return the name that each part goes by, to its member."""
+    return {
+        (f"{_BARE[part]}.{part}" if part in _BARE else part): member
+        for part, (member, _) in parts.items()
+    }
+
+
+def _clip(
+    source: Source,
+    shard: str,
+    key: str,
+    parts: _Parts,
+    rules: Sequence[NamingRule],
+    job: Import,
+) -> Clip | None:
+    names = _names(parts)
+    found = name_sources(list(names), rules)
+    about = parts.get("json", ("", {}))[1]
+    for name in found.ignored:
+        if name != "json" or not about:
+            job.note(f"ignored parts {name}")
+    if not found.sources:
+        job.note("left out samples without any part that is known")
+        return None
+    rows = {title: dict(row) for title, row in found.sources.items()}
+    for title, row in rows.items():
+        job.note(f"{row['uri']} -> {row['kind']} {title}")
+        for field in _MOVED:
+            if field in row:
+                row[field] = f"tar://{names[row[field]]}::{shard}"
+    if not any("timestamps" in row or row["kind"] in _STAMPED for row in rows.values()):
+        job.note("no part holds stamps: all sources of a sample are taken to start together")
+        for row in rows.values():
+            if row["kind"] in ("camera", "audio"):
+                row.setdefault("start_ns", about.get("start_ns", 0))
+    return clip_from_row(
+        {"clip_id": f"{shard.removesuffix('.tar')}/{key}", **about, "sources": rows},
+        base_uri=source.base_uri,
+        path=source.uri_of(shard),
+        where=f"sample {key}",
+    )
