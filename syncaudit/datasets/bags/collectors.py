@@ -95,6 +95,7 @@ class CameraCollector:
             self._keep(self._file, found, receive_ns)
         except PictureError as error:
             self._refused = error
+            self._file.close()
 
     def _keep(self, file: PictureFile, found: Pictured, at_ns: int) -> None:
         if found.raw is None:
@@ -113,8 +114,14 @@ class CameraCollector:
         )
         uri = None
         if self._file is not None:
-            self._file.close()
+            if self._refused is None:
+                self._file.close()
             uri = self._file.uri
+            if uri is None and self._refused is None and len(self._capture):
+                findings.append(
+                    f"corrupt: none of its {len(self._capture)} pictures can be decoded, so only "
+                    "its stamps are audited"
+                )
         if self._refused is not None:
             findings.append(
                 f"unreadable: pictures are left out from number {self._kept} on: {self._refused}"

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PictureFile", "codec_of"]
 
+# Pictures that are kept back until one can be decoded: a video may start between key frames.
+_MOST_WAITING = 600
 _TICKS = Fraction(1, 1000)  # Matroska's
 # Codecs that go into Matroska as they are; stills of other kinds become files in a folder.
 _VIDEO = {"h264": "h264", "h265": "hevc", "hevc": "hevc", "vp9": "vp9", "av1": "av1"}
@@ -73,7 +75,7 @@ class PictureFile:
         Raises
         ------
         PictureError
-            If the topic changes its codec.
+            If the topic changes its codec, or none of its first pictures can be decoded.
         """
         self._expect(codec)
         if codec in _STILLS.values():
@@ -85,6 +87,8 @@ class PictureFile:
         else:
             self._waiting.append((data, at_ns))
             size = _size_of(data, codec)
+            if size is None and len(self._waiting) == _MOST_WAITING:
+                raise PictureError(f"none of the first {_MOST_WAITING} pictures can be decoded")
             if size is not None:
                 self._video = _Video(self._path, codec, *size)
                 for waiting in self._waiting:
@@ -112,6 +116,7 @@ class PictureFile:
         if self._video is not None:
             self.uri = self._video.close()
         self.n_kept -= len(self._waiting)
+        self._waiting = []
 
     def _expect(self, form: str) -> None:
         self._form = self._form or form

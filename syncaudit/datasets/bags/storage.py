@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +88,13 @@ def find_recordings(source: Source, suffixes: tuple[str, ...]) -> list[Recording
             found += [] if recording is None else [recording]
         elif names:
             found += _grouped(names, folder)
-    return found
+    names = [recording.name for recording in found]
+    return [
+        each
+        if names.count(each.name) == 1
+        else replace(each, name=f"{each.name}{Path(each.files[0]).suffix}")
+        for each in found
+    ]
 
 
 def _storage(name: str) -> str:
@@ -140,24 +146,22 @@ def _metadata(source: Source, name: str) -> dict[str, Any]:
 
 def _grouped(names: list[str], folder: str) -> list[Recording]:
     """Join files that are numbered from 0 on into recordings; every other file is its own."""
-    numbered: dict[str, dict[int, str]] = {}
-    alone: dict[str, list[str]] = {}
+    numbered: dict[tuple[str, str], dict[int, str]] = {}
+    found: list[tuple[str, list[str]]] = []
     for name in names:
-        stem = _stem(name)
-        match = _PART.match(stem)
+        match = _PART.match(_stem(name))
         if match:
-            numbered.setdefault(match[1], {}).setdefault(int(match[2]), name)
+            numbered.setdefault((match[1], _storage(name)), {})[int(match[2])] = name
         else:
-            alone[stem] = [name]
-    for title, parts in numbered.items():
+            found.append((_stem(name), [name]))
+    for (title, _), parts in numbered.items():
         if sorted(parts) == list(range(len(parts))):
-            alone[title] = [parts[number] for number in sorted(parts)]
+            found.append((title, [parts[number] for number in sorted(parts)]))
         else:
-            alone |= {_stem(name): [name] for name in parts.values()}
+            found += [(_stem(name), [name]) for name in parts.values()]
     prefix = f"{folder}/" if folder else ""
     return [
-        Recording(name=f"{prefix}{title}", files=tuple(files))
-        for title, files in sorted(alone.items())
+        Recording(name=f"{prefix}{title}", files=tuple(files)) for title, files in sorted(found)
     ]
 
 

@@ -65,3 +65,12 @@ class McapFormat(RosbagFormat):
     name = "mcap"
     summary = "MCAP files with ROS 1, ROS 2 or Foxglove (Protobuf, JSON) messages"
     _suffixes = (".mcap",)
+
+    def probe(self, source: Source) -> str | None:
+        """Accept a file or folder with MCAP files and no other bags."""
+        from syncaudit.datasets.bags.storage import has_storage
+
+        others = (".bag", ".active", ".db3")
+        if has_storage(source, others):
+            return "ROS bags of other kinds are in it: that is the format rosbag"
+        return super().probe(source)

@@ -246,3 +246,21 @@ def test_foxglove_json_pictures_are_read_and_broken_ones_counted(tmp_path):
     assert stream.time_ns.tolist() == [t for k, t in enumerate(TIMES) if k != 3]
     assert [str(f.code) for f in findings] == ["corrupt"]
     assert "1 messages of /cam cannot be read" in findings[0].message
+
+
+def test_pictures_of_which_none_can_be_decoded_leave_the_stamps(tmp_path):
+    messages = Messages(is_ros1=False)
+    made = [messages.video(t, b"\0\0\0\1 nothing") for t in TIMES]
+    stream, findings = only_camera(bag_of(tmp_path, messages, made, CLIP), tmp_path)
+    assert stream.time_ns.tolist() == TIMES
+    assert stream.files.paths == ()
+    assert [str(finding.code) for finding in findings] == ["corrupt"]
+    assert "none of its 12 pictures can be decoded" in findings[0].message
+
+
+def test_pictures_are_not_held_back_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr("syncaudit.datasets.bags.pictures._MOST_WAITING", 5)
+    messages = Messages(is_ros1=False)
+    made = [messages.video(t, b"\0\0\0\1 nothing") for t in TIMES]
+    _, findings = only_camera(bag_of(tmp_path, messages, made, CLIP), tmp_path)
+    assert "none of the first 5 pictures can be decoded" in findings[0].message

@@ -343,3 +343,12 @@ def test_validate_takes_a_bag_directly(tmp_path):
     verdict = json.loads((tmp_path / "out" / "verdicts.jsonl").read_text())
     assert verdict["clip_id"] == "drive"
     assert verdict["sources"]["cam_front"]["timing"]["arrival"]["negative"] == 0
+
+
+def test_recordings_of_one_name_are_told_apart_and_a_mixed_folder_is_taken_whole(tmp_path):
+    folder = tmp_path / "bags"
+    for name in ("ros1", "mcap_plain", "sqlite3"):
+        write_rig(folder, name)
+    done, clips = take_in(folder, tmp_path / "out", stamps_only=True)
+    assert done.format == "rosbag"
+    assert sorted(clip.clip_id for clip in clips) == ["drive.bag", "drive.db3", "drive.mcap"]
