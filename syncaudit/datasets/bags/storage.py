@@ -146,19 +146,20 @@ def _metadata(source: Source, name: str) -> dict[str, Any]:
 
 def _grouped(names: list[str], folder: str) -> list[Recording]:
     """Join files that are numbered from 0 on into recordings; every other file is its own."""
-    numbered: dict[tuple[str, str], dict[int, str]] = {}
+    numbered: dict[tuple[str, str], list[tuple[int, str]]] = {}
     found: list[tuple[str, list[str]]] = []
     for name in names:
         match = _PART.match(_stem(name))
         if match:
-            numbered.setdefault((match[1], _storage(name)), {})[int(match[2])] = name
+            numbered.setdefault((match[1], _storage(name)), []).append((int(match[2]), name))
         else:
             found.append((_stem(name), [name]))
     for (title, _), parts in numbered.items():
-        if sorted(parts) == list(range(len(parts))):
-            found.append((title, [parts[number] for number in sorted(parts)]))
+        files = [name for _, name in sorted(parts)]
+        if sorted(number for number, _ in parts) == list(range(len(parts))):
+            found.append((title, files))
         else:
-            found += [(_stem(name), [name]) for name in parts.values()]
+            found += [(_stem(name), [name]) for name in files]
     prefix = f"{folder}/" if folder else ""
     return [
         Recording(name=f"{prefix}{title}", files=tuple(files)) for title, files in sorted(found)

@@ -28,6 +28,8 @@ from mcap.writer import Writer as McapWriter
 from mcap_protobuf.writer import Writer as ProtobufWriter
 
 from syncaudit.datasets import load_manifest
+from syncaudit.datasets.bags.pictures import codec_of
+from syncaudit.datasets.bags.raw_pictures import PictureError, raw_picture
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.decode import iter_luma
 from syncaudit.pipeline import audit, read_clip
@@ -264,3 +266,16 @@ def test_pictures_are_not_held_back_for_ever(tmp_path, monkeypatch):
     made = [messages.video(t, b"\0\0\0\1 nothing") for t in TIMES]
     _, findings = only_camera(bag_of(tmp_path, messages, made, CLIP), tmp_path)
     assert "none of the first 5 pictures can be decoded" in findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("data", "width", "step"), [(bytes(10), 32, 32), (bytes(800), 0, 0), (bytes(800), 32, 8)]
+)
+def test_a_raw_picture_that_is_too_short_is_refused(data, width, step):
+    with pytest.raises(PictureError, match=rf"{width}x24 \(mono8, {step} bytes a row\)"):
+        raw_picture(data, "mono8", width=width, height=24, step=step, is_big=False)
+
+
+def test_a_format_that_nothing_knows_is_refused():
+    with pytest.raises(PictureError, match="format 'draco' are not known"):
+        codec_of(b"draco", "draco")

@@ -160,3 +160,16 @@ def test_a_bus_without_a_dbc_is_judged_by_its_stamps(tmp_path):
     assert not findings
     assert streams["can"].kind == "events"
     assert streams["can"].arrivals.receive_ns.tolist() == [t + 1000 for t in TIMES]
+
+
+@pytest.mark.parametrize(
+    ("data", "type_name", "match"),
+    [
+        (b"\0\3\0\0" + bytes(40), IMU, "no plain CDR encapsulation"),
+        (b"\0\1\0\0" + bytes(40), "my_msgs/msg/Nothing", "my_msgs/msg/Nothing is not defined"),
+        (b"", IMU, "no plain CDR encapsulation"),
+    ],
+)
+def test_what_cannot_be_laid_out_says_why(data, type_name, match):
+    with pytest.raises(LayoutError, match=match):
+        lay_out(data, types_of(IMU, is_ros1=False), type_name, is_ros1=False)

@@ -33,7 +33,7 @@ from syncaudit.cli.app import build_app
 from syncaudit.datasets import load_manifest
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.decode import iter_luma
-from syncaudit.errors import ManifestError, SyncAuditError
+from syncaudit.errors import ManifestError, MissingExtraError, SyncAuditError
 from syncaudit.model import CameraStream, SignalStream, Verdict
 from syncaudit.pipeline import audit, read_clip
 
@@ -215,10 +215,11 @@ def test_files_that_are_not_numbered_from_zero_are_recordings_of_their_own(tmp_p
     messages = Messages(is_ros1=True)
     folder = tmp_path / "bags"
     folder.mkdir()
-    for name in ("run_3.bag", "run_7.bag", "other.bag"):
-        write_bag(folder / name, rig(messages), messages)
+    names = ["day_0", "day_2026-01-31-10-00-00_0", "other", "run_3", "run_7"]
+    for name in names:
+        write_bag(folder / f"{name}.bag", rig(messages)[:300], messages)
     _, clips = take_in(folder, tmp_path / "out", stamps_only=True)
-    assert [clip.clip_id for clip in clips] == ["other", "run_3", "run_7"]
+    assert [clip.clip_id for clip in clips] == names
 
 
 def test_publish_stamps_of_mcap_are_kept_where_they_say_something(tmp_path):
@@ -352,3 +353,16 @@ def test_recordings_of_one_name_are_told_apart_and_a_mixed_folder_is_taken_whole
     done, clips = take_in(folder, tmp_path / "out", stamps_only=True)
     assert done.format == "rosbag"
     assert sorted(clip.clip_id for clip in clips) == ["drive.bag", "drive.db3", "drive.mcap"]
+
+
+def test_a_file_that_is_no_bag_is_told_in_its_verdict(tmp_path):
+    (tmp_path / "a.bag").write_bytes(b"#ROSBAG V1.2\n")
+    _, clips = take_in(tmp_path / "a.bag", tmp_path / "out")
+    assert any("version 2.0" in finding.message for finding in audit(clips[0]).warnings)
+
+
+def test_a_missing_package_is_told_with_its_pip_line(tmp_path, monkeypatch):
+    source = write_rig(tmp_path, "ros1")
+    monkeypatch.setattr("syncaudit.datasets.formats.rosbag.find_spec", lambda _: None)
+    with pytest.raises(MissingExtraError, match=r"'rosbags'.*pip install 'syncaudit\[ros\]'"):
+        take_in(source, tmp_path / "out")
