@@ -9,19 +9,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from syncaudit.datasets.bags.mcap_file import read_mcap
 from syncaudit.datasets.bags.rosbag1_file import read_rosbag1
 from syncaudit.datasets.bags.sqlite_file import read_sqlite
 from syncaudit.datasets.bags.topics import Messages, OnDamage, TopicTable
 from syncaudit.datasets.source import Source
-from syncaudit.errors import ManifestError
 
 __all__ = ["METADATA", "Recording", "find_recordings", "has_storage", "messages_of"]
 
 METADATA = "metadata.yaml"
 _PROBED = 20
+# Single messages of rosbag2 may be compressed, whatever (lost) metadata say; CDR begins with 0.
+_NEVER_PACKED = (".bag", ".active")
+_ZSTD = b"\x28\xb5\x2f\xfd"
 _PACKED = (".zstd", ".zst")
 _READERS = {
     ".mcap": read_mcap,
@@ -43,15 +44,12 @@ class Recording:
         Of its folder or first file.
     files : tuple of str
         In order, relative to the source.
-    is_packed : bool
-        Whether every single message is compressed (zstd).
     findings : tuple of str
         ``code: text``.
     """
 
     name: str
     files: tuple[str, ...]
-    is_packed: bool = False
     findings: tuple[str, ...] = ()
 
 
@@ -73,18 +71,13 @@ def find_recordings(source: Source, suffixes: tuple[str, ...]) -> list[Recording
         One file; a rosbag2 folder; or a folder of bags and rosbag2 folders.
     suffixes : tuple of str
         Of the storages to take (``.mcap``).
-
-    Raises
-    ------
-    ManifestError
-        If a ``metadata.yaml`` cannot be read.
     """
     found: list[Recording] = []
     for folder in ["", *source.folders()]:
         prefix = f"{folder}/" if folder else ""
         names = [name for name in source.files(folder=folder) if _storage(name) in suffixes]
         if source.file is None and source.has(f"{prefix}{METADATA}"):
-            recording = _rosbag2(source, folder, suffixes)
+            recording = _rosbag2(source, folder, names, suffixes)
             found += [] if recording is None else [recording]
         elif names:
             found += _grouped(names, folder)
@@ -102,46 +95,45 @@ def _storage(name: str) -> str:
     return Path(path.stem).suffix.lower() if path.suffix.lower() in _PACKED else path.suffix.lower()
 
 
-def _rosbag2(source: Source, folder: str, suffixes: tuple[str, ...]) -> Recording | None:
-    """Return the recording of a rosbag2 folder as its metadata have it."""
+def _rosbag2(
+    source: Source, folder: str, names: list[str], suffixes: tuple[str, ...]
+) -> Recording | None:
+    """Return the recording of a rosbag2 folder: the files that its metadata name, in order.
+
+    Metadata that cannot be read are a finding: the files can do without.
+    """
     prefix = f"{folder}/" if folder else ""
-    place = source.uri_of(f"{prefix}{METADATA}")
-    info = _metadata(source, f"{prefix}{METADATA}")
-    listed = info.get("relative_file_paths")
-    if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
-        raise ManifestError(
-            "names no files (rosbag2_bagfile_information.relative_file_paths)",
-            path=place,
-            hint="Write it again with 'ros2 bag reindex', or remove it: the files can do without.",
-        )
-    # Old versions wrote paths that start at the folder above.
-    names = [f"{prefix}{Path(name).name}" for name in listed]
-    missing = [name for name in names if not source.has(name)]
-    names = [name for name in names if name not in missing]
-    if not names or _storage(names[0]) not in suffixes:
+    findings: list[str] = []
+    listed = _listed(source, f"{prefix}{METADATA}")
+    if isinstance(listed, str):
+        findings.append(f"corrupt: {METADATA} cannot be read ({listed}); its folder's files are")
+    else:
+        # Old versions wrote paths that start at the folder above.
+        names = [f"{prefix}{Path(name).name}" for name in listed]
+        missing = [name for name in names if not source.has(name)]
+        names = [name for name in names if name not in missing and _storage(name) in suffixes]
+        findings += [
+            f"missing_file: {METADATA} names {name}, which is not there" for name in missing
+        ]
+    if not names:
         return None
-    findings = [f"missing_file: {METADATA} names {name}, which is not there" for name in missing]
     return Recording(
         name=folder or source.base_uri.rstrip("/").rpartition("/")[2],
         files=tuple(names),
-        is_packed=str(info.get("compression_mode", "")).lower() == "message",
         findings=tuple(findings),
     )
 
 
-def _metadata(source: Source, name: str) -> dict[str, Any]:
+def _listed(source: Source, name: str) -> list[str] | str:
+    """Return the files that metadata name, or why they cannot be read."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
     try:
         content = YAML(typ="safe").load(source.read(name).decode("utf-8"))
-        return dict(content["rosbag2_bagfile_information"])
+        return [str(path) for path in content["rosbag2_bagfile_information"]["relative_file_paths"]]
     except (YAMLError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
-        raise ManifestError(
-            f"is no metadata of rosbag2 ({' '.join(str(error).split())[:120]})",
-            path=source.uri_of(name),
-            hint="Write it again with 'ros2 bag reindex', or remove it: the files can do without.",
-        ) from error
+        return " ".join(f"{type(error).__name__} {error}".split())[:120]
 
 
 def _grouped(names: list[str], folder: str) -> list[Recording]:
@@ -197,7 +189,7 @@ def messages_of(
 
         with source.local(name) as path, _unpacked(path, say) as plain:
             messages = _READERS[storage](plain, topics, say)
-            yield from _unpack_each(messages, say) if recording.is_packed else messages
+            yield from messages if storage in _NEVER_PACKED else _unpack_each(messages, say)
 
 
 @contextmanager
@@ -225,6 +217,9 @@ def _unpack_each(messages: Messages, on_damage: OnDamage) -> Messages:
     unpack = zstandard.ZstdDecompressor().decompressobj
     n_bad = 0
     for topic, receive_ns, publish_ns, data in messages:
+        if data[:4] != _ZSTD:
+            yield topic, receive_ns, publish_ns, data
+            continue
         try:
             plain = unpack().decompress(data)
         except zstandard.ZstdError:

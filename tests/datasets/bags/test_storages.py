@@ -280,15 +280,17 @@ def test_a_bag_without_a_sensor_lists_its_topics(tmp_path):
         take_in(tmp_path / "a.mcap", tmp_path / "out")
 
 
-@pytest.mark.parametrize(
-    ("content", "match"),
-    [("{", "no metadata of rosbag2"), ("a: 1", "no metadata of rosbag2"), ("\xff", "no metadata")],
-)
-def test_metadata_that_cannot_be_read_are_told_with_their_cure(tmp_path, content, match):
-    source = write_rig(tmp_path, "sqlite3")
-    (source / "metadata.yaml").write_text(content)
-    with pytest.raises(ManifestError, match=f"{match}.*reindex"):
-        take_in(source, tmp_path / "out")
+@pytest.mark.parametrize("content", ["{", "a: 1", "\xff", "rosbag2_bagfile_information: 5", ""])
+@pytest.mark.parametrize("name", ["sqlite3", "sqlite3_zstd_message"])
+def test_metadata_that_cannot_be_read_are_a_finding_and_the_files_are_read(tmp_path, name, content):
+    source = write_rig(tmp_path, name)
+    (source / "metadata.yaml").write_text(content, encoding="latin-1")
+    _, clips = take_in(source, tmp_path / "out", stamps_only=True)
+    read = read_clip(clips[0])
+    assert set(read.streams) == {"cam_front", "imu", "joint_states", "can"}
+    assert read.streams["imu"].time_ns.size == N_SAMPLES
+    assert all("metadata.yaml cannot be read" in finding.message for finding in read.findings)
+    assert read.findings
 
 
 def test_a_file_that_metadata_name_and_that_is_missing_is_a_finding(tmp_path):
