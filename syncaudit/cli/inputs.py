@@ -32,7 +32,14 @@ def cores() -> int:
         return os.cpu_count() or 1
 
 
-def import_if_needed(source: str, out: Path, *, format_name: str | None, limit: int | None) -> str:
+def import_if_needed(
+    source: str,
+    out: Path,
+    *,
+    format_name: str | None,
+    limit: int | None,
+    is_quiet: bool = False,
+) -> str:
     """Return the manifest to judge: `source` itself, or one written into `out` of a data set.
 
     Parameters
@@ -45,6 +52,8 @@ def import_if_needed(source: str, out: Path, *, format_name: str | None, limit: 
         Format of the data set; None: `source` may be a manifest, else the format is probed.
     limit : int, optional
         Most clips to import.
+    is_quiet : bool
+        Say nothing of the import.
 
     Raises
     ------
@@ -60,11 +69,12 @@ def import_if_needed(source: str, out: Path, *, format_name: str | None, limit: 
     from syncaudit.datasets.importing import import_dataset
 
     target = out / _MANIFEST_NAMES[0]
-    with ImportView(stderr()) as view:
+    with ImportView(stderr(), is_quiet=is_quiet) as view:
         imported = import_dataset(
             source, target, format_name=format_name or "auto", limit=limit, on_clip=view
         )
-    print_import(stderr(), imported, str(target))
+    if not is_quiet:
+        print_import(stderr(), imported, str(target))
     return str(target)
 
 

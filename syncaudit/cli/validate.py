@@ -85,7 +85,7 @@ def validate(
 
     rules = load_policy(None if policy is None else str(policy), profile=profile)
     known = load_calibration(calibration)
-    manifest = import_if_needed(manifest, out, format_name=format_name, limit=limit)
+    manifest = import_if_needed(manifest, out, format_name=format_name, limit=limit, is_quiet=quiet)
     clips = load_clips(manifest, limit=limit)
     with ProgressView(stderr(), is_quiet=quiet) as view:
         summary = run_batch(

@@ -154,11 +154,14 @@ class Source:
         if path is not None:
             if not path.is_dir():
                 return []
-            found = [
-                entry.name
-                for entry in path.iterdir()
-                if (entry.is_dir() if want_folders else entry.is_file())
-            ]
+            try:
+                found = [
+                    entry.name
+                    for entry in path.iterdir()
+                    if (entry.is_dir() if want_folders else entry.is_file())
+                ]
+            except OSError as error:
+                raise _unlisted(place, error) from error
         else:
             found = _list_remote(place, "directory" if want_folders else "file")
         names = [name for name in found if fnmatch.fnmatchcase(name, pattern)]
@@ -193,14 +196,24 @@ def _remote_kind(place: str) -> tuple[bool, bool]:
 def _list_remote(place: str, kind: str) -> list[str]:
     import fsspec
 
-    system, inner = fsspec.core.url_to_fs(place)
-    if not system.isdir(inner):
-        return []
+    try:
+        system, inner = fsspec.core.url_to_fs(place)
+        entries = system.ls(inner, detail=True) if system.isdir(inner) else []
+    except (OSError, ValueError, RuntimeError) as error:
+        raise _unlisted(place, error) from error
     return [
         posixpath.basename(str(entry["name"]).rstrip("/"))
-        for entry in system.ls(inner, detail=True)
+        for entry in entries
         if entry["type"] == kind and str(entry["name"]).strip("/") != inner.strip("/")
     ]
+
+
+def _unlisted(place: str, error: Exception) -> ManifestError:
+    return ManifestError(
+        f"the folder cannot be listed ({type(error).__name__}: {error})",
+        path=place,
+        hint="Check permissions or credentials.",
+    )
 
 
 def is_inside(path: Path, folder_uri: str) -> bool:

@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from syncaudit.decode.spans import has_clock, in_ns, is_inside, packets_of
 from syncaudit.errors import StreamReadError
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
     from av.container import InputContainer
-    from av.packet import Packet
     from av.video.stream import VideoStream
 
 __all__ = [
     "ContainerFrames",
     "audio_stream",
-    "has_clock",
-    "in_ns",
-    "is_inside",
     "list_frames",
     "open_container",
-    "packets_of",
     "video_stream",
 ]
-
-# Elementary streams: their demuxers invent pts from a nominal rate.
-_CLOCKLESS_FORMATS = frozenset({"h264", "hevc", "mjpeg", "m4v", "mpegvideo", "vvc", "obu", "h263"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +56,6 @@ class ContainerFrames:
         if self.pts is None:
             return None
         return tuple(in_ns(pts, self.time_base) for pts in self.pts)
-
-
-def in_ns(pts: int, time_base: Fraction) -> int:
-    """Return a presentation time in whole nanoseconds, rounded to nearest."""
-    up, down = time_base.numerator * 10**9, time_base.denominator
-    return (2 * pts * up + down) // (2 * down)
 
 
 @contextmanager
@@ -157,11 +143,6 @@ def _reason(error: BaseException) -> str:
     return str(getattr(error, "strerror", None) or error or type(error).__name__)
 
 
-def has_clock(container: InputContainer) -> bool:
-    """Return whether the container's pts were recorded rather than made up by the demuxer."""
-    return container.format.name not in _CLOCKLESS_FORMATS
-
-
 def video_stream(container: InputContainer, stream: int, path: str) -> VideoStream:
     """Return video stream number `stream` of an open container.
 
@@ -209,55 +190,6 @@ def audio_stream(container: InputContainer, path: str) -> AudioStream:
             hint="Name a file with sound, or leave the source out of the manifest.",
         )
     return found[0]
-
-
-def is_inside(pts: int | None, time_base: Fraction, span_ns: tuple[int, int] | None) -> bool:
-    """Return whether a presentation time lies in a span; without a span every one does."""
-    if span_ns is None or pts is None:
-        return True
-    return span_ns[0] <= in_ns(pts, time_base) < span_ns[1]
-
-
-def packets_of(
-    container: InputContainer, stream: VideoStream, span_ns: tuple[int, int] | None
-) -> Iterator[Packet[VideoStream]]:
-    """Yield the packets that pictures of a span need, from the key frame before it on.
-
-    Without a span, and where the container cannot be sought in, from the beginning. The last
-    packet is empty: it flushes the decoder.
-
-    Parameters
-    ----------
-    container, stream
-        Open container, nothing read from it yet.
-    span_ns : tuple of int, optional
-        Half-open range of presentation times.
-    """
-    import av
-
-    time_base = Fraction(stream.time_base or 1)
-    if span_ns is None or not has_clock(container):
-        yield from container.demux(stream)
-        return
-    start = int(Fraction(span_ns[0], 10**9) / time_base)
-    packets: Iterator[Packet[VideoStream]]
-    try:
-        container.seek(max(start, stream.start_time or 0), stream=stream)
-        packets = container.demux(stream)
-        first = next(packets)
-        is_before = first.pts is not None and in_ns(first.pts, time_base) <= span_ns[0]
-    except (av.FFmpegError, OSError, ValueError, StopIteration):
-        is_before = False
-    if not is_before:  # sought too far, or not at all
-        with suppress(av.FFmpegError, OSError, ValueError):
-            container.seek(0)
-        packets = container.demux(stream)
-        first = next(packets)
-    for packet in chain([first], packets):
-        # No picture is shown before it is decoded, so nothing of the span comes after this.
-        if packet.dts is not None and in_ns(packet.dts, time_base) >= span_ns[1]:
-            break
-        yield packet
 
 
 def list_frames(

@@ -13,14 +13,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode.container import (
-    has_clock,
-    is_inside,
-    open_container,
-    packets_of,
-    video_stream,
-)
+from syncaudit.decode.container import open_container, video_stream
 from syncaudit.decode.luma import DecodeTally, LumaFrame, LumaFrames
+from syncaudit.decode.spans import has_clock, is_inside, packets_of
 from syncaudit.errors import StreamReadError
 from syncaudit.model import FrameFiles
 

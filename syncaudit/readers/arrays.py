@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
 from syncaudit.readers.columns import Table
-from syncaudit.readers.uris import list_folder, local_path, read_bytes
+from syncaudit.readers.folders import list_folder
+from syncaudit.readers.uris import local_path, read_bytes
 
 __all__ = ["NPY_MAGIC", "array_name", "list_arrays", "read_arrays"]
 

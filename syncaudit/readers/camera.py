@@ -26,8 +26,9 @@ from syncaudit.model import (
     clock_of,
 )
 from syncaudit.readers.findings import empty_stream
+from syncaudit.readers.folders import list_folder
 from syncaudit.readers.tables import STAMPS, read_table
-from syncaudit.readers.uris import is_url, keep_local, list_folder, resolve
+from syncaudit.readers.uris import is_url, keep_local, resolve
 
 __all__ = ["FILE", "read_camera"]
 

@@ -23,13 +23,13 @@ __all__ = [
     "check_file",
     "is_url",
     "keep_local",
-    "list_folder",
     "local_file",
     "local_path",
     "open_file",
     "parent_of",
     "read_bytes",
     "resolve",
+    "reworded",
 ]
 
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]*://")
@@ -89,7 +89,7 @@ def read_bytes(uri: str) -> bytes:
     StreamReadError
         If it is missing, empty or cannot be read; the code says which.
     """
-    with _reworded(uri):
+    with reworded(uri):
         path = local_path(uri)
         if path is not None:
             _check_regular(path)
@@ -117,7 +117,7 @@ def check_file(uri: str) -> None:
     path = local_path(uri)
     if path is None:
         return
-    with _reworded(uri):
+    with reworded(uri):
         _check_regular(path)
         size = path.stat().st_size
     if size == 0:
@@ -134,7 +134,7 @@ def open_file(uri: str) -> Iterator[BinaryIO]:
         If it is missing, empty or cannot be opened.
     """
     check_file(uri)
-    with _reworded(uri):
+    with reworded(uri):
         path = local_path(uri)
         if path is not None:
             opened: BinaryIO = path.open("rb")
@@ -196,7 +196,7 @@ def keep_local(uri: str, scratch: Path) -> Path:
 
 
 def _fetch(uri: str, part: Path) -> None:
-    with _reworded(uri):
+    with reworded(uri):
         import fsspec
 
         with fsspec.open(uri, "rb") as source, part.open("wb") as copy:
@@ -213,43 +213,6 @@ def _whole(uri: str, member: Member) -> bytes:
             hint="Copy the archive again.",
         )
     return data
-
-
-def list_folder(uri: str) -> list[str] | None:
-    """Return the files of a folder or glob, unsorted; None if `uri` names one file.
-
-    Raises
-    ------
-    StreamReadError
-        If nothing of that name exists.
-    """
-    is_glob = any(mark in uri for mark in "*?[")
-    with _reworded(uri):
-        path = local_path(uri)
-        if path is not None:
-            if path.is_dir():
-                return [str(entry) for entry in path.iterdir() if entry.is_file()]
-            if path.exists() or not is_glob:
-                return None
-            import glob
-
-            return [name for name in glob.glob(uri, recursive=True) if Path(name).is_file()]  # noqa: PTH207  # Path.glob refuses absolute patterns
-        if find_member(uri) is not None:
-            return None
-        import fsspec
-
-        system, inner = fsspec.core.url_to_fs(uri)
-        if is_glob and not system.exists(inner):
-            found = system.glob(inner)
-        elif system.isdir(inner):
-            found = [entry["name"] for entry in system.ls(inner) if entry["type"] == "file"]
-        else:
-            return None
-        first, *rest = uri.split("::")
-        if rest:
-            scheme = first.partition("://")[0]
-            return ["::".join([f"{scheme}://{name}", *rest]) for name in found]
-        return [str(system.unstrip_protocol(name)) for name in found]
 
 
 def _check_regular(path: Path) -> None:
@@ -277,8 +240,8 @@ def _empty(uri: str) -> StreamReadError:
 
 
 @contextmanager
-def _reworded(uri: str) -> Iterator[None]:
-    """Turn what file systems raise into errors worded for people."""
+def reworded(uri: str) -> Iterator[None]:
+    """Turn what file systems raise about a resolved `uri` into errors worded for people."""
     try:
         yield
     except StreamReadError:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from syncaudit.decode import iter_luma
-from syncaudit.decode.container import list_frames, open_container, packets_of, video_stream
+from syncaudit.decode.container import list_frames, open_container, video_stream
+from syncaudit.decode.spans import packets_of
 from syncaudit.model import FrameFiles
 
 N_FRAMES = 300

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from syncaudit.model import (
     AudioStream,
     CameraSpec,
+    CameraStream,
     Channel,
     Clip,
     EventStream,
+    FrameFiles,
     SignalStream,
     SourceKind,
     Verdict,
 )
-from syncaudit.pipeline.window import MARGIN_S, NEAR_S, crop, window_of
+from syncaudit.pipeline.window import MARGIN_S, NEAR_S, crop, part_of, window_of
 
 S = 10**9
 T0 = 1_767_225_600 * S
@@ -123,3 +127,35 @@ def test_faults_far_outside_the_window_do_not_count(clip) -> None:
     assert verdict.sources["cam_rear"].timing.samples == pytest.approx(6 * 12, abs=2)
     assert {str(reason.code) for reason in verdict.reasons} <= {"unobservable"}
     assert verdict.at_ns == row["end_ns"] - 5 * S // 2
+
+
+def test_a_long_video_is_reduced_to_the_wanted_frames() -> None:
+    pts_s = np.arange(1000) / 30
+    stream = CameraStream(
+        name="cam",
+        clock="cam",
+        kind=SourceKind.CAMERA,
+        time_ns=np.rint(pts_s * 1e9).astype(np.int64),
+        files=FrameFiles(paths=("v.mp4",)),
+        pts_s=pts_s,
+    )
+    wanted = np.zeros(1000, np.bool_)
+    wanted[300:400] = True
+    part = part_of(stream, wanted)
+    assert part.first == 300
+    assert part.span_ns == (10_000_000_000, 13_300_000_001)
+    images = replace(stream, files=FrameFiles(paths=tuple(map(str, range(1000))), is_images=True))
+    part = part_of(images, wanted)
+    assert (part.first, part.paths[0], part.paths[-1]) == (300, "300", "399")
+
+
+def test_a_video_whose_frames_are_not_its_stamps_stays_whole() -> None:
+    stream = CameraStream(
+        name="cam",
+        clock="cam",
+        kind=SourceKind.CAMERA,
+        time_ns=np.arange(10),
+        files=FrameFiles(paths=("v.mp4",)),
+        pts_s=np.arange(9) / 30,
+    )
+    assert part_of(stream, np.arange(10) > 3) == stream.files

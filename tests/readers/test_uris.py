@@ -7,9 +7,9 @@ import fsspec
 import pytest
 
 from syncaudit.errors import StreamReadError
+from syncaudit.readers.folders import list_folder
 from syncaudit.readers.uris import (
     keep_local,
-    list_folder,
     local_file,
     parent_of,
     read_bytes,

@@ -6,6 +6,7 @@ Outside packages add theirs through the entry-point group ``syncaudit.formats``:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import metadata
 
 from syncaudit.datasets.formats.comma2k19 import Comma2k19Format
@@ -15,7 +16,9 @@ from syncaudit.datasets.formats.nuscenes import NuScenesFormat
 from syncaudit.datasets.formats.protocol import DatasetFormat, Import
 from syncaudit.datasets.formats.rosbag import McapFormat, RosbagFormat
 from syncaudit.datasets.formats.webdataset import WebDatasetFormat
+from syncaudit.datasets.source import Source
 from syncaudit.errors import UsageError, nearest_name
+from syncaudit.model import Clip
 
 __all__ = ["GROUP", "DatasetFormat", "Import", "all_formats", "format_called"]
 
@@ -37,9 +40,28 @@ def all_formats() -> dict[str, DatasetFormat]:
     """Return every format by name, built in ones first, in the order of probing."""
     formats = {each.name: each for each in _BUILT_IN}
     for point in sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name):
-        added: DatasetFormat = point.load()
+        try:
+            added: DatasetFormat = point.load()
+        except ImportError as error:
+            added = _Unavailable(point.name, str(error))
         formats.setdefault(added.name, added)
     return formats
+
+
+class _Unavailable:
+    """A format of another package that cannot be imported: it declines and says so."""
+
+    takes_rules = True
+
+    def __init__(self, name: str, why: str) -> None:
+        self.name = name
+        self.summary = f"unavailable: {why}"
+
+    def probe(self, source: Source) -> str | None:  # noqa: ARG002  # one signature
+        return self.summary
+
+    def clips(self, source: Source, job: Import) -> Iterator[Clip]:  # noqa: ARG002
+        raise UsageError(f"the format {self.name} is {self.summary}", hint="Install what it needs.")
 
 
 def format_called(name: str) -> DatasetFormat:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.naming import DEFAULT_RULES, NamingRule, name_sources, parse_rules
+from syncaudit.datasets.signal_names import names_in_dbc, roles_of
 from syncaudit.datasets.source import Source
+from syncaudit.errors import ManifestError
 from syncaudit.model import Clip
 
 __all__ = ["FolderFormat"]
 
 _PROBED = 20
+_LONGEST_HEADER = 1 << 16
 _MOVED = ("uri", "timestamps", "dbc")
 
 
@@ -63,12 +67,26 @@ def _clip(source: Source, folder: str, rules: Sequence[NamingRule], job: Import)
         if folder:
             job.note("ignored a folder in which no rule takes anything")
         return None
-    rows = {title: dict(row) for title, row in found.sources.items()}
-    for title, row in rows.items():
-        job.note(f"{' '.join(found.rules[title].match)} -> {row['kind']}")
+    rows: dict[str, dict[str, Any]] = {}
+    for title, spec in found.sources.items():
+        row = dict(spec)
         for key in _MOVED:
             if key in row:
                 row[key] = _beside(folder, row[key])
+        if row["kind"] == "can" and "signals" not in row:
+            row["signals"] = _signals(source, row)
+            if not row["signals"]:
+                job.note(
+                    f"ignored {title}: no signal is known by its name; name them in a rule "
+                    "(signals = {yaw_rate = 'YourSignal'})"
+                )
+                continue
+            for role, name in row["signals"].items():
+                job.note(f"signal {name} -> {role}")
+        job.note(f"{' '.join(found.rules[title].match)} -> {row['kind']}")
+        rows[title] = row
+    if not rows:
+        return None
     is_dated = any(_is_dated(row) for row in rows.values())
     if not is_dated:
         job.note("no file holds stamps: all sources are taken to start together, at 0")
@@ -79,6 +97,25 @@ def _clip(source: Source, folder: str, rules: Sequence[NamingRule], job: Import)
     return clip_from_row(
         {"clip_id": clip_id, "sources": rows}, base_uri=source.base_uri, where=f"folder {folder}"
     )
+
+
+def _signals(source: Source, row: Mapping[str, Any]) -> dict[str, str]:
+    """Return role to signal by the names in the DBC, or by the header of a table."""
+    try:
+        if "dbc" in row:
+            return roles_of(names_in_dbc(source.read(row["dbc"])))
+        if row["uri"].endswith(".csv"):
+            with source.open(row["uri"]) as file:
+                header = file.readline(_LONGEST_HEADER).decode("utf-8-sig", "replace")
+            return roles_of(name.strip().strip('"') for name in re.split("[,;\t]", header))
+        if row["uri"].endswith((".parquet", ".pq")):
+            import pyarrow.parquet as pq
+
+            with source.open(row["uri"]) as file:
+                return roles_of(pq.ParquetFile(file).schema_arrow.names)
+    except (ManifestError, OSError, ValueError):
+        return {}
+    return {}
 
 
 def _is_dated(row: Mapping[str, Any]) -> bool:

@@ -145,7 +145,15 @@ def _clip(
     if not found.sources:
         job.note("left out samples without any part that is known")
         return None
-    rows = {title: dict(row) for title, row in found.sources.items()}
+    rows = {
+        title: dict(row)
+        for title, row in found.sources.items()
+        if row["kind"] != "can" or "signals" in row
+    }
+    for title in found.sources.keys() - rows.keys():
+        job.note(f"ignored {title}: name the signals of a bus in a rule")
+    if not rows:
+        return None
     for title, row in rows.items():
         job.note(f"{row['uri']} -> {row['kind']} {title}")
         for field in _MOVED:

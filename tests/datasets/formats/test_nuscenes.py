@@ -53,6 +53,7 @@ def test_cameras_keep_their_phase_and_their_scenes_apart(root, tmp_path):
             np.testing.assert_array_equal(camera.time_ns, times_us * 1000)
             for time_us, path in zip(times_us, camera.files.paths, strict=True):
                 assert str(time_us) in path
+            assert camera.line_delay_s == 0.0
             assert (camera.stamp_at, camera.focal_px) == ("start_of_frame", FOCAL_PX)
             assert sum(1 for _ in iter_luma(camera.files)) == len(index)
             assert camera.findings == ()

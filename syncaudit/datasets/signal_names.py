@@ -1,0 +1,50 @@
+"""Guess by their names which signals of a bus play which role."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+__all__ = ["names_in_dbc", "roles_of"]
+
+_SIGNAL = re.compile(r"^\s*SG_\s+([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
+
+# Matched against names in lower case without anything but letters and digits.
+_ROLES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (role, re.compile(pattern))
+    for role, pattern in (
+        ("wheel_speed_fl", r"(wheel|whl).*(speed|spd|vel).*(fl|frontleft|lf)$|(fl|lf)wheelspeed"),
+        ("wheel_speed_fr", r"(wheel|whl).*(speed|spd|vel).*(fr|frontright|rf)$|(fr|rf)wheelspeed"),
+        ("wheel_speed_rl", r"(wheel|whl).*(speed|spd|vel).*(rl|rearleft|lr)$|(rl|lr)wheelspeed"),
+        ("wheel_speed_rr", r"(wheel|whl).*(speed|spd|vel).*(rr|rearright)$|rrwheelspeed"),
+        ("yaw_rate", r"yaw(rate|vel|velocity|speed)$|gyroz$"),
+        ("steering_angle", r"steer(ing)?(wheel|whl)?(angle|ang)$|^steer(ing)?$|^swa$"),
+        ("long_accel", r"^(long(itudinal)?)(vehicle)?acc(el|eleration)?$|^a(cc|ccel)?x$"),
+        ("lateral_accel", r"^(lat(eral)?|transversal)(vehicle)?acc(el|eleration)?$|^a(cc|ccel)?y$"),
+        ("brake", r"^brake(pressure|press|pedal|position)?$"),
+        ("strobe", r"^strobe(count|counter)?$"),
+        ("speed", r"^(vehicle|car|veh)?(speed|spd|velocity)(kmh|kph|mps|ms)?$"),
+    )
+)
+
+
+def roles_of(names: Iterable[str]) -> dict[str, str]:
+    """Return role to signal for those names that say what they are; the first of each role.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Signals of a DBC, or columns of a table.
+    """
+    found: dict[str, str] = {}
+    for name in names:
+        bare = re.sub(r"[^a-z0-9]", "", name.lower())
+        role = next((role for role, pattern in _ROLES if pattern.search(bare)), None)
+        if role is not None:
+            found.setdefault(role, name)
+    return found
+
+
+def names_in_dbc(data: bytes) -> list[str]:
+    """Return the signal names of a DBC in the order of the file, each once."""
+    return list(dict.fromkeys(_SIGNAL.findall(data.decode("latin-1"))))

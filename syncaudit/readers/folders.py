@@ -1,0 +1,46 @@
+"""List what a folder or glob holds, local or remote."""
+
+from __future__ import annotations
+
+import glob
+from pathlib import Path
+
+from syncaudit.readers.archives import find_member
+from syncaudit.readers.uris import local_path, reworded
+
+__all__ = ["list_folder"]
+
+
+def list_folder(uri: str) -> list[str] | None:
+    """Return the files of a folder or glob, unsorted; None if `uri` names one file.
+
+    Raises
+    ------
+    StreamReadError
+        If nothing of that name exists.
+    """
+    is_glob = any(mark in uri for mark in "*?[")
+    with reworded(uri):
+        path = local_path(uri)
+        if path is not None:
+            if path.is_dir():
+                return [str(entry) for entry in path.iterdir() if entry.is_file()]
+            if path.exists() or not is_glob:
+                return None
+            return [name for name in glob.glob(uri, recursive=True) if Path(name).is_file()]  # noqa: PTH207  # Path.glob refuses absolute patterns
+        if find_member(uri) is not None:
+            return None
+        import fsspec
+
+        system, inner = fsspec.core.url_to_fs(uri)
+        if is_glob and not system.exists(inner):
+            found = system.glob(inner)
+        elif system.isdir(inner):
+            found = [entry["name"] for entry in system.ls(inner) if entry["type"] == "file"]
+        else:
+            return None
+        first, *rest = uri.split("::")
+        if rest:
+            scheme = first.partition("://")[0]
+            return ["::".join([f"{scheme}://{name}", *rest]) for name in found]
+        return [str(system.unstrip_protocol(name)) for name in found]

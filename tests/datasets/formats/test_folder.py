@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import pytest
+from plain_folder import write_plain_folder
+
+from syncaudit.datasets import load_manifest
+from syncaudit.datasets.importing import import_dataset
+from syncaudit.errors import ManifestError, UsageError
+from syncaudit.readers import read_source
+
+
+def imported(root, tmp_path, **options):
+    out = tmp_path / "out" / "m.jsonl"
+    notes = import_dataset(str(root), out, **{"format_name": "folder", **options}).notes
+    return load_manifest(str(out)), notes
+
+
+def test_it_says_what_it_took_for_what_and_what_it_ignored(tmp_path):
+    clips, notes = imported(write_plain_folder(tmp_path / "data", 3), tmp_path)
+    assert [clip.clip_id for clip in clips] == [f"clip_{n:06d}" for n in range(3)]
+    assert notes["signal YawRate -> yaw_rate"] == 3
+    assert notes["ignored *.txt: no rule takes it"] == 3
+    assert notes["imu*.csv imu*.parquet -> imu"] == 3
+
+
+def test_sources_can_be_read(tmp_path):
+    clips, _ = imported(write_plain_folder(tmp_path / "data", 1), tmp_path)
+    bus = read_source("can", clips[0].sources["can"], clips[0].base_uri)
+    assert bus.channel("yaw_rate").values.tolist() == [[0.01]]
+    assert read_source("imu", clips[0].sources["imu"], clips[0].base_uri).findings == ()
+
+
+def test_a_folder_without_sub_folders_is_one_clip(tmp_path):
+    root = write_plain_folder(tmp_path / "data", 1)
+    clips, _ = imported(root / "clip_000000", tmp_path)
+    assert [clip.clip_id for clip in clips] == ["clip_000000"]
+
+
+def test_a_bus_whose_signals_are_unknown_is_left_out_and_told(tmp_path):
+    root = write_plain_folder(tmp_path / "data", 1)
+    (root / "vehicle.dbc").write_text('BO_ 1 M: 8 E\n SG_ X17 : 0|8@1+ (1,0) [0|1] "" E\n')
+    clips, notes = imported(root, tmp_path)
+    assert "can" not in clips[0].sources
+    assert any(note.startswith("ignored can: no signal is known by its name") for note in notes)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_columns_of_a_decoded_bus_are_known_by_their_names(form, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    clip = tmp_path / "data" / "a"
+    clip.mkdir(parents=True)
+    if form == "csv":
+        (clip / "can.csv").write_text("timestamp_ns,vehicle_speed,x\n1,2,3\n")
+    else:
+        table = pa.table({"timestamp_ns": [1], "vehicle_speed": [2.0]})
+        pq.write_table(table, clip / "can.parquet")
+    clips, _ = imported(tmp_path / "data", tmp_path)
+    assert clips[0].sources["can"].signals == {"speed": "vehicle_speed"}
+
+
+def test_files_without_any_stamps_start_together(tmp_path):
+    clip = tmp_path / "data" / "a"
+    clip.mkdir(parents=True)
+    (clip / "cam.mp4").write_bytes(b"v")
+    (clip / "mic.wav").write_bytes(b"a")
+    clips, notes = imported(tmp_path / "data", tmp_path)
+    assert {spec.start_ns for spec in clips[0].sources.values()} == {0}
+    assert any("taken to start together" in note for note in notes)
+
+
+def test_a_camera_without_stamps_beside_stamped_sources_gets_none(tmp_path):
+    root = write_plain_folder(tmp_path / "data", 1)
+    (root / "clip_000000" / "cam_front.csv").unlink()
+    clips, _ = imported(root, tmp_path)
+    assert clips[0].sources["cam_front"].start_ns is None
+
+
+def test_the_manifest_may_not_lie_in_the_data_set(tmp_path):
+    root = write_plain_folder(tmp_path / "data", 1)
+    with pytest.raises(UsageError, match="inside the data set"):
+        import_dataset(str(root), root / "m.jsonl", format_name="folder")
+
+
+def test_a_wrong_format_is_told(tmp_path):
+    root = write_plain_folder(tmp_path / "data", 1)
+    with pytest.raises(UsageError, match=r"no format 'folders'.*Did you mean 'folder'"):
+        imported(root, tmp_path, format_name="folders")
+    with pytest.raises(ManifestError, match="no nuscenes data set"):
+        imported(root, tmp_path, format_name="nuscenes")
+
+
+def test_remote_folders_are_imported_alike(tmp_path):
+    import fsspec
+
+    root = write_plain_folder(tmp_path / "data", 2)
+    memory = fsspec.filesystem("memory")
+    for path in root.rglob("*"):
+        if path.is_file():
+            memory.pipe(f"/drives/{path.relative_to(root)}", path.read_bytes())
+    clips, _ = imported("memory://drives", tmp_path)
+    assert [clip.clip_id for clip in clips] == ["clip_000000", "clip_000001"]
+    imu = clips[1].sources["imu"]
+    assert imu.uri == "memory://drives/clip_000001/imu.csv" or imu.uri.startswith("memory://")
+    assert read_source("imu", imu, clips[1].base_uri).time_ns.size == 5
