@@ -112,16 +112,22 @@ class CameraCollector:
         columns, is_captured, findings = stamp_columns(
             np.array(self._capture), np.array(self._receive), np.array(self._publish)
         )
-        uri = None
+        uri, n_skipped = None, 0
         if self._file is not None:
             if self._refused is None:
                 self._file.close()
             uri = self._file.uri
+            n_skipped = self._file.n_skipped if uri is not None else 0
             if uri is None and self._refused is None and len(self._capture):
                 findings.append(
                     f"corrupt: none of its {len(self._capture)} pictures can be decoded, so only "
                     "its stamps are audited"
                 )
+        if n_skipped:
+            findings.append(
+                f"corrupt: the recording starts inside a video: {n_skipped} pictures before the "
+                "first key picture cannot be decoded and are left out with their stamps"
+            )
         if self._refused is not None:
             findings.append(
                 f"unreadable: pictures are left out from number {self._kept} on: {self._refused}"
@@ -130,7 +136,7 @@ class CameraCollector:
             Collected(
                 topic=self._topic.name,
                 kind="camera",
-                columns=dict(columns),
+                columns={name: values[n_skipped:] for name, values in columns.items()},
                 is_captured=is_captured,
                 pictures=uri,
                 findings=findings + self._damage.findings(self._topic.name),

@@ -20,6 +20,10 @@ _TICKS = Fraction(1, 1000)  # Matroska's
 _VIDEO = {"h264": "h264", "h265": "hevc", "hevc": "hevc", "vp9": "vp9", "av1": "av1"}
 _STILLS = {b"\x89PNG": "png", b"RIFF": "webp", b"BM": "bmp", b"II*\0": "tiff", b"MM\0*": "tiff"}
 
+# Units of a picture at which decoding can start: instantaneous refresh, or parameter sets
+# (ITU-T H.264, table 7-1; H.265, table 7-1).
+_KEY_UNITS = {"h264": frozenset({5, 7}), "hevc": frozenset({*range(16, 24), 32, 33, 34})}
+
 
 def codec_of(data: bytes, said: str) -> str:
     """Return the codec of a compressed picture: by its first bytes, else by what the bag says.
@@ -59,6 +63,7 @@ class PictureFile:
         self._video: _Video | None = None
         self.uri: str | None = None
         self.n_kept = 0
+        self.n_skipped = 0  # before the first picture at which decoding can start
 
     def add(self, data: bytes, codec: str, at_ns: int) -> None:
         """Add a compressed picture.
@@ -78,6 +83,9 @@ class PictureFile:
             If the topic changes its codec, or none of its first pictures can be decoded.
         """
         self._expect(codec)
+        if not self.n_kept and codec in _KEY_UNITS and not _is_key(data, codec):
+            self.n_skipped += 1
+            return
         if codec in _STILLS.values():
             self._path.mkdir(parents=True, exist_ok=True)
             self._path.joinpath(f"{self.n_kept:07d}.{codec}").write_bytes(data)
@@ -181,14 +189,14 @@ class _Video:
 
 
 def _is_key(data: bytes, codec: str) -> bool:
-    """Return whether a picture can be decoded by itself: viewers jump to such pictures."""
-    if codec not in ("h264", "hevc"):
+    """Return whether decoding can start at a picture: viewers jump to such pictures."""
+    if codec not in _KEY_UNITS:
         return codec == "mjpeg"
     at = data.find(b"\0\0\1")
     while 0 <= at < len(data) - 3:
         head = data[at + 3]
         kind = head & 0x1F if codec == "h264" else head >> 1 & 0x3F
-        if kind in ((5,) if codec == "h264" else range(16, 24)):
+        if kind in _KEY_UNITS[codec]:
             return True
         at = data.find(b"\0\0\1", at + 3, at + 4096)
     return False

@@ -263,8 +263,8 @@ def test_pictures_of_which_none_can_be_decoded_leave_the_stamps(tmp_path):
 def test_pictures_are_not_held_back_for_ever(tmp_path, monkeypatch):
     monkeypatch.setattr("syncaudit.datasets.bags.pictures._MOST_WAITING", 5)
     messages = Messages(is_ros1=False)
-    made = [messages.video(t, b"\0\0\0\1 nothing") for t in TIMES]
-    _, findings = only_camera(bag_of(tmp_path, messages, made, CLIP), tmp_path)
+    made = [messages.compressed(t, b"\xff\xd8 nothing") for t in TIMES]
+    _, findings = only_camera(bag_of(tmp_path, messages, made, COMPRESSED), tmp_path)
     assert "none of the first 5 pictures can be decoded" in findings[0].message
 
 
@@ -279,3 +279,18 @@ def test_a_raw_picture_that_is_too_short_is_refused(data, width, step):
 def test_a_format_that_nothing_knows_is_refused():
     with pytest.raises(PictureError, match="format 'draco' are not known"):
         codec_of(b"draco", "draco")
+
+
+def test_a_video_that_starts_between_key_pictures_starts_at_the_first_one(tmp_path):
+    pictures = [np.full((96, 128, 3), 15 * k, np.uint8) for k in range(N + 4)]
+    options = {"bf": "0", "tune": "zerolatency", "g": "6", "keyint_min": "6"}
+    packets = encode("libx264", pictures, **options)[4:]
+    messages = Messages(is_ros1=False)
+    made = [messages.video(t, data) for t, data in zip(TIMES, packets, strict=True)]
+    stream, findings = only_camera(bag_of(tmp_path, messages, made, CLIP), tmp_path)
+    assert [str(finding.code) for finding in findings] == ["corrupt"]
+    assert "2 pictures before the first key picture" in findings[0].message
+    assert stream.time_ns.tolist() == TIMES[2:]
+    frames = iter_luma(stream.files)
+    shades = [float(np.mean(frame.luma)) for frame in frames]
+    assert (len(shades), frames.n_errors) == (N - 2, 0)
