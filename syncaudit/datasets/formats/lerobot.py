@@ -78,7 +78,9 @@ class _Layout:
         if not isinstance(features, dict) or not isinstance(fps, int | float) or not fps > 0:
             raise _broken(source, "lacks 'features' or a positive 'fps'")
         kinds = {key: str(value.get("dtype")) for key, value in features.items() if value}
-        videos = [key for key, kind in kinds.items() if kind == "video"]
+        videos = [
+            key for key, kind in kinds.items() if kind == "video" and not _is_depth(features[key])
+        ]
         states = [
             key
             for key, kind in kinds.items()
@@ -113,6 +115,12 @@ class _Layout:
             else:
                 job.note(f"ignored {text}")
         job.note("stamps are frame_index / fps: a counter, not the times of capture")
+
+
+def _is_depth(feature: Mapping[str, Any]) -> bool:
+    """Return whether the pictures are distances, which show no light and little texture."""
+    about = {**(feature.get("video_info") or {}), **(feature.get("info") or {})}
+    return bool(about.get("is_depth_map") or about.get("video.is_depth_map"))
 
 
 def _short_names(keys: list[str]) -> dict[str, str]:
@@ -179,8 +187,10 @@ def _shared_files(source: Source, layout: _Layout) -> Iterator[tuple[int, dict[s
         number = whole("episode_index")
         first, stop = whole("dataset_from_index"), whole("dataset_to_index")
         data = _filled(source, layout.data_path, _file_of("data", whole))
-        # Rows are counted over all files; a file begins with its first episode.
-        begin = first_rows.setdefault(data, first)
+        if data not in first_rows:
+            found = _first_index(source, data)
+            first_rows[data] = first if found is None else found
+        begin = first_rows[data]
         if not begin <= first < stop:
             raise ManifestError(
                 f"{where}: episode {number} is rows {first} to {stop} of a file from row {begin}",
@@ -203,6 +213,19 @@ def _shared_files(source: Source, layout: _Layout) -> Iterator[tuple[int, dict[s
             videos[key] = (_filled(source, layout.video_path, place), pts_ns)
         rows = [first - begin, stop - begin]
         yield number, _sources(source, layout, data, rows, videos)
+
+
+def _first_index(source: Source, data: str) -> int | None:
+    """Return the number of a file's first row over all files; None if it cannot be read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with source.open(data) as opened:
+            batch = next(pq.ParquetFile(opened).iter_batches(1, columns=["index"]))
+            return int(batch.column(0)[0].as_py())
+    except (ManifestError, pa.ArrowException, OSError, LookupError, TypeError, StopIteration):
+        return None  # the audit of its episodes says what is wrong
 
 
 def _file_of(prefix: str, whole: Callable[[str], int]) -> dict[str, int]:
@@ -231,9 +254,9 @@ def _episode_rows(source: Source) -> Iterator[tuple[str, str, dict[str, Any]]]:
             with source.open(name) as opened:
                 file = pq.ParquetFile(opened)
                 columns = [key for key in file.schema_arrow.names if not key.startswith("stats/")]
-                for batch in file.iter_batches(256, columns=columns, use_threads=False):
-                    for row in batch.to_pylist():
-                        yield name, f"row {number}", row
+                for batch in file.iter_batches(32, columns=columns, use_threads=False):
+                    for place in range(batch.num_rows):
+                        yield name, f"row {number}", batch.slice(place, 1).to_pylist()[0]
                         number += 1
         except (pa.ArrowException, OSError, MemoryError) as error:
             raise ManifestError(

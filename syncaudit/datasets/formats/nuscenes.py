@@ -25,10 +25,11 @@ class NuScenesFormat:
     """One clip a scene: every picture of every camera, and the vehicle's bus.
 
     The cameras (Basler acA1600-60gc) have a global shutter unless set otherwise, which is not
-    published. A picture's stamp is the time at which its exposure was triggered (Caesar et al., nuScenes: A
-    multimodal dataset for autonomous driving, CVPR 2020): the start of the frame. The cameras
-    fire in turn, when the lidar's beam passes the middle of their view. Their stamps differ by
-    just that, and each is right: nothing is to be taken off, so `expected_offset_s` stays 0.
+    published. A picture's stamp is the time at which its exposure was triggered (Caesar et al.,
+    nuScenes: A multimodal dataset for autonomous driving, CVPR 2020): the start of the frame. The
+    cameras fire in turn, when the lidar's beam passes the middle of their view. Their stamps
+    differ by just that, and each is right: nothing is to be taken off, so `expected_offset_s`
+    stays 0.
     """
 
     name = "nuscenes"

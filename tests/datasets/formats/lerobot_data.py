@@ -19,6 +19,12 @@ FEATURES = {
     "action": {"dtype": "float32", "shape": [DIMS], "names": None},
     "observation.images.top": {"dtype": "video", "shape": [48, 64, 3], "names": None},
     "observation.images.wrist": {"dtype": "video", "shape": [48, 64, 3], "names": None},
+    "observation.images.depth": {
+        "dtype": "video",
+        "shape": [48, 64, 1],
+        "names": None,
+        "info": {"is_depth_map": True},
+    },
     "observation.images.still": {"dtype": "image", "shape": [48, 64, 3], "names": None},
     "next.reward": {"dtype": "float32", "shape": [1], "names": None},
     "timestamp": {"dtype": "float32", "shape": [1], "names": None},

@@ -11,7 +11,7 @@ from syncaudit.datasets import load_manifest
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.decode import iter_luma
 from syncaudit.detectors import audit_stream
-from syncaudit.errors import ManifestError
+from syncaudit.errors import ManifestError, StreamReadError
 from syncaudit.model import CameraStream, Clip, SignalStream
 from syncaudit.readers import read_source
 
@@ -81,11 +81,33 @@ def test_rows_that_are_missing_are_told(tmp_path):
     assert "length_mismatch" in [finding.code for finding in camera.findings]
 
 
+def test_episodes_may_be_missing_from_the_metadata(tmp_path):
+    import pyarrow.parquet as pq
+
+    root = write_lerobot_v3(tmp_path / "data", 4)
+    path = root / "meta/episodes/chunk-000/file-000.parquet"
+    pq.write_table(pq.read_table(path).slice(1), path)  # the first of its file
+    [clip, *_] = imported(root, tmp_path)
+    assert clip.clip_id == "episode_000001"
+    state = read_source("state", clip.sources["state"], clip.base_uri)
+    truth = np.array(table(1).column("observation.state").to_pylist())
+    np.testing.assert_array_equal(state.channels[0].values, truth)
+
+
+def test_a_missing_data_file_is_left_to_the_audit(tmp_path):
+    root = write_lerobot_v3(tmp_path / "data", 2)
+    (root / "data/chunk-000/file-000.parquet").unlink()
+    clips = imported(root, tmp_path)
+    with pytest.raises(StreamReadError, match="file not found"):
+        read_source("state", clips[0].sources["state"], clips[0].base_uri)
+
+
 def test_ignored_features_are_named(tmp_path):
     root = write_lerobot_v3(tmp_path / "data", 1)
     done = import_dataset(str(root), tmp_path / "m.jsonl", format_name="lerobot")
     notes = "\n".join(done.notes)
     assert "next.reward" in notes
+    assert "ignored observation.images.depth (video)" in notes
     assert "observation.images.still (image): pictures inside of Parquet files" in notes
     assert "a counter, not the times of capture" in notes
 
