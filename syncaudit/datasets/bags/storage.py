@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from syncaudit.datasets.bags.mcap_file import read_mcap
@@ -62,8 +63,8 @@ def has_storage(source: Source, suffixes: tuple[str, ...]) -> bool:
     )
 
 
-def find_recordings(source: Source, suffixes: tuple[str, ...]) -> list[Recording]:
-    """Return the recordings of a file or folder: rosbag2 folders, and files with their parts.
+def find_recordings(source: Source, suffixes: tuple[str, ...]) -> Iterator[Recording]:
+    """Yield the recordings of a file or folder: rosbag2 folders, and files with their parts.
 
     Parameters
     ----------
@@ -72,22 +73,16 @@ def find_recordings(source: Source, suffixes: tuple[str, ...]) -> list[Recording
     suffixes : tuple of str
         Of the storages to take (``.mcap``).
     """
-    found: list[Recording] = []
-    for folder in ["", *source.folders()]:
+    folders = source.folders()
+    for folder in ["", *folders]:
         prefix = f"{folder}/" if folder else ""
         names = [name for name in source.files(folder=folder) if _storage(name) in suffixes]
         if source.file is None and source.has(f"{prefix}{METADATA}"):
             recording = _rosbag2(source, folder, names, suffixes)
-            found += [] if recording is None else [recording]
-        elif names:
-            found += _grouped(names, folder)
-    names = [recording.name for recording in found]
-    return [
-        each
-        if names.count(each.name) == 1
-        else replace(each, name=f"{each.name}{Path(each.files[0]).suffix}")
-        for each in found
-    ]
+            if recording is not None:
+                yield recording
+        else:
+            yield from _grouped(names, folder, taken=folders)
 
 
 def _storage(name: str) -> str:
@@ -136,8 +131,11 @@ def _listed(source: Source, name: str) -> list[str] | str:
         return " ".join(f"{type(error).__name__} {error}".split())[:120]
 
 
-def _grouped(names: list[str], folder: str) -> list[Recording]:
-    """Join files that are numbered from 0 on into recordings; every other file is its own."""
+def _grouped(names: list[str], folder: str, taken: list[str]) -> Iterator[Recording]:
+    """Join files that are numbered from 0 on into recordings; every other file is its own.
+
+    Files that differ in their suffix alone, or are called like a folder in `taken`, keep it.
+    """
     numbered: dict[tuple[str, str], list[tuple[int, str]]] = {}
     found: list[tuple[str, list[str]]] = []
     for name in names:
@@ -152,10 +150,12 @@ def _grouped(names: list[str], folder: str) -> list[Recording]:
             found.append((title, files))
         else:
             found += [(_stem(name), [name]) for name in files]
-    prefix = f"{folder}/" if folder else ""
-    return [
-        Recording(name=f"{prefix}{title}", files=tuple(files)) for title, files in sorted(found)
-    ]
+    titles = Counter(title for title, _ in found)
+    if not folder:
+        titles.update(taken)
+    for title, files in sorted(found):
+        name = title if titles[title] == 1 else f"{title}{Path(files[0]).suffix}"
+        yield Recording(name=f"{folder}/{name}" if folder else name, files=tuple(files))
 
 
 def _stem(name: str) -> str:
