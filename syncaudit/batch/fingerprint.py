@@ -16,7 +16,7 @@ from syncaudit.readers.uris import is_url, resolve
 __all__ = ["FILE_KEYS", "content_half", "fingerprint_of", "with_policy"]
 
 # Keys of a source that name files (formats, section 2).
-FILE_KEYS = ("uri", "timestamps", "dbc")
+FILE_KEYS = ("uri", "timestamps", "dbc", "arrivals")
 
 # Where remote file systems keep what changes with the content.
 _REMOTE_MARKS = ("size", "ETag", "etag", "mtime", "LastModified", "last_modified", "md5Hash")

@@ -28,6 +28,21 @@ def verdict_schema() -> Any:
         ]
     )
     step = pa.struct([("at_ns", pa.int64()), ("step_s", pa.float64())])
+    arrival = pa.struct(
+        [
+            ("samples", pa.int64()),
+            ("span_s", pa.float64()),
+            ("floor_s", pa.float64()),
+            ("floor_std_s", pa.float64()),
+            ("spread_s", pa.float64()),
+            ("drift_ppm", pa.float64()),
+            ("drift_std_ppm", pa.float64()),
+            ("wander_s", pa.float64()),
+            ("negative", pa.int64()),
+            ("steps", pa.list_(step)),
+            ("transport_growth_s", pa.float64()),
+        ]
+    )
     timing = pa.struct(
         [
             ("samples", pa.int64()),
@@ -44,6 +59,7 @@ def verdict_schema() -> Any:
             ("doubled", pa.int64()),
             ("steps", pa.list_(step)),
             ("is_synthetic", pa.bool_()),
+            ("arrival", arrival),
         ]
     )
     pooled = pa.struct(

@@ -20,7 +20,7 @@ from syncaudit.model import Clip
 __all__ = ["Imported", "import_dataset", "pick_format"]
 
 AUTO = "auto"
-_URI_KEYS = ("uri", "timestamps", "dbc")
+_URI_KEYS = ("uri", "timestamps", "dbc", "arrivals")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from syncaudit.model import (
     Clip,
     EventsSpec,
     ImuSpec,
+    ReasonCode,
     SourceSpec,
     StateSpec,
     TranscriptSpec,
@@ -219,7 +220,7 @@ def _range_faults(key: str, time_ns: int | None) -> Iterator[tuple[str, str]]:
 
 
 def _spec_faults(at: str, spec: SourceSpec) -> Iterator[tuple[str, str]]:
-    for key in ("uri", "timestamps", "dbc", "clock", "stamps"):
+    for key in ("uri", "timestamps", "dbc", "arrivals", "clock", "stamps"):
         value = getattr(spec, key, None)
         if value is not None and (not value.strip() or "\0" in value):
             yield f"{at}.{key} is {value!r}", "Name it, or leave the key out."
@@ -228,6 +229,13 @@ def _spec_faults(at: str, spec: SourceSpec) -> Iterator[tuple[str, str]]:
         value = getattr(spec, key, None)
         if value is not None and not math.isfinite(value):
             yield f"{at}.{key} is {value}, expected a finite number", "Give it, or leave it out."
+    for finding in spec.findings:
+        code = finding.partition(":")[0]
+        if code not in set(ReasonCode):
+            yield (
+                f"{at}.findings holds {finding[:60]!r}, expected 'code: text'",
+                nearest_name(code, ReasonCode),
+            )
     for key in ("rows", "pts_ns"):
         limits = getattr(spec, key, None)
         if limits is not None and not (len(limits) == 2 and limits[0] < limits[1]):

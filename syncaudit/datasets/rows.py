@@ -17,7 +17,7 @@ from syncaudit.readers.uris import is_url, resolve
 
 __all__ = ["clip_to_row", "write_manifest"]
 
-_URI_KEYS = frozenset({"uri", "timestamps", "dbc"})
+_URI_KEYS = frozenset({"uri", "timestamps", "dbc", "arrivals"})
 _BATCH = 1000  # rows turned into Parquet at a time
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.detectors.arrival import audit_arrivals
 from syncaudit.detectors.stamp_audit import audit_stamps
 from syncaudit.detectors.stamp_clock import fit_clock, robust_jitter
 from syncaudit.detectors.stamp_counter import resolution_ns, rounding_s
@@ -43,13 +44,21 @@ def audit_stream(stream: Stream) -> StampAudit:
     stream : Stream
         Any stream. Cameras are held against their container; the channels of a CAN bus or a
         robot state are audited one by one and merged (worst figures, rate of the fastest);
-        audio is judged by its anchors; events and transcripts have no rate, only order.
+        audio is judged by its anchors; events and transcripts have no rate, only order. Where
+        times of arrival are known, all stamps are compared with them.
 
     Returns
     -------
     StampAudit
         `samples` counts all stamps of the stream.
     """
+    audit = _audit_stamps(stream)
+    if stream.arrivals is None:
+        return audit
+    return replace(audit, arrival=audit_arrivals(stream.arrivals))
+
+
+def _audit_stamps(stream: Stream) -> StampAudit:
     if isinstance(stream, AudioStream):
         return _audit_audio(stream)
     if isinstance(stream, EventStream | TranscriptStream):

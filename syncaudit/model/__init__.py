@@ -30,6 +30,7 @@ from syncaudit.model.measurement import PairMeasurement
 from syncaudit.model.record import ClipRecord
 from syncaudit.model.speech import BandEnergies, SpokenTier
 from syncaudit.model.stream import (
+    Arrivals,
     AudioStream,
     CameraStream,
     Channel,
@@ -42,11 +43,13 @@ from syncaudit.model.stream import (
     TranscriptStream,
 )
 from syncaudit.model.time import nanoseconds, seconds_since
-from syncaudit.model.timing import StampAudit, StampRemark
+from syncaudit.model.timing import ArrivalAudit, StampAudit, StampRemark
 from syncaudit.model.verdict import ClipVerdict, SourceVerdict, Verdict
 
 __all__ = [
     "Activity",
+    "ArrivalAudit",
+    "Arrivals",
     "AudioSpec",
     "AudioStream",
     "BandEnergies",

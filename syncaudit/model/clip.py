@@ -52,6 +52,8 @@ class _AnySpec:
     clock: str | None = None
     expected_offset_s: float = 0.0
     stamp_kind: StampKind = "capture"
+    arrivals: str | None = None
+    findings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from syncaudit.model.finding import Finding, ReasonCode, Severity
 from syncaudit.model.measurement import PairMeasurement
-from syncaudit.model.timing import StampAudit, StampRemark
+from syncaudit.model.timing import ArrivalAudit, StampAudit, StampRemark
 
 __all__ = ["ClipRecord"]
 
@@ -112,10 +112,11 @@ class ClipRecord:
 
 
 def _audit(timing: Mapping[str, Any], remarks: Any) -> StampAudit:
-    figures = {key: value for key, value in timing.items() if key != "steps"}
+    arrival = timing.get("arrival")
     return StampAudit(
-        **figures,
-        steps=tuple((step["at_ns"], step["step_s"]) for step in timing["steps"]),
+        **{key: value for key, value in timing.items() if key not in ("steps", "arrival")},
+        steps=_steps(timing),
+        arrival=None if arrival is None else ArrivalAudit(**{**arrival, "steps": _steps(arrival)}),
         remarks=tuple(
             StampRemark(
                 code=ReasonCode(item["code"]),
@@ -126,6 +127,10 @@ def _audit(timing: Mapping[str, Any], remarks: Any) -> StampAudit:
             for item in remarks
         ),
     )
+
+
+def _steps(figures: Mapping[str, Any]) -> tuple[tuple[int, float], ...]:
+    return tuple((step["at_ns"], step["step_s"]) for step in figures["steps"])
 
 
 def _finding(item: Mapping[str, Any]) -> Finding:

@@ -12,6 +12,7 @@ from syncaudit.model.clip import SourceKind
 from syncaudit.model.finding import Finding
 
 __all__ = [
+    "Arrivals",
     "AudioStream",
     "CameraStream",
     "Channel",
@@ -61,6 +62,37 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Arrivals:
+    """When each sample was stamped, sent and received, in file order.
+
+    Parameters
+    ----------
+    capture_ns : ndarray of int64, shape (n,)
+        The source's own stamps.
+    receive_ns : ndarray of int64, shape (n,)
+        When the recorder got the samples, on its own clock.
+    publish_ns : ndarray of int64, shape (n,), optional
+        When they were sent, on the clock of whoever sent them.
+    """
+
+    capture_ns: NDArray[np.int64]
+    receive_ns: NDArray[np.int64]
+    publish_ns: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        """Freeze the stamps and check that they belong together."""
+        for name in ("capture_ns", "receive_ns", "publish_ns"):
+            stamps = getattr(self, name)
+            if stamps is None:
+                continue
+            if stamps.shape != self.capture_ns.shape:
+                raise ValueError(
+                    f"{name} must have shape {self.capture_ns.shape}, got {stamps.shape}"
+                )
+            object.__setattr__(self, name, arrays.stamps(name, stamps))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stream:
     """What every stream has.
 
@@ -78,6 +110,8 @@ class Stream:
         ``capture``, ``receive`` or ``counter``: what the manifest says the stamps are.
     findings : tuple of Finding
         What was found wrong while reading; the rest is still usable.
+    arrivals : Arrivals, optional
+        When the samples reached the recorder, where the manifest says so.
     """
 
     name: str
@@ -87,6 +121,7 @@ class Stream:
     uri: str = ""
     stamp_kind: str = "capture"
     findings: tuple[Finding, ...] = ()
+    arrivals: Arrivals | None = None
 
     def __post_init__(self) -> None:
         """Freeze the stamps."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from syncaudit.model.finding import ReasonCode
 
-__all__ = ["StampAudit", "StampRemark"]
+__all__ = ["ArrivalAudit", "StampAudit", "StampRemark"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +29,65 @@ class StampRemark:
     text: str
     is_figure: bool = False
     is_defect: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrivalAudit:
+    """How the stamps of a source lie to the times at which the recorder got its samples.
+
+    The delay is receive stamp minus capture stamp: transport, plus whatever the two clocks
+    differ by.
+
+    Parameters
+    ----------
+    samples : int
+        Samples compared.
+    span_s : float
+        Time they cover.
+    floor_s, floor_std_s : float
+        Least delay (median where delays are symmetric) in the middle, and its error.
+    spread_s : float
+        From the floor to the delay that 95 % of the samples keep.
+    drift_ppm, drift_std_ppm : float, optional
+        Slope of that floor: what has to be added to the rate of the capture clock to run with
+        the recorder's. None where the recording is too short.
+    wander_s : float
+        Range of the floor about the straight line.
+    negative : int
+        Samples that were received before they were captured.
+    steps : tuple of (int, float)
+        (receive stamp in ns, size in s) of sudden, lasting changes of the delay.
+    transport_growth_s : float, optional
+        By how much receive minus publish stamp is longer in the last quarter than in the first.
+    """
+
+    samples: int
+    span_s: float
+    floor_s: float
+    floor_std_s: float
+    spread_s: float
+    drift_ppm: float | None = None
+    drift_std_ppm: float | None = None
+    wander_s: float = 0.0
+    negative: int = 0
+    steps: tuple[tuple[int, float], ...] = ()
+    transport_growth_s: float | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Return the `arrival` object of a source's `timing` in the verdicts."""
+        return {
+            "samples": self.samples,
+            "span_s": self.span_s,
+            "floor_s": self.floor_s,
+            "floor_std_s": self.floor_std_s,
+            "spread_s": self.spread_s,
+            "drift_ppm": self.drift_ppm,
+            "drift_std_ppm": self.drift_std_ppm,
+            "wander_s": self.wander_s,
+            "negative": self.negative,
+            "steps": [{"at_ns": at_ns, "step_s": step_s} for at_ns, step_s in self.steps],
+            "transport_growth_s": self.transport_growth_s,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +118,8 @@ class StampAudit:
         Whether the stamps lie exactly on index / rate: made up afterwards.
     remarks : tuple of StampRemark
         What the figures do not say, and where what they count begins.
+    arrival : ArrivalAudit, optional
+        How the stamps lie to the times of arrival, where those are known.
     """
 
     samples: int
@@ -76,6 +137,7 @@ class StampAudit:
     steps: tuple[tuple[int, float], ...] = ()
     is_synthetic: bool = False
     remarks: tuple[StampRemark, ...] = ()
+    arrival: ArrivalAudit | None = None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -84,6 +146,7 @@ class StampAudit:
 
     def to_json(self) -> dict[str, object]:
         """Return the `timing` object of formats.md section 3."""
+        arrival = {} if self.arrival is None else {"arrival": self.arrival.to_json()}
         return {
             "samples": self.samples,
             "rate_hz": self.rate_hz,
@@ -99,4 +162,5 @@ class StampAudit:
             "doubled": self.doubled,
             "steps": [{"at_ns": at_ns, "step_s": step_s} for at_ns, step_s in self.steps],
             "is_synthetic": self.is_synthetic,
+            **arrival,
         }

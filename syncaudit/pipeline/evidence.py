@@ -232,8 +232,8 @@ def _watch(
     wanted: NDArray[np.bool_] | None,
 ) -> bool:
     """Decode a camera once and hand every frame to its detectors; tell whether that worked."""
-    if stream.time_ns.size == 0:
-        return False
+    if stream.time_ns.size == 0 or not stream.files.paths:
+        return False  # nothing to look at: no frames, or stamps alone
     if _spans_too_long(stream.time_ns):
         return False  # the stamp audit says so; such stamps place no picture anywhere
     last = None if wanted is None else int(np.flatnonzero(wanted)[-1])

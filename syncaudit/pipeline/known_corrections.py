@@ -73,6 +73,9 @@ def apply_calibration(
     correction = ClockCorrection(
         offset_s=float(known["offset_s"]) - intended_s, drift_ppm=drift_ppm, at_ns=at_ns
     ).near(int(stream.time_ns[0]))
+    if stream.arrivals is not None:
+        captured = correction.apply(stream.arrivals.capture_ns)
+        stream = replace(stream, arrivals=replace(stream.arrivals, capture_ns=captured))
     if isinstance(stream, SignalStream):
         channels: tuple[Channel, ...] = tuple(
             replace(channel, time_ns=correction.apply(channel.time_ns))

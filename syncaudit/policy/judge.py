@@ -19,6 +19,7 @@ from syncaudit.model import (
     Verdict,
     clock_of,
 )
+from syncaudit.policy.arrivals import judge_arrivals
 from syncaudit.policy.baselines import judge_baselines
 from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.contradictions import judge_contradictions
@@ -86,7 +87,16 @@ def judge(
         tolerance_s=policy.clock_tolerances(clip),
         z=z,
     )
-    given = [*findings, *contradictions.findings, *baselined.findings, *about_reference]
+    arrivals = judge_arrivals(
+        {name: audit.arrival for name, audit in stamps.items() if audit.arrival is not None}, kinds
+    )
+    given = [
+        *findings,
+        *contradictions.findings,
+        *baselined.findings,
+        *about_reference,
+        *arrivals,
+    ]
     of_clip = [finding for finding in given if finding.source not in clip.sources]
     opinions: dict[str, Opinion] = {}
     for name, spec in clip.sources.items():

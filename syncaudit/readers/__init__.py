@@ -7,12 +7,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from syncaudit.errors import SyncAuditError
-from syncaudit.model import SourceKind, SourceSpec, Stream
+from syncaudit.errors import StreamReadError, SyncAuditError
+from syncaudit.model import Finding, ReasonCode, SourceKind, SourceSpec, Stream
+from syncaudit.readers.arrivals import read_arrivals
 from syncaudit.readers.audio import read_audio
 from syncaudit.readers.camera import read_camera
 from syncaudit.readers.can import read_can
 from syncaudit.readers.events import read_events
+from syncaudit.readers.findings import noted
 from syncaudit.readers.imu import read_imu
 from syncaudit.readers.state import read_state
 from syncaudit.readers.transcript import read_transcript
@@ -69,7 +71,21 @@ def read_source(
     except SyncAuditError as error:
         error.source = error.source or name
         raise
-    return _with_source(stream, name)
+    return _with_source(_with_manifest(stream, spec, base_uri), name)
+
+
+def _with_manifest(stream: Stream, spec: SourceSpec, base_uri: str) -> Stream:
+    """Return `stream` with what any source may have in its row: arrivals and findings."""
+    from dataclasses import replace
+
+    findings = [*stream.findings, *noted(spec.findings)]
+    arrivals = None
+    if spec.arrivals is not None:
+        try:
+            arrivals = read_arrivals(spec.arrivals, base_uri)
+        except StreamReadError as error:
+            findings.append(Finding(code=ReasonCode(error.code), message=str(error)))
+    return replace(stream, arrivals=arrivals, findings=tuple(findings))
 
 
 def _with_source(stream: Stream, name: str) -> Stream:

@@ -6,7 +6,7 @@ import atexit
 import math
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -39,6 +39,8 @@ _PICTURES = frozenset(
     {".bmp", ".jp2", ".jpe", ".jpeg", ".jpg", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff"}
     | {".webp"}
 )
+# A camera whose uri is such a table has stamps and no pictures.
+_TABLES = frozenset({".csv", ".parquet", ".pq"})
 
 
 def read_camera(
@@ -51,7 +53,8 @@ def read_camera(
     name : str
         Source name.
     spec : CameraSpec
-        A video file, or a folder or glob of images in natural order of their names.
+        A video file, a folder or glob of images in natural order of their names, or a table of
+        stamps: a camera without pictures, of which only the stamps are audited.
     base_uri : str
         Folder of the manifest.
     scratch : Path, optional
@@ -64,6 +67,8 @@ def read_camera(
         If pictures or stamps cannot be read, or there is nothing to take stamps from.
     """
     uri = resolve(spec.uri, base_uri)
+    if _suffix(uri) in _TABLES:
+        return _stamps_alone(name, spec, uri, base_uri)
     findings: list[Finding] = []
     stamps = None if spec.timestamps is None else _Stamps.read(spec, base_uri)
     span_ns = None if spec.pts_ns is None else (spec.pts_ns[0], spec.pts_ns[1])
@@ -119,6 +124,23 @@ def read_camera(
         line_delay_s=spec.line_delay_s,
         exposure_s=spec.exposure_s,
         focal_px=_focal_px(spec, frames.width_px),
+    )
+
+
+def _stamps_alone(name: str, spec: CameraSpec, uri: str, base_uri: str) -> CameraStream:
+    stamps = _Stamps.read(replace(spec, timestamps=spec.timestamps or spec.uri), base_uri)
+    return CameraStream(
+        name=name,
+        clock=clock_of(name, spec),
+        kind=SourceKind.CAMERA,
+        time_ns=stamps.time_ns,
+        uri=uri,
+        stamp_kind=spec.stamp_kind,
+        findings=stamps.findings,
+        files=FrameFiles(paths=()),
+        stamp_at=spec.stamp_at,
+        line_delay_s=spec.line_delay_s,
+        exposure_s=spec.exposure_s,
     )
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.model import Finding, ReasonCode
+from syncaudit.model import Finding, ReasonCode, Severity
 
-__all__ = ["empty_stream", "non_finite"]
+__all__ = ["empty_stream", "non_finite", "noted"]
 
 
 def non_finite(
@@ -54,4 +54,22 @@ def empty_stream(uri: str, what: str) -> tuple[Finding, ...]:
             "Record or export it again.",
             value=0.0,
         ),
+    )
+
+
+def noted(lines: Sequence[str]) -> tuple[Finding, ...]:
+    """Return the findings that the importer of a data set left in the manifest: warnings.
+
+    Parameters
+    ----------
+    lines : sequence of str
+        ``code: text``.
+    """
+    return tuple(
+        Finding(
+            code=ReasonCode(line.partition(":")[0]),
+            message=line.partition(":")[2].strip(),
+            severity=Severity.WARNING,
+        )
+        for line in lines
     )

@@ -17,7 +17,17 @@ __all__ = ["read_state"]
 
 # Columns that count or stamp rows in common exports and are no state.
 _BOOKKEEPING = frozenset(
-    {STAMPS, "timestamp", "frame", "frame_index", "episode_index", "index", "task_index"}
+    {
+        STAMPS,
+        "receive_ns",
+        "publish_ns",
+        "timestamp",
+        "frame",
+        "frame_index",
+        "episode_index",
+        "index",
+        "task_index",
+    }
 )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from syncaudit.errors import UsageError
-from syncaudit.model import CameraSpec, Channel, Clip, ImuSpec, SignalStream, SourceKind
+from syncaudit.model import Arrivals, CameraSpec, Channel, Clip, ImuSpec, SignalStream, SourceKind
 from syncaudit.pipeline.known_corrections import apply_calibration, check_calibration
 
 T0 = 1_767_225_600_000_000_000
@@ -50,6 +51,15 @@ def test_offset_and_drift_are_added() -> None:
     assert isinstance(found, SignalStream)
     expected = [T0 + 500_000_000 - 10_000, T0 + 1_500_000_000, T0 + 2_500_000_000 + 10_000]
     assert found.time_ns.tolist() == found.channels[0].time_ns.tolist() == expected
+
+
+def test_stamps_are_corrected_where_arrivals_name_them_too() -> None:
+    arrivals = Arrivals(capture_ns=imu().time_ns, receive_ns=imu().time_ns + 5)
+    stream = replace(imu(), arrivals=arrivals)
+    found = apply_calibration(stream, {"sources": {"imu": {"offset_s": 0.5}}}).arrivals
+    assert found is not None
+    assert found.capture_ns.tolist() == (imu().time_ns + 500_000_000).tolist()
+    assert found.receive_ns.tolist() == arrivals.receive_ns.tolist()
 
 
 def test_unknown_sources_stay_as_they_are() -> None:

@@ -77,7 +77,7 @@ def _originals(clips: Sequence[Clip], inputs: Sequence[str]) -> Iterator[str]:
         found[str(Path(place) / MANIFEST) if is_folder else place] = None
     for clip in clips:
         for spec in clip.sources.values():
-            for key in ("uri", "timestamps", "dbc"):
+            for key in ("uri", "timestamps", "dbc", "arrivals"):
                 named = getattr(spec, key, None)
                 if named is not None:
                     found[resolve(named.rpartition("::")[2], clip.base_uri)] = None

@@ -199,6 +199,7 @@ def _spelled(task: Task, clip: Clip) -> str:
 
 def _point_at(row: dict[str, Any], result: Written, out: Path) -> None:
     """Change the manifest row of a source so that it names what was written."""
+    row.pop("arrivals", None)  # they tell of the stamps as they were
     for key, value in result.fields.items():
         if value is None:
             row.pop(key, None)

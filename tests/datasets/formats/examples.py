@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bags import write_mcaps, write_rosbags
 from comma_data import write_comma2k19
 from lerobot_data import write_lerobot_v3
 from nuscenes_data import write_nuscenes
@@ -45,6 +46,8 @@ EXAMPLES: dict[str, Example] = {
         ),
     ),
     "folder": Example(write=write_plain_folder),
+    "mcap": Example(write=write_mcaps),
+    "rosbag": Example(write=write_rosbags),
     "lerobot": Example(
         write=write_lerobot_v3,
         broken=(

@@ -35,7 +35,7 @@ def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
 
 
 def uris(spec):
-    for key in ("uri", "timestamps", "dbc"):
+    for key in ("uri", "timestamps", "dbc", "arrivals"):
         value = getattr(spec, key, None)
         if value is not None:
             yield value

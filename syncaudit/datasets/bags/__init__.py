@@ -1,0 +1,1 @@
+"""Recordings in MCAP files and ROS bags, read without ROS."""

@@ -1,0 +1,108 @@
+"""What one topic gave: its stamps and its samples, ready to be written down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Collected", "Damage", "stamp_columns"]
+
+# A header stamp of zero was never set; so many of them, and the topic has no header stamps.
+_MOST_UNSET = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collected:
+    """One source.
+
+    Parameters
+    ----------
+    topic : str
+        Where it came from.
+    kind : str
+        Source kind.
+    suffix : str
+        Told apart by this where a topic gives several sources.
+    columns : dict of str to ndarray, shape (n,) each
+        Table of the source, stamps first.
+    is_captured : bool
+        Whether ``timestamp_ns`` are header stamps.
+    pictures : str, optional
+        Video file or folder of stills.
+    log : bytes, optional
+        Bus log in the format of candump.
+    groups : dict of str to list of str
+        Channels of a state: name to columns.
+    findings : list of str
+        ``code: text``.
+    """
+
+    topic: str
+    kind: str
+    suffix: str = ""
+    columns: dict[str, NDArray[Any]]
+    is_captured: bool
+    pictures: str | None = None
+    log: bytes | None = None
+    groups: dict[str, list[str]] = field(default_factory=dict)
+    findings: list[str] = field(default_factory=list)
+
+
+class Damage:
+    """Counts messages that are not what their type says."""
+
+    def __init__(self) -> None:
+        self._count, self._first = 0, ""
+
+    def note(self, error: Exception) -> None:
+        """Count one message."""
+        self._first = self._first or str(error)
+        self._count += 1
+
+    def findings(self, topic: str) -> list[str]:
+        """Return one finding about all of them, or none."""
+        if not self._count:
+            return []
+        return [
+            f"corrupt: {self._count} messages of {topic} cannot be read and are left out (the "
+            f"first: {self._first})"
+        ]
+
+
+def stamp_columns(
+    capture: NDArray[np.int64], receive: NDArray[np.int64], publish: NDArray[np.int64]
+) -> tuple[dict[str, NDArray[Any]], bool, list[str]]:
+    """Choose the stamps of a source, and keep the others beside them.
+
+    Parameters
+    ----------
+    capture, receive : ndarray of int64, shape (n,)
+        Header stamps and when the recorder got the messages, in file order.
+    publish : ndarray of int64, shape (n,) or (0,)
+        When they were sent, where the bag says so.
+
+    Returns
+    -------
+    columns : dict of str to ndarray of int64, shape (n,)
+        ``timestamp_ns`` (header stamps; receive stamps where the headers were never set), and
+        ``receive_ns``, ``publish_ns`` where they tell something else.
+    is_captured : bool
+        Whether ``timestamp_ns`` are header stamps.
+    findings : list of str
+        ``code: text``.
+    """
+    n_unset = int(np.count_nonzero(capture == 0))
+    if n_unset > _MOST_UNSET * capture.size:
+        finding = (
+            f"manifest: {n_unset} of {capture.size} header stamps are zero, so receive stamps are "
+            "used: they hold every delay between sensor and recorder. Let the driver set "
+            "header.stamp"
+        )
+        return {"timestamp_ns": receive}, False, [finding]
+    columns: dict[str, NDArray[Any]] = {"timestamp_ns": capture, "receive_ns": receive}
+    if publish.size == receive.size and not np.array_equal(publish, receive):
+        columns["publish_ns"] = publish
+    return columns, True, []

@@ -1,0 +1,224 @@
+"""Find the fields of serialized ROS messages, and read many messages of one layout at once."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Layout", "LayoutError", "Slot", "lay_out", "read_columns"]
+
+# Field definitions of rosbags: name -> (constants, [(field, (node type, rest)), ...]).
+Types = Mapping[str, tuple[Any, Sequence[tuple[str, tuple[int, Any]]]]]
+
+_BASE, _NAME, _ARRAY, _SEQUENCE = 1, 2, 3, 4
+_DTYPES = {
+    "bool": "u1", "octet": "u1", "byte": "u1", "char": "u1", "uint8": "u1", "int8": "i1",
+    "uint16": "u2", "int16": "i2", "uint32": "u4", "int32": "i4", "uint64": "u8", "int64": "i8",
+    "float32": "f4", "float64": "f8",
+}  # fmt: skip
+_MOST_ITEMS = 4096
+
+
+class LayoutError(ValueError):
+    """A message is not what its type says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Where the numbers or the text of one field lie in a message.
+
+    Parameters
+    ----------
+    offset : int
+        Byte of the first item.
+    dtype : str
+        NumPy type with byte order; ``S`` for text.
+    count : int
+        Items, or bytes of text.
+    """
+
+    offset: int
+    dtype: str
+    count: int
+
+
+@dataclass(slots=True)
+class Layout:
+    """Fields of one message by dotted name, and the bytes that fix where they lie.
+
+    Parameters
+    ----------
+    slots : dict of str to Slot
+        ``angular_velocity.x``; items of a list of texts are ``name[0]``.
+    fixing : list of (int, int)
+        Byte ranges (lengths, lists of texts): messages of one size that agree in them have
+        the same layout.
+    """
+
+    slots: dict[str, Slot] = field(default_factory=dict)
+    fixing: list[tuple[int, int]] = field(default_factory=list)
+
+    def text(self, data: bytes, name: str) -> str:
+        """Return a text field."""
+        slot = self.slots[name]
+        return data[slot.offset : slot.offset + slot.count].decode("utf-8", "replace")
+
+    def raw(self, data: bytes, name: str) -> bytes:
+        """Return the bytes of a numeric field."""
+        slot = self.slots[name]
+        return data[slot.offset : slot.offset + slot.count * np.dtype(slot.dtype).itemsize]
+
+    def number(self, data: bytes, name: str) -> int:
+        """Return a whole number."""
+        slot = self.slots[name]
+        return int(np.frombuffer(data, slot.dtype, 1, slot.offset)[0])
+
+
+def lay_out(data: bytes, types: Types, type_name: str, *, is_ros1: bool) -> Layout:
+    """Walk through one message.
+
+    ROS 1 messages are packed; ROS 2 messages are CDR (OMG DDS-XTypes 1.3, section 7.4.1: XCDR
+    version 1, plain), aligned after an encapsulation header of four bytes.
+
+    Parameters
+    ----------
+    data : bytes
+        One serialized message.
+    types : mapping
+        Field definitions as rosbags has them.
+    type_name : str
+        ``sensor_msgs/msg/Imu``.
+    is_ros1 : bool
+        Whether it is packed as in ROS 1.
+
+    Raises
+    ------
+    LayoutError
+        If the message is shorter than its fields, or a type is not defined.
+    """
+    walk = _Walk(data, types, is_ros1=is_ros1)
+    walk.fields("", type_name)
+    if walk.at > len(data):
+        raise LayoutError(f"{len(data)} bytes, fields need {walk.at}")
+    return walk.layout
+
+
+class _Walk:
+    """One pass over a message: a position that every field moves on."""
+
+    def __init__(self, data: bytes, types: Types, *, is_ros1: bool) -> None:
+        self.layout = Layout()
+        self._data, self._types, self._is_ros1 = data, types, is_ros1
+        self.at, self._origin, self._order = 0, 0, "<"
+        if not is_ros1:
+            if data[:1] != b"\0" or data[1:2] not in (b"\0", b"\1"):
+                raise LayoutError("no plain CDR encapsulation")
+            self._order = "<" if data[1] else ">"
+            self.at = self._origin = 4
+            self.layout.fixing.append((0, 2))
+        self._length = struct.Struct(f"{self._order}I")
+
+    def fields(self, prefix: str, type_name: str) -> None:
+        found = self._types.get(type_name)
+        if found is None:
+            raise LayoutError(f"the type {type_name} is not defined")
+        for name, (node, rest) in found[1]:
+            self._field(f"{prefix}{name}", int(node), rest)
+
+    def _field(self, name: str, node: int, rest: Any) -> None:
+        if node == _BASE and rest[0] in ("string", "wstring"):
+            self._text(name)
+        elif node == _BASE:
+            self._numbers(name, rest[0], 1)
+        elif node == _NAME:
+            self.fields(f"{name}.", rest)
+        else:
+            (item_node, item), count = rest
+            start = self.at
+            if node == _SEQUENCE:
+                count = self._count()
+            if int(item_node) == _BASE and item[0] not in ("string", "wstring"):
+                self._numbers(name, item[0], count)
+                return
+            if count > _MOST_ITEMS:
+                raise LayoutError(f"{name} claims {count} items")
+            for place in range(count):
+                self._field(f"{name}[{place}]", int(item_node), item)
+            self.layout.fixing.append((start, self.at))
+
+    def _count(self) -> int:
+        self._align(4)
+        if self.at + 4 > len(self._data):
+            raise LayoutError(f"ends at byte {len(self._data)}, inside a length")
+        self.layout.fixing.append((self.at, self.at + 4))
+        self.at += 4
+        return int(self._length.unpack_from(self._data, self.at - 4)[0])
+
+    def _text(self, name: str) -> None:
+        length = self._count()
+        # CDR counts the closing NUL.
+        self._slot(name, "S", length if self._is_ros1 else max(0, length - 1), length)
+
+    def _numbers(self, name: str, kind: str, count: int) -> None:
+        dtype = _DTYPES.get(kind)
+        if dtype is None:
+            raise LayoutError(f"{name} is of the unknown kind {kind}")
+        size = int(dtype[1])
+        if count:
+            self._align(size)
+        self._slot(name, self._order + dtype, count, size * count)
+
+    def _slot(self, name: str, dtype: str, count: int, n_bytes: int) -> None:
+        self.layout.slots[name] = Slot(self.at, dtype, count)
+        self.at += n_bytes
+        if self.at > len(self._data):
+            raise LayoutError(f"ends at byte {len(self._data)}, inside {name}")
+
+    def _align(self, size: int) -> None:
+        if not self._is_ros1:
+            self.at += -(self.at - self._origin) % size
+
+
+def read_columns(
+    messages: Sequence[bytes], layout: Layout, names: Sequence[str]
+) -> tuple[NDArray[np.bool_], dict[str, NDArray[Any]]]:
+    """Return numeric fields of all messages that are laid out as the first one.
+
+    Parameters
+    ----------
+    messages : sequence of bytes, length n
+        Of one type.
+    layout : Layout
+        Of ``messages[0]``.
+    names : sequence of str
+        Numeric fields.
+
+    Returns
+    -------
+    is_alike : ndarray of bool, shape (n,)
+        Which messages share the layout.
+    columns : dict of str to ndarray, shape (n_alike, count)
+        Values in native byte order.
+    """
+    size = len(messages[0])
+    is_alike = np.fromiter((len(data) == size for data in messages), np.bool_, len(messages))
+    whole = messages if is_alike.all() else [data for data in messages if len(data) == size]
+    rows = np.frombuffer(b"".join(whole), np.uint8).reshape(len(whole), size)
+    agree = np.ones(len(whole), np.bool_)
+    for start, stop in layout.fixing:
+        agree &= (rows[:, start:stop] == rows[0, start:stop]).all(axis=1)
+    is_alike[is_alike] = agree
+    rows = rows[agree]
+    columns: dict[str, NDArray[Any]] = {}
+    for name in names:
+        slot = layout.slots[name]
+        dtype = np.dtype(slot.dtype)
+        part = rows[:, slot.offset : slot.offset + slot.count * dtype.itemsize]
+        values = np.ascontiguousarray(part).view(dtype).reshape(len(rows), slot.count)
+        columns[name] = values.astype(dtype.newbyteorder("="), copy=False)
+    return is_alike, columns

@@ -1,0 +1,140 @@
+"""Take stamp and picture out of the message types that carry pictures."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from syncaudit.datasets.bags.layout import LayoutError, lay_out
+from syncaudit.datasets.bags.topics import Topic
+from syncaudit.errors import MissingExtraError
+
+__all__ = ["FOXGLOVE_PICTURES", "ROS_PICTURES", "Pictured", "picture_reader"]
+
+FOXGLOVE_PICTURES = frozenset(
+    {"foxglove.CompressedImage", "foxglove.CompressedVideo", "foxglove.RawImage"}
+)
+ROS_PICTURES = frozenset(
+    {
+        "sensor_msgs/msg/Image",
+        "sensor_msgs/msg/CompressedImage",
+        "foxglove_msgs/msg/CompressedImage",
+        "foxglove_msgs/msg/CompressedVideo",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pictured:
+    """One message of a camera.
+
+    Parameters
+    ----------
+    stamp_ns : int
+        Header stamp.
+    data : bytes
+        The picture.
+    said : str
+        Format or encoding, as the message has it.
+    raw : tuple of (int, int, int, bool), optional
+        Width, height, bytes a row and whether words are big endian, of uncompressed pictures.
+    """
+
+    stamp_ns: int
+    data: bytes
+    said: str
+    raw: tuple[int, int, int, bool] | None = None
+
+
+def picture_reader(topic: Topic, types: Mapping[str, Any]) -> Callable[[bytes], Pictured]:
+    """Return the function that reads a camera topic's messages.
+
+    It raises `LayoutError` for a message that is not what its type says.
+
+    Raises
+    ------
+    MissingExtraError
+        If Protocol Buffers are needed and not installed.
+    """
+    if topic.encoding == "json":
+        return _from_json
+    if topic.encoding == "protobuf":
+        return _protobuf_reader(topic)
+    is_ros1 = topic.encoding == "ros1"
+    stamp = "timestamp" if topic.type_name.startswith("foxglove") else "header.stamp"
+    is_raw = topic.type_name == "sensor_msgs/msg/Image"
+
+    def read(data: bytes) -> Pictured:
+        layout = lay_out(data, types, topic.type_name, is_ros1=is_ros1)
+        seconds = layout.number(data, f"{stamp}.sec")
+        raw = None
+        if is_raw:
+            raw = (
+                layout.number(data, "width"),
+                layout.number(data, "height"),
+                layout.number(data, "step"),
+                bool(layout.number(data, "is_bigendian")),
+            )
+        return Pictured(
+            stamp_ns=seconds * 10**9 + layout.number(data, f"{stamp}.nanosec"),
+            data=layout.raw(data, "data"),
+            said=layout.text(data, "encoding" if is_raw else "format"),
+            raw=raw,
+        )
+
+    return read
+
+
+def _from_json(data: bytes) -> Pictured:
+    try:
+        found = json.loads(data)
+        stamp = found["timestamp"]
+        raw = None
+        if "step" in found:
+            raw = (int(found["width"]), int(found["height"]), int(found["step"]), False)
+        return Pictured(
+            stamp_ns=int(stamp["sec"]) * 10**9 + int(stamp["nsec"]),
+            data=base64.b64decode(found["data"], validate=True),
+            said=str(found["encoding" if raw else "format"]),
+            raw=raw,
+        )
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise LayoutError(f"{type(error).__name__}: {error}") from error
+
+
+def _protobuf_reader(topic: Topic) -> Callable[[bytes], Pictured]:
+    try:
+        from google.protobuf.message import DecodeError
+        from mcap.records import Schema
+        from mcap_protobuf.decoder import DecoderFactory
+    except ImportError as error:
+        raise MissingExtraError(
+            "mcap-protobuf-support", extra="ros", purpose=f"topic {topic.name}"
+        ) from error
+    schema = Schema(id=1, name=topic.type_name, encoding="protobuf", data=topic.schema)
+    try:
+        decode = DecoderFactory().decoder_for("protobuf", schema)
+    except Exception as error:  # Protocol Buffers and mcap raise many types
+        raise LayoutError(f"its schema cannot be read ({error})") from error
+    if decode is None:
+        raise LayoutError("it has no Protocol Buffers schema")
+
+    def read(data: bytes) -> Pictured:
+        try:
+            found = decode(data)
+            raw = None
+            if topic.type_name == "foxglove.RawImage":
+                raw = (found.width, found.height, found.step, False)
+            return Pictured(
+                stamp_ns=found.timestamp.seconds * 10**9 + found.timestamp.nanos,
+                data=found.data,
+                said=found.encoding if raw else found.format,
+                raw=raw,
+            )
+        except (DecodeError, AttributeError, TypeError) as error:
+            raise LayoutError(f"{type(error).__name__}: {error}") from error
+
+    return read

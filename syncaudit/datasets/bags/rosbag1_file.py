@@ -1,0 +1,119 @@
+"""Read the messages of a ROS 1 bag in file order, with or without its index."""
+
+from __future__ import annotations
+
+import os
+import struct
+from io import BytesIO
+from pathlib import Path
+
+from syncaudit.datasets.bags.topics import Messages, OnDamage, Topic, TopicTable
+
+__all__ = ["read_rosbag1"]
+
+_SIZE = struct.Struct("<I")
+_STAMP = struct.Struct("<II")
+_MESSAGE, _BAG_HEADER, _CHUNK, _CONNECTION = 2, 3, 5, 7
+
+
+def read_rosbag1(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages:
+    """Yield the messages chunk by chunk as they were written, so that disorder is kept.
+
+    The index at the end is not needed: bags that were never closed (``.bag.active``) or were
+    cut off give what they hold.
+
+    Parameters
+    ----------
+    path : Path
+        Local file.
+    topics : TopicTable
+        Gets the connections.
+    on_damage : callable
+        Told where the file breaks off, or that it was never closed.
+    """
+    from rosbags.rosbag1.reader import Header, ReaderError, decompressors
+
+    size = path.stat().st_size
+    connections: dict[int, Topic] = {}
+    index_at = size
+    with path.open("rb") as file:
+        if not file.readline(32).startswith(b"#ROSBAG V2.0"):
+            on_damage("it does not start like a ROS 1 bag of version 2.0")
+            return
+        while file.tell() < index_at:
+            at = file.tell()
+            try:
+                header = Header.read(file)
+                op = header.get_uint8("op")
+                length = _SIZE.unpack(file.read(4))[0]
+                if op == _BAG_HEADER:
+                    index_at = header.get_uint64("index_pos") or size
+                    if index_at == size:
+                        on_damage("it was never closed (it has no index)")
+                    index_at = min(index_at, size)
+                if op != _CHUNK:
+                    file.seek(length, os.SEEK_CUR)
+                    continue
+                packed = file.read(length)
+                data = decompressors[header.get_string("compression")](packed)
+            except Exception as error:  # noqa: BLE001  # decompressors raise types of their own
+                on_damage(f"it breaks off at byte {at} ({_words(error)})")
+                return
+            if len(packed) < length:
+                on_damage(f"it breaks off at byte {size}, inside a chunk")
+            try:
+                yield from _chunk(data, connections, topics)
+            except (ReaderError, struct.error, KeyError, UnicodeDecodeError) as error:
+                on_damage(f"the chunk at byte {at} is damaged ({_words(error)})")
+        if index_at >= size and index_at and file.tell() > size:
+            on_damage(f"it breaks off at byte {size}")
+
+
+def _chunk(data: bytes, connections: dict[int, Topic], topics: TopicTable) -> Messages:
+    at, end = 0, len(data)
+    while at + 8 <= end:
+        stop = at + 4 + _SIZE.unpack_from(data, at)[0]
+        if stop + 4 > end:
+            return
+        fields = _fields(data, at + 4, stop)
+        start = stop + 4
+        at = start + _SIZE.unpack_from(data, stop)[0]
+        if at > end:
+            return
+        op = fields[b"op"][0]
+        if op == _MESSAGE:
+            topic = connections.get(_SIZE.unpack(fields[b"conn"])[0])
+            if topic is not None:
+                seconds, rest = _STAMP.unpack(fields[b"time"])
+                yield topic, seconds * 10**9 + rest, None, data[start:at]
+        elif op == _CONNECTION:
+            connections[_SIZE.unpack(fields[b"conn"])[0]] = _topic(
+                fields[b"topic"].decode(), data[start:at], topics
+            )
+
+
+def _fields(data: bytes, at: int, stop: int) -> dict[bytes, bytes]:
+    found: dict[bytes, bytes] = {}
+    while at < stop:
+        end = at + 4 + _SIZE.unpack_from(data, at)[0]
+        name, _, value = data[at + 4 : end].partition(b"=")
+        found[name] = value
+        at = end
+    return found
+
+
+def _topic(name: str, record: bytes, topics: TopicTable) -> Topic:
+    from rosbags.rosbag1.reader import Header
+
+    header = Header.read(BytesIO(_SIZE.pack(len(record)) + record))
+    return topics.entry(
+        name,
+        header.get_string("type"),
+        "ros1",
+        "msg",
+        header.get_string("message_definition").encode(),
+    )
+
+
+def _words(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__} {error}".split())[:120]

@@ -1,0 +1,224 @@
+"""Gather messages of numbers, thousands at a time: inertial sensors, joints, bus frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.datasets.bags.collected import Collected, Damage, stamp_columns
+from syncaudit.datasets.bags.layout import Layout, LayoutError, lay_out, read_columns
+from syncaudit.datasets.bags.topics import Topic
+
+__all__ = ["SAMPLE_TYPES", "SampleCollector"]
+
+_BATCH = 4096
+_SECONDS, _NANOSECONDS = "header.stamp.sec", "header.stamp.nanosec"
+_Columns = dict[str, NDArray[Any]]
+
+
+class SampleCollector:
+    """Messages of one topic, of which those of one layout are read at once.
+
+    Messages of several layouts on one topic (several publishers) stay in file order.
+
+    Parameters
+    ----------
+    topic : Topic
+        Where they come from.
+    types : mapping
+        Field definitions.
+    """
+
+    def __init__(self, topic: Topic, types: Mapping[str, Any]) -> None:
+        self.topic, self._types = topic, types
+        self._waiting: list[tuple[int, int, int | None, bytes]] = []
+        self._parts: dict[Hashable, list[_Columns]] = {}
+        self._damage = Damage()
+        self._n_seen = 0
+
+    def add(self, receive_ns: int, publish_ns: int | None, data: bytes) -> None:
+        """Take one message."""
+        self._waiting.append((self._n_seen, receive_ns, publish_ns, data))
+        self._n_seen += 1
+        if len(self._waiting) >= _BATCH:
+            self._flush()
+
+    def finish(self) -> list[Collected]:
+        """Return the sources that the topic makes."""
+        self._flush()
+        found = [
+            self.source(key, _in_order(parts), place)
+            for place, (key, parts) in enumerate(self._parts.items())
+        ]
+        if found:
+            found[0].findings.extend(self._damage.findings(self.topic.name))
+        return found
+
+    def wanted(self, layout: Layout) -> Sequence[str]:
+        """Return the numeric fields that are needed."""
+        raise NotImplementedError
+
+    def key(self, layout: Layout, data: bytes) -> Hashable:  # noqa: ARG002  # joints need them
+        """Return what tells the sources of one topic apart."""
+        return ""
+
+    def source(self, key: Hashable, columns: _Columns, place: int) -> Collected:
+        """Return source number `place` of the topic from its columns."""
+        raise NotImplementedError
+
+    def _flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        while waiting:
+            first = waiting[0][3]
+            is_ros1 = self.topic.encoding == "ros1"
+            try:
+                layout = lay_out(first, self._types, self.topic.type_name, is_ros1=is_ros1)
+            except LayoutError as error:
+                self._damage.note(error)
+                waiting = waiting[1:]
+                continue
+            names = (_SECONDS, _NANOSECONDS, *self.wanted(layout))
+            is_alike, columns = read_columns([item[3] for item in waiting], layout, names)
+            alike = [item for item, same in zip(waiting, is_alike, strict=True) if same]
+            waiting = [item for item, same in zip(waiting, is_alike, strict=True) if not same]
+            part = {
+                "number": np.array([item[0] for item in alike]),
+                "receive_ns": np.array([item[1] for item in alike], dtype=np.int64),
+                "publish_ns": np.array(
+                    [item[2] for item in alike if item[2] is not None], dtype=np.int64
+                ),
+                "capture_ns": columns.pop(_SECONDS)[:, 0].astype(np.int64) * 10**9
+                + columns.pop(_NANOSECONDS)[:, 0].astype(np.int64),
+                **columns,
+            }
+            self._parts.setdefault(self.key(layout, first), []).append(part)
+
+    def _made(
+        self,
+        kind: str,
+        stamps: _Columns,
+        values: _Columns,
+        *,
+        suffix: str = "",
+        log: bytes | None = None,
+        groups: dict[str, list[str]] | None = None,
+    ) -> Collected:
+        columns, is_captured, findings = stamp_columns(
+            stamps["capture_ns"], stamps["receive_ns"], stamps["publish_ns"]
+        )
+        return Collected(
+            topic=self.topic.name,
+            kind=kind,
+            suffix=suffix,
+            columns=columns | values,
+            is_captured=is_captured,
+            log=log,
+            groups=groups or {},
+            findings=findings,
+        )
+
+
+def _in_order(parts: list[_Columns]) -> _Columns:
+    """Join the parts of a source in file order."""
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order = np.argsort(joined.pop("number"), kind="stable")
+    return {
+        name: values[order] if len(values) == len(order) else values
+        for name, values in joined.items()
+    }
+
+
+class ImuCollector(SampleCollector):
+    """``sensor_msgs/Imu``; a covariance that starts with -1 says that a triple is not there."""
+
+    _TRIPLES = (("gyro", "angular_velocity"), ("accel", "linear_acceleration"))
+
+    def wanted(self, layout: Layout) -> Sequence[str]:  # noqa: ARG002  # see `SampleCollector`
+        """Return the two triples and their covariances."""
+        return [
+            f"{field}{part}"
+            for _, field in self._TRIPLES
+            for part in (".x", ".y", ".z", "_covariance")
+        ]
+
+    def source(self, key: Hashable, columns: _Columns, place: int) -> Collected:  # noqa: ARG002
+        """Return the inertial sensor."""
+        values = {
+            f"{triple}_{axis}": columns[f"{field}.{axis}"][:, 0]
+            for triple, field in self._TRIPLES
+            for axis in "xyz"
+            if not (columns[f"{field}_covariance"][:, 0] == -1.0).all()
+        }
+        return self._made("imu" if values else "events", columns, values)
+
+
+class JointCollector(SampleCollector):
+    """``sensor_msgs/JointState``: one source for every set of joints that is sent together."""
+
+    _KINDS = ("position", "velocity", "effort")
+
+    def wanted(self, layout: Layout) -> Sequence[str]:
+        """Return the lists that are not empty."""
+        return [kind for kind in self._KINDS if layout.slots[kind].count]
+
+    def key(self, layout: Layout, data: bytes) -> Hashable:
+        """Return the names of the joints, and which lists they have in which length."""
+        n_names = sum(1 for name in layout.slots if name.startswith("name["))
+        names = tuple(layout.text(data, f"name[{place}]") for place in range(n_names))
+        return names, tuple((kind, layout.slots[kind].count) for kind in self.wanted(layout))
+
+    def source(self, key: Any, columns: _Columns, place: int) -> Collected:
+        """Return one set of joints."""
+        names, kinds = key
+        values: _Columns = {}
+        groups: dict[str, list[str]] = {}
+        for kind, count in kinds:
+            is_named = len(names) == count and len(set(names)) == count
+            labels = names if is_named else [str(joint) for joint in range(count)]
+            groups[kind] = [f"{kind}.{label}" for label in labels]
+            values |= {name: columns[kind][:, at] for at, name in enumerate(groups[kind])}
+        suffix = "" if place == 0 else f"_{place + 1}"
+        kind = "state" if groups else "events"
+        return self._made(kind, columns, values, suffix=suffix, groups=groups)
+
+
+class CanCollector(SampleCollector):
+    """``can_msgs/Frame``: a log as candump writes it, with stamps to the nanosecond."""
+
+    _FIELDS = ("id", "is_rtr", "is_extended", "is_error", "dlc", "data")
+
+    def wanted(self, layout: Layout) -> Sequence[str]:  # noqa: ARG002  # see `SampleCollector`
+        """Return all of a frame."""
+        return self._FIELDS
+
+    def source(self, key: Hashable, columns: _Columns, place: int) -> Collected:  # noqa: ARG002
+        """Return the bus."""
+        made = self._made("can", columns, {})
+        frames = zip(
+            made.columns["timestamp_ns"].tolist(),
+            *(columns[name][:, 0].tolist() for name in self._FIELDS[:-1]),
+            np.ascontiguousarray(columns["data"]),
+            strict=True,
+        )
+        lines = [
+            f"({stamp // 10**9}.{stamp % 10**9:09d}) can0 "
+            f"{number:0{8 if extended else 3}X}#{'R' if remote else data[:n].tobytes().hex()}"
+            for stamp, number, remote, extended, error, n, data in frames
+            if not error and stamp >= 0
+        ]
+        return self._made("can", columns, {}, log="\n".join([*lines, ""]).encode())
+
+
+SAMPLE_TYPES: Mapping[str, Callable[[Topic, Mapping[str, Any]], SampleCollector]] = (
+    MappingProxyType(
+        {
+            "sensor_msgs/msg/Imu": ImuCollector,
+            "sensor_msgs/msg/JointState": JointCollector,
+            "can_msgs/msg/Frame": CanCollector,
+        }
+    )
+)

@@ -1,0 +1,230 @@
+"""What files make up a recording, and its messages one after the other."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from syncaudit.datasets.bags.mcap_file import read_mcap
+from syncaudit.datasets.bags.rosbag1_file import read_rosbag1
+from syncaudit.datasets.bags.sqlite_file import read_sqlite
+from syncaudit.datasets.bags.topics import Messages, OnDamage, TopicTable
+from syncaudit.datasets.source import Source
+
+__all__ = ["METADATA", "Recording", "find_recordings", "has_storage", "messages_of"]
+
+METADATA = "metadata.yaml"
+_PROBED = 20
+# Single messages of rosbag2 may be compressed, whatever (lost) metadata say; CDR begins with 0.
+_NEVER_PACKED = (".bag", ".active")
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_PACKED = (".zstd", ".zst")
+_READERS = {
+    ".mcap": read_mcap,
+    ".db3": read_sqlite,
+    ".bag": read_rosbag1,
+    ".active": read_rosbag1,
+}
+# ``drive_0.bag``, ``drive_2026-01-31-10-00-00_0.bag``, ``drive_0.mcap``
+_PART = re.compile(r"(.+?)(?:_\d{4}(?:-\d\d){5})?_(\d+)$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """The files of one recording.
+
+    Parameters
+    ----------
+    name : str
+        Of its folder or first file.
+    files : tuple of str
+        In order, relative to the source.
+    findings : tuple of str
+        ``code: text``.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    findings: tuple[str, ...] = ()
+
+
+def has_storage(source: Source, suffixes: tuple[str, ...]) -> bool:
+    """Return whether a storage file lies in a source or in one of its folders."""
+    return any(
+        _storage(name) in suffixes
+        for folder in ["", *source.folders()[:_PROBED]]
+        for name in source.files(folder=folder)
+    )
+
+
+def find_recordings(source: Source, suffixes: tuple[str, ...]) -> Iterator[Recording]:
+    """Yield the recordings of a file or folder: rosbag2 folders, and files with their parts.
+
+    Parameters
+    ----------
+    source : Source
+        One file; a rosbag2 folder; or a folder of bags and rosbag2 folders.
+    suffixes : tuple of str
+        Of the storages to take (``.mcap``).
+    """
+    folders = source.folders()
+    for folder in ["", *folders]:
+        prefix = f"{folder}/" if folder else ""
+        names = [name for name in source.files(folder=folder) if _storage(name) in suffixes]
+        if source.file is None and source.has(f"{prefix}{METADATA}"):
+            recording = _rosbag2(source, folder, names, suffixes)
+            if recording is not None:
+                yield recording
+        else:
+            yield from _grouped(names, folder, taken=folders)
+
+
+def _storage(name: str) -> str:
+    path = Path(name)
+    return Path(path.stem).suffix.lower() if path.suffix.lower() in _PACKED else path.suffix.lower()
+
+
+def _rosbag2(
+    source: Source, folder: str, names: list[str], suffixes: tuple[str, ...]
+) -> Recording | None:
+    """Return the recording of a rosbag2 folder: the files that its metadata name, in order.
+
+    Metadata that cannot be read are a finding: the files can do without.
+    """
+    prefix = f"{folder}/" if folder else ""
+    findings: list[str] = []
+    listed = _listed(source, f"{prefix}{METADATA}")
+    if isinstance(listed, str):
+        findings.append(f"corrupt: {METADATA} cannot be read ({listed}); its folder's files are")
+    else:
+        # Old versions wrote paths that start at the folder above.
+        names = [f"{prefix}{Path(name).name}" for name in listed]
+        missing = [name for name in names if not source.has(name)]
+        names = [name for name in names if name not in missing and _storage(name) in suffixes]
+        findings += [
+            f"missing_file: {METADATA} names {name}, which is not there" for name in missing
+        ]
+    if not names:
+        return None
+    return Recording(
+        name=folder or source.base_uri.rstrip("/").rpartition("/")[2],
+        files=tuple(names),
+        findings=tuple(findings),
+    )
+
+
+def _listed(source: Source, name: str) -> list[str] | str:
+    """Return the files that metadata name, or why they cannot be read."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        content = YAML(typ="safe").load(source.read(name).decode("utf-8"))
+        return [str(path) for path in content["rosbag2_bagfile_information"]["relative_file_paths"]]
+    except (YAMLError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+        return " ".join(f"{type(error).__name__} {error}".split())[:120]
+
+
+def _grouped(names: list[str], folder: str, taken: list[str]) -> Iterator[Recording]:
+    """Join files that are numbered from 0 on into recordings; every other file is its own.
+
+    Files that differ in their suffix alone, or are called like a folder in `taken`, keep it.
+    """
+    numbered: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    found: list[tuple[str, list[str]]] = []
+    for name in names:
+        match = _PART.match(_stem(name))
+        if match:
+            numbered.setdefault((match[1], _storage(name)), []).append((int(match[2]), name))
+        else:
+            found.append((_stem(name), [name]))
+    for (title, _), parts in numbered.items():
+        files = [name for _, name in sorted(parts)]
+        if sorted(number for number, _ in parts) == list(range(len(parts))):
+            found.append((title, files))
+        else:
+            found += [(_stem(name), [name]) for name in files]
+    titles = Counter(title for title, _ in found)
+    if not folder:
+        titles.update(taken)
+    for title, files in sorted(found):
+        name = title if titles[title] == 1 else f"{title}{Path(files[0]).suffix}"
+        yield Recording(name=f"{folder}/{name}" if folder else name, files=tuple(files))
+
+
+def _stem(name: str) -> str:
+    stem = Path(name).name
+    while Path(stem).suffix.lower() in (*_READERS, *_PACKED):
+        stem = Path(stem).stem
+    return stem
+
+
+def messages_of(
+    source: Source, recording: Recording, topics: TopicTable, on_damage: OnDamage
+) -> Messages:
+    """Yield the messages of all files of a recording.
+
+    Parameters
+    ----------
+    source : Source
+        Where the files are.
+    recording : Recording
+        From `find_recordings`.
+    topics : TopicTable
+        Gets the topics.
+    on_damage : callable
+        Told what is wrong with which file; what can be read is used.
+    """
+    for name in recording.files:
+        storage = _storage(name)
+
+        def say(text: str, name: str = name) -> None:
+            on_damage(f"{Path(name).name}: {text}")
+
+        with source.local(name) as path, _unpacked(path, say) as plain:
+            messages = _READERS[storage](plain, topics, say)
+            yield from messages if storage in _NEVER_PACKED else _unpack_each(messages, say)
+
+
+@contextmanager
+def _unpacked(path: Path, on_damage: OnDamage) -> Iterator[Path]:
+    """Yield a file itself, or an unpacked copy of it for so long."""
+    if path.suffix.lower() not in _PACKED:
+        yield path
+        return
+    import zstandard
+
+    with tempfile.TemporaryDirectory(prefix="syncaudit-") as folder:
+        plain = Path(folder) / path.stem
+        with path.open("rb") as packed, plain.open("wb") as target:
+            try:
+                with zstandard.ZstdDecompressor().stream_reader(packed) as stream:
+                    shutil.copyfileobj(stream, target, 1 << 22)
+            except zstandard.ZstdError as error:
+                on_damage(f"it can be unpacked to byte {target.tell()} only ({error})")
+        yield plain
+
+
+def _unpack_each(messages: Messages, on_damage: OnDamage) -> Messages:
+    import zstandard
+
+    unpack = zstandard.ZstdDecompressor().decompressobj
+    n_bad = 0
+    for topic, receive_ns, publish_ns, data in messages:
+        if data[:4] != _ZSTD:
+            yield topic, receive_ns, publish_ns, data
+            continue
+        try:
+            plain = unpack().decompress(data)
+        except zstandard.ZstdError:
+            n_bad += 1
+            continue
+        yield topic, receive_ns, publish_ns, plain
+    if n_bad:
+        on_damage(f"{n_bad} messages cannot be unpacked and are left out")

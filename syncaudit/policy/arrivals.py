@@ -1,0 +1,193 @@
+"""Judge how stamps lie to the times of arrival: warnings, since transport delays are unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from syncaudit.model import ArrivalAudit, Finding, ReasonCode
+from syncaudit.model.wording import word_count, word_drift, word_duration, word_measure
+from syncaudit.policy.opinion import remark
+
+__all__ = ["judge_arrivals"]
+
+# How much longer than that of its fellows the way of one source may be, before a wrong stamp is
+# the simpler explanation: encoding and network take ms to tens of ms, alike for fellows.
+_FLOOR_S = 0.02
+# No way takes that long.
+_EPOCH_S = 60.0
+# Drift worth a word: this sure, and this much over the recording.
+_SURE = 4.0
+_DRIFTED_S = 1e-3
+_LEAST_PPM = 10.0
+# Beyond any crystal: a queue that grows, or a clock that is being steered.
+_FASTEST_PPM = 500.0
+_WANDER_S = 0.01
+_GROWTH_S = 0.02
+
+
+def judge_arrivals(audits: Mapping[str, ArrivalAudit], kinds: Mapping[str, str]) -> list[Finding]:
+    """Return warnings about the stamps of sources whose times of arrival are known.
+
+    Arrival proves nothing about capture: a source may take longer on its way, and the recorder's
+    clock may be the wrong one. So nothing here rejects; the content decides. Sources are held
+    against each other, and a drift or a floor that all share is the recorder's.
+
+    Parameters
+    ----------
+    audits : mapping of str to ArrivalAudit
+        By source name.
+    kinds : mapping of str to str
+        Kind of every source.
+    """
+    usual_ppm = _usual_drift(audits)
+    findings: list[Finding] = []
+    for name, audit in audits.items():
+        findings += _floor(name, audit, audits, kinds)
+        findings += _drift(name, audit, usual_ppm)
+        findings += _changes(name, audit)
+    return findings
+
+
+def _usual_drift(audits: Mapping[str, ArrivalAudit]) -> float:
+    """Return the drift that most sources share: the recorder's own; 0 where they do not."""
+    known = [
+        (audit.drift_ppm, audit.drift_std_ppm or 0.0)
+        for audit in audits.values()
+        if audit.drift_ppm is not None
+    ]
+    if len(known) < 3:
+        return 0.0
+    middle = float(np.median([drift for drift, _ in known]))
+    n_alike = sum(abs(drift - middle) <= 3.0 * std + _LEAST_PPM for drift, std in known)
+    return middle if 2 * n_alike > len(known) else 0.0
+
+
+def _drift(name: str, audit: ArrivalAudit, usual_ppm: float) -> list[Finding]:
+    if audit.drift_ppm is None or audit.drift_std_ppm is None:
+        return []
+    drift, std = audit.drift_ppm - usual_ppm, audit.drift_std_ppm
+    is_small = abs(drift) * 1e-6 * audit.span_s < _DRIFTED_S or abs(drift) < _LEAST_PPM
+    if is_small or abs(drift) < _SURE * std:
+        return []
+    against = "the recorder's clock" if usual_ppm == 0.0 else "the other sources"
+    way = "slow" if drift > 0.0 else "fast"
+    text = (
+        f"{name}: by the times of arrival its stamps run {way} against {against} by "
+        f"{word_drift(abs(drift), std)}: {word_duration(abs(drift) * 1e-6 * audit.span_s)} over "
+        "the recording"
+    )
+    if abs(drift) > _FASTEST_PPM:
+        text += "; no crystal drifts like that: a queue that grows or empties, or a steered clock"
+    return [remark(ReasonCode.DRIFT, name, text, value=drift)]
+
+
+def _floor(
+    name: str,
+    audit: ArrivalAudit,
+    audits: Mapping[str, ArrivalAudit],
+    kinds: Mapping[str, str],
+) -> list[Finding]:
+    if abs(audit.floor_s) > _EPOCH_S:
+        text = (
+            f"{name}: its stamps lie {word_duration(abs(audit.floor_s))} "
+            f"{'before' if audit.floor_s > 0.0 else 'after'} their arrival: its clock counts from "
+            "another epoch than the recorder's"
+        )
+        return [remark(ReasonCode.OFFSET, name, text, value=audit.floor_s, limit=_EPOCH_S)]
+    fellows, who = _fellows(name, audits, kinds)
+    departs = _departure(audit, fellows)
+    if departs is not None:
+        way = "early" if departs > 0.0 else "late"
+        text = (
+            f"{name}: its samples arrive {word_measure(abs(departs), audit.floor_std_s)} "
+            f"{'later' if departs > 0.0 else 'sooner'} after their stamps than {who}: the stamps "
+            f"are {way}, or its way takes that much "
+            f"{'longer' if departs > 0.0 else 'less'}. The content decides"
+        )
+        if audit.negative:
+            text += f"; {_before(audit)}"
+        return [remark(ReasonCode.OFFSET, name, text, value=departs, limit=_FLOOR_S)]
+    if audit.negative:
+        text = (
+            f"{name}: {_before(audit)}, by up to "
+            f"{word_duration(max(0.0, -audit.floor_s))}: its clock and the recorder's differ by at "
+            "least that"
+        )
+        return [remark(ReasonCode.OFFSET, name, text, value=audit.floor_s, limit=0.0)]
+    return []
+
+
+def _before(audit: ArrivalAudit) -> str:
+    verb = "was" if audit.negative == 1 else "were"
+    return (
+        f"{word_count(audit.negative, 'sample')} of {audit.samples} {verb} received before they "
+        "were stamped"
+    )
+
+
+def _fellows(
+    name: str, audits: Mapping[str, ArrivalAudit], kinds: Mapping[str, str]
+) -> tuple[list[float], str]:
+    """Return the floors to hold a source's against, and who they are in words.
+
+    Those of its kind if there are two others; a source of small messages has no longer way than
+    the pictures of cameras.
+    """
+    own = [a.floor_s for n, a in audits.items() if n != name and kinds[n] == kinds[name]]
+    if len(own) >= 2:
+        return own, f"those of the other {kinds[name]} sources"
+    cameras = [a.floor_s for n, a in audits.items() if n != name and kinds[n] == "camera"]
+    if kinds[name] != "camera" and len(cameras) >= 2:
+        return cameras, "the pictures of the cameras"
+    return [], ""
+
+
+def _departure(audit: ArrivalAudit, fellows: list[float]) -> float | None:
+    """Return the offset of a floor from its fellows', where it is beyond their scatter."""
+    if not fellows:
+        return None
+    middle = float(np.median(fellows))
+    scatter = float(np.median(np.abs(np.array(fellows) - middle)))
+    departs = audit.floor_s - middle
+    limit = max(_FLOOR_S, 5.0 * scatter, _SURE * audit.floor_std_s)
+    return departs if abs(departs) > limit else None
+
+
+def _changes(name: str, audit: ArrivalAudit) -> list[Finding]:
+    findings = [
+        remark(
+            ReasonCode.STEP,
+            name,
+            f"{name}: the time from stamp to arrival jumps by {word_duration(abs(size))} "
+            f"({'up' if size > 0.0 else 'down'}) at {at_ns} ns: a stepped clock, or a queue",
+            value=size,
+        )
+        for at_ns, size in audit.steps
+    ]
+    if audit.wander_s > _WANDER_S and not audit.steps:
+        findings.append(
+            remark(
+                ReasonCode.JITTER,
+                name,
+                f"{name}: the least time from stamp to arrival wanders by "
+                f"{word_duration(audit.wander_s)}: a queue that fills and empties, or a steered "
+                "clock",
+                value=audit.wander_s,
+                limit=_WANDER_S,
+            )
+        )
+    growth = audit.transport_growth_s
+    if growth is not None and growth > _GROWTH_S:
+        findings.append(
+            remark(
+                ReasonCode.JITTER,
+                name,
+                f"{name}: transport from publisher to recorder takes {word_duration(growth)} "
+                "longer at the end than at the start: a queue grows",
+                value=growth,
+                limit=_GROWTH_S,
+            )
+        )
+    return findings
