@@ -37,6 +37,8 @@ MAX_UNSEEN = 0.35
 MAX_RUNS = 0.25
 MAX_OF_BOTH = 0.4
 MIN_RUNS = 3
+# Frames that are lit as a whole are hardly ever missed, but their intervals fit more flashes.
+WHOLE_PART = 0.4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,14 +51,19 @@ class Missed:
         Flashes that it shows, and that it does not.
     n_runs : int
         Runs of those that it does not show, in the order of time.
+    is_whole : bool
+        Whether the light fills the frames that show it (global shutter).
     """
 
     n_seen: int
     n_unseen: int
     n_runs: int
+    is_whole: bool = False
 
     def exceeds(self, part: float = 1.0) -> bool:
         """Return whether more are missed than this part of what a right match could miss."""
+        if self.is_whole:
+            part = part * WHOLE_PART
         return (
             self.n_runs >= MIN_RUNS
             and self.n_unseen > part * MAX_UNSEEN * (self.n_seen + self.n_unseen)
@@ -113,10 +120,10 @@ def drop_contradicted(
             views_s = views_of(items[name], line_s[name])
             half_s = events[peer].half_s
             seen = own[name], events[name].half_s
-            sure.append(
-                (name, find_missed(views_s, (flashes_s[is_confirmed], half_s[is_confirmed]), seen))
-            )
-            plain.append(find_missed(views_s, (flashes_s, half_s), seen))
+            is_whole = isinstance(items[name], FlashIntervals)
+            certain = flashes_s[is_confirmed], half_s[is_confirmed]
+            sure.append((name, find_missed(views_s, certain, seen, is_whole=is_whole)))
+            plain.append(find_missed(views_s, (flashes_s, half_s), seen, is_whole=is_whole))
         for (name, missed), back in zip(sure, reversed(plain), strict=True):
             if missed.exceeds() or (missed.exceeds(MAX_OF_BOTH) and back.exceeds(MAX_OF_BOTH)):
                 links.matches.pop((one, other), None)
@@ -125,7 +132,11 @@ def drop_contradicted(
 
 
 def find_missed(
-    views_s: Floats, flashes: tuple[Floats, Floats], seen: tuple[Floats, Floats]
+    views_s: Floats,
+    flashes: tuple[Floats, Floats],
+    seen: tuple[Floats, Floats],
+    *,
+    is_whole: bool = False,
 ) -> Missed:
     """Return how many flashes in view were seen, all in the camera's own time.
 
@@ -137,9 +148,11 @@ def find_missed(
         Flashes that surely were, and by how much at most their times are off.
     seen : tuple of ndarray, shape (k,)
         The camera's events, and half the widths of their intervals.
+    is_whole : bool
+        Whether these are frames that are lit as a whole.
     """
     if not views_s.size or not flashes[0].size:
-        return Missed(n_seen=0, n_unseen=0, n_runs=0)
+        return Missed(n_seen=0, n_unseen=0, n_runs=0, is_whole=is_whole)
     order = np.argsort(flashes[0], kind="stable")
     gaps_s = np.concatenate([[np.inf], np.diff(flashes[0][order]), [np.inf]])
     order = order[np.minimum(gaps_s[:-1], gaps_s[1:]) > ALONE_S]
@@ -150,7 +163,12 @@ def find_missed(
     near = np.abs(flashes_s - seen[0]) < NEAR_S + half_s + seen[1]
     unseen = ~np.any(near[in_view], axis=1)
     first = unseen & ~np.concatenate([[False], unseen[:-1]])[: unseen.size]
-    return Missed(n_seen=int((~unseen).sum()), n_unseen=int(unseen.sum()), n_runs=int(first.sum()))
+    return Missed(
+        n_seen=int((~unseen).sum()),
+        n_unseen=int(unseen.sum()),
+        n_runs=int(first.sum()),
+        is_whole=is_whole,
+    )
 
 
 def views_of(item: EventEvidence, line_delay_s: float) -> Floats:

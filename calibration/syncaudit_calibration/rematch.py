@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.estimators.events import EventEvidence, EventMatch, Instants, match_events
+from syncaudit.model import FlashIntervals
 from syncaudit_calibration.association import ATTACH_S, ATTACH_SIGMAS, SPLIT_S, Map, associate
 from syncaudit_calibration.closures import Closure, closures_of
 from syncaudit_calibration.links import Links
@@ -176,6 +177,7 @@ def match_with_all(
         views_of(item, events[name].line_delay_s + fit.source_line_s),
         (flashes_s, np.zeros(flashes_s.size)),
         (own_s, events[name].half_s),
+        is_whole=isinstance(item, FlashIntervals),
     )
     return replace(match, why=missed.words(name)) if missed.exceeds() else match
 
