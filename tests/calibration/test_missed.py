@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from event_rig import SPAN_S, Clock, camera, counter, irregular_onsets, trigger
 from syncaudit_calibration import calibrate_events
-from syncaudit_calibration.missed import find_missed, views_of
+from syncaudit_calibration.missed import Missed, find_missed, views_of
 
 from syncaudit.estimators.events import instants_of
 from syncaudit.model import FlashIntervals, Quantity
@@ -122,3 +122,9 @@ def test_a_global_shutter_has_its_exposures_in_view():
 def test_a_counter_has_no_view():
     rng = np.random.default_rng(7)
     assert views_of(counter(rng, irregular_onsets(rng)), 0.0).shape == (0, 2)
+
+
+def test_global_shutters_are_asked_more_of():
+    few = {"n_seen": 24, "n_unseen": 6, "n_runs": 5}
+    assert Missed(**few, is_whole=True).exceeds()
+    assert not Missed(**few).exceeds()
