@@ -39,11 +39,14 @@ FOREIGN_LABELS_HZ = 1.0
 # and falls late by less, since sounds fade: borders of phones are found early by this much, in
 # synthetic speech with exact times and by hand-made labels alike.
 EARLY_S = 0.001
+# How far labels and sounds move against each other in the course of a minute: over 60 s of real
+# speech drifts scatter by 40 ppm, which random errors alone put at 26.
+WANDER_S = 0.0005
 # Words that begin with a stop begin in a hush that the silence before hides: words are found late,
 # by 1.7 to 2 ms in synthetic speech, 2 to 2.6 ms in real.
 WORDS_LATE_S = 0.0018
 # Where on a border people and aligners put the label: phones, words.
-PHONE_FLOOR_S = 0.0008
+PHONE_FLOOR_S = 0.001
 WORD_FLOOR_S = 0.0015
 # Noise hides how sounds fade, which moves borders by 1 ms and more.
 NOISY_CONTRAST = 3.3
@@ -124,7 +127,7 @@ def measure_speech(
             "too few borders between unlike sounds lie in the sound",
             figures,
         )
-    return _answer(spoken, sound, fit, with_drift, figures)
+    return _answer(spoken, sound, fit, match.n_seconds if with_drift else None, figures)
 
 
 def _near(spoken: SpokenTier, sound: BandEnergies, max_offset_s: float) -> SpokenTier:
@@ -177,9 +180,10 @@ def _answer(
     spoken: SpokenTier,
     sound: BandEnergies,
     fit: CourseFit,
-    with_drift: bool,
+    drift_span_s: float | None,
     figures: dict[str, float],
 ) -> PairMeasurement:
+    """Return the measurement; `drift_span_s` is None where no drift can be told."""
     course = fit.course
     floor_s = PHONE_FLOOR_S if figures["contrast"] > NOISY_CONTRAST else NOISY_FLOOR_S
     if spoken.is_words:
@@ -189,6 +193,12 @@ def _answer(
     # At the anchor the step counts already where it lies before.
     on = np.array([1.0, 0.0, 1.0 if course.anchor_s >= course.step_at_s else 0.0])
     random_s = math.sqrt(max(0.0, float(on @ fit.covariance @ on)))
+    drift_std = 0.0
+    if drift_span_s is not None:
+        # The slope of a line through errors that are spread evenly over the span.
+        drift_std = math.hypot(
+            math.sqrt(float(fit.covariance[1, 1])), math.sqrt(12.0) * WANDER_S / drift_span_s
+        )
     return PairMeasurement(
         source=spoken.source,
         target=spoken.audio,
@@ -197,8 +207,8 @@ def _answer(
         offset_s=offset_s,
         offset_std_s=math.hypot(random_s, floor_s),
         systematic_std_s=floor_s,
-        drift_ppm=1e6 * course.drift if with_drift else None,
-        drift_std_ppm=1e6 * math.sqrt(float(fit.covariance[1, 1])) if with_drift else None,
+        drift_ppm=None if drift_span_s is None else 1e6 * course.drift,
+        drift_std_ppm=None if drift_span_s is None else 1e6 * drift_std,
         step_s=course.step_s if course.has_step else None,
         step_std_s=math.sqrt(float(fit.covariance[2, 2])) if course.has_step else None,
         step_at_ns=sound.epoch_ns + round(course.step_at_s * 1e9) if course.has_step else None,
