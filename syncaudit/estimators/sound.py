@@ -161,7 +161,7 @@ def _step(pair: SoundPair, blocks: Blocks, line: BlockLine, share: float) -> dic
 
 
 def _why_not(pair: SoundPair, blocks: Blocks, line: BlockLine, unclear_s: float) -> str | None:
-    n = int(np.count_nonzero(line.is_kept))
+    n = int(np.count_nonzero(line.is_near))
     span_s = float(np.ptp(blocks.tried_s))
     if blocks.side_lobe > MAX_SIDE_LOBE:
         return (
