@@ -120,17 +120,18 @@ def _answer(
         "unsteady_s": line.unsteady_s,
         "unclear_s": unclear_s,
     }
+    offset_s, step = _step(pair, blocks, line, share)
     return PairMeasurement(
         source=pair.a.name,
         target=pair.b.name,
         method=METHOD,
         at_ns=pair.at_ns,
-        offset_s=line.level_s,
+        offset_s=offset_s,
         offset_std_s=float(np.hypot(random, systematic)),
         systematic_std_s=systematic,
         drift_ppm=line.slope * 1e6 if with_drift else None,
         drift_std_ppm=max(drift_std, 0.01) if with_drift else None,
-        **_step(pair, blocks, line, share),
+        **step,
         accepted=(why := _why_not(pair, blocks, line, unclear_s)) is None,
         why=why,
         diagnostics=figures,
@@ -143,17 +144,22 @@ def _filter_std_s(pair: SoundPair) -> float:
     return float(np.hypot(SYSTEMATIC_S, FILTER_SHARE / (2.0 * np.pi * edge_hz)))
 
 
-def _step(pair: SoundPair, blocks: Blocks, line: BlockLine, share: float) -> dict[str, Any]:
+def _step(
+    pair: SoundPair, blocks: Blocks, line: BlockLine, share: float
+) -> tuple[float, dict[str, Any]]:
+    """Return the offset in the middle, and the fields of the step where there is one."""
     if line.step_s is None or line.step_std is None or line.split is None:
-        return {}
+        return line.level_s, {}
     x = blocks.times_s - pair.middle_s
     k = line.split
     is_after = x[k - 1] + x[k] < 0.0  # the level holds on the side of the middle
-    before = line.level_s + line.slope * x[k] - (line.step_s if is_after else 0.0)
+    level_s = line.level_s - (line.step_s if is_after else 0.0)
+    before = level_s + line.slope * x[k]
     at_s = locate_step(
         pair, float(blocks.times_s[k - 1]), float(blocks.times_s[k]), (before, before + line.step_s)
     )
-    return {
+    # The instant that is told decides which of the two offsets holds in the middle.
+    return level_s + (line.step_s if at_s <= pair.middle_s else 0.0), {
         "step_s": line.step_s,
         "step_std_s": float(np.hypot(share * line.step_std, SYSTEMATIC_S)),
         "step_at_ns": pair.clock_a.epoch_ns + round(at_s * 1e9),

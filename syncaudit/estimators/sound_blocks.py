@@ -6,15 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import maximum_filter1d
 
-from syncaudit.estimators.sound_lobe import lobe_weight, on_one_lobe, pooled_coherence
+from syncaudit.estimators.sound_lobe import Pool, on_one_lobe
 from syncaudit.estimators.sound_pair import Refusal, SoundPair
 from syncaudit.estimators.sound_search import CoarseOffset
 from syncaudit.estimators.sound_spectra import (
-    FINE,
     CrossSpectrum,
-    agreement,
     band_of,
     cross_spectrum,
     frequencies,
@@ -30,13 +27,15 @@ __all__ = ["MIN_BLOCKS", "TRACK_DRIFT", "TRACK_S", "Blocks", "fitting_offset", "
 BLOCK_S = 1.0
 MAX_BLOCKS = 120
 MIN_BLOCKS = 3
+# The coarse search may have found a reflection that is this far (7 m of way) from the direct sound.
+START_S = 0.02
 # Search of one block around the track of its neighbours, and more for every second from them.
 TRACK_S = 0.003
 TRACK_DRIFT = 2e-4
 # Fewer blocks that agree are chance: pauses are long, but not that long.
 MIN_SHARE = 0.1
-# Search of a block around the chosen lobe: reflections from 17 cm of way on lie beyond.
-LOBE_S = 5e-4
+# Search of a block around the chosen lobe: reflections from 9 cm of way on lie beyond.
+LOBE_S = 2.5e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -93,7 +92,7 @@ def measure_blocks(pair: SoundPair, coarse: CoarseOffset) -> Blocks | Refusal:
         middle = float(starts[k]) + block_s / 2.0
         guess = _predict(found, coarse, middle)
         away = min((abs(c.middle_s - middle) for c in found), default=0.0)
-        reach = (0.006 if len(found) < 3 else TRACK_S) + TRACK_DRIFT * away
+        reach = (START_S if len(found) < 3 else TRACK_S) + TRACK_DRIFT * away
         cross = cross_spectrum(pair, float(starts[k]), n, guess)
         if cross is None:
             continue
@@ -146,17 +145,16 @@ def _weighted(
     figures: dict[str, float],
 ) -> Blocks | Refusal:
     """Measure the blocks again with the weights that their pooled coherence asks for."""
-    coherence, pooled = pooled_coherence(found, freq)
-    if not np.any(coherence > 0.0):
+    pool = Pool.of(found, freq)
+    if not np.any(pool.coherence > 0.0):
         return Refusal(why="no coherence in any band", figures=figures)
-    weight = lobe_weight(coherence, freq)
     kept: list[CrossSpectrum] = []
     bounds: list[float] = []
     # PHAT keeps only the phase: its variance at one bin goes as (1 - C) / C.
-    ratio = coherence / (1.0 - coherence)
+    ratio = pool.coherence / (1.0 - pool.coherence)
     density = float(np.sum((2.0 * np.pi * freq) ** 2 * ratio)) * freq[1]
     for c in sorted(found, key=lambda c: c.middle_s):
-        delay_s = peak_delay(phases_of(c.spectrum), freq, weight, LOBE_S)
+        delay_s = peak_delay(phases_of(c.spectrum), freq, pool.weight, LOBE_S)
         if delay_s is None:
             continue
         kept.append(c.moved(freq, delay_s))
@@ -169,22 +167,7 @@ def _weighted(
         times_s=np.array([c.middle_s for c in kept]),
         offsets_s=np.array([c.offset_s for c in kept]),
         bound_s=np.array(bounds),
-        coherence=float(np.mean(coherence[band_of(freq) > 0.0])),
-        side_lobe=_side_lobe(pooled, freq, weight),
+        coherence=float(np.mean(pool.coherence[band_of(freq) > 0.0])),
+        side_lobe=pool.side_lobe(),
         tried_s=tried_s,
     )
-
-
-def _side_lobe(
-    pooled: NDArray[np.complex128], freq: NDArray[np.float64], weight: NDArray[np.float64]
-) -> float:
-    """Return the highest other lobe of the pooled correlation within 20 ms, best = 1."""
-    reach = round(0.02 * 2.0 * freq[-1] * FINE)
-    around = agreement(phases_of(pooled), weight, reach)
-    middle = around.size // 2
-    top = float(np.max(around[middle - 2 : middle + 3]))
-    if top <= 0.0:
-        return 1.0
-    is_peak = (around == maximum_filter1d(around, size=5)) & (around > 0.0)
-    is_peak[middle - 2 : middle + 3] = False
-    return float(np.max(around[is_peak], initial=0.0)) / top
