@@ -172,7 +172,7 @@ def _why_not(pair: SoundPair, blocks: Blocks, line: BlockLine, unclear_s: float)
     if blocks.side_lobe > MAX_SIDE_LOBE:
         return (
             f"ambiguous: another lobe of the correlation reaches {100.0 * blocks.side_lobe:.0f} % "
-            "of the best; the sound is a tone"
+            "of the best; the sound is a tone, or an echo is as loud as the direct sound"
         )
     if line.scatter_s > MAX_SCATTER_S:
         return (
