@@ -23,7 +23,7 @@ MIN_DRIFT_SPAN_S = 25.0
 # Half a sample at 48 kHz: clock of the codec.
 SYSTEMATIC_S = 1e-5
 # Low-pass filters of order two delay by sqrt(2) / (2 pi f); two microphones differ by part of it.
-FILTER_SHARE = 0.7
+FILTER_SHARE = 1.0
 # Offsets of blocks that scatter more than this are not one offset and one drift.
 MAX_SCATTER_S = 2e-3
 # Blocks that scatter by more than this hear different reflections best.
@@ -54,8 +54,8 @@ def estimate_microphones(
 
     The error is the greater of the scatter of the disjoint blocks (with Student's t, and widened
     where neighbouring residuals are alike) and the bound of Knapp and Carter,
-    ``1 / (2 T integral (2 pi f)^2 C / (1 - C) df)``, plus a systematic 10 us and half of what a
-    low-pass filter of order two delays at the lower sampling rate (microphones differ). The
+    ``1 / (2 T integral (2 pi f)^2 C / (1 - C) df)``, plus a systematic 10 us and 70 % of what
+    a low-pass filter of order two delays at the lower sampling rate (microphones differ). The
     offset contains the way of the sound: 2.9 ms for every metre that the target is farther from
     the source of the sound than the source microphone is. Encoder delay that no container states
     is part of the file and so of the offset.

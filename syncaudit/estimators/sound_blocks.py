@@ -154,7 +154,7 @@ def _weighted(
     ratio = pool.coherence / (1.0 - pool.coherence)
     density = float(np.sum((2.0 * np.pi * freq) ** 2 * ratio)) * freq[1]
     for c in sorted(found, key=lambda c: c.middle_s):
-        delay_s = peak_delay(phases_of(c.spectrum), freq, pool.weight, LOBE_S)
+        delay_s = peak_delay(phases_of(c.spectrum), freq, pool.coherence, LOBE_S)
         if delay_s is None:
             continue
         kept.append(c.moved(freq, delay_s))
