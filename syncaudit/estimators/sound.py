@@ -26,7 +26,7 @@ SYSTEMATIC_S = 1e-5
 FILTER_SHARE = 1.0
 # Offsets of blocks that scatter more than this are not one offset and one drift.
 MAX_SCATTER_S = 2e-3
-# Blocks that scatter by more than this hear different reflections best.
+# Blocks that scatter by more than this hear different ways of the sound.
 LOBES_S = 1e-4
 # Share of the blocks that must lie on the line: an eighth elsewhere is a second stretch of time.
 MIN_KEPT = 0.8
@@ -41,12 +41,13 @@ def estimate_microphones(
 
     A coarse search correlates whitened, amplitude-limited pieces of 2.5 s over all offsets and
     adds up the squares (so that drift between pieces does no harm). Then up to 120 disjoint
-    blocks of 1 s are aligned and each is measured by the cross-spectrum, whitened to its phase
-    (PHAT) and weighted by the coherence ``C / (1 - C)`` pooled over all blocks, the maximum
-    likelihood weighting (Knapp, Carter, "The generalized correlation method for estimation of
-    time delay", IEEE Trans. ASSP 24, 1976, doi:10.1109/TASSP.1976.1162830). The peak is refined
-    on the continuous sum of cosines, which is exact band-limited interpolation. A robust line
-    through the blocks gives offset and drift.
+    blocks of 1 s are aligned, and the phase of their cross-spectra (PHAT; Knapp, Carter, "The
+    generalized correlation method for estimation of time delay", IEEE Trans. ASSP 24, 1976,
+    doi:10.1109/TASSP.1976.1162830) is pooled. The lobe of the direct sound is chosen once for all
+    blocks, with those echoes of rooms taken out that the levels of the two tell
+    (`sound_lobe`). Each block is then measured on that lobe, weighted by the pooled coherence. The
+    peak is refined on the continuous sum of cosines, which is exact band-limited interpolation. A
+    robust line through the blocks gives offset and drift.
 
     A stretch with sound in both that leaves this track is searched anew: a lost buffer shows as a
     step of at least 5 ms, which is fitted along and located to half a second. Smaller jumps may
@@ -103,7 +104,7 @@ def _answer(
     # The bound at its own share of each parameter: scatter may be small by luck.
     share = wide * max(line.scatter_s, bound, 1e-12)
     random = share * line.level_std_s
-    # Lobes of a room that blocks choose between do not average out.
+    # Ways of the sound that come and go do not average out.
     lobes = line.scatter_s if line.scatter_s > LOBES_S else 0.0
     systematic = float(np.linalg.norm([_filter_std_s(pair), line.unsteady_s, lobes]))
     # A jump that is not told as a step bends the line by up to 1.5 jumps over its span.
