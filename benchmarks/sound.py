@@ -75,8 +75,8 @@ CASES = (
     ),
     Case(name="48 kHz against telephone, 60 s", source=scenes.speech, seconds=60.0, b=PHONE),
     Case(name="other filters", source=scenes.speech, other_filters=True, n=2.0),
-    Case(name="room, speech", source=scenes.speech, in_room=True),
-    Case(name="room, music", source=scenes.music, in_room=True),
+    Case(name="room, speech", source=scenes.speech, in_room=True, n=4.0),
+    Case(name="room, music", source=scenes.music, in_room=True, n=4.0),
     Case(
         name="room, speech, 0 dB, 60 s",
         source=scenes.speech,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -88,18 +89,25 @@ def music(seconds: float, rng: np.random.Generator) -> Floats:
     out = np.zeros(n + 3 * MASTER_HZ)
     scale = 220.0 * 2.0 ** (np.array([0, 3, 5, 7, 10, 12, 15, 17, 19, 22]) / 12.0)
     at = 0.0
-    tone_s = np.arange(2 * MASTER_HZ) / MASTER_HZ
     while at < seconds:
         f = float(rng.choice(scale)) * float(rng.choice([0.5, 1.0, 2.0]))
-        tone = np.zeros(tone_s.size)
-        for k in range(1, int(9000.0 / f)):
-            # Stiff strings are a little out of tune; higher partials die sooner.
-            partial = k * f * np.sqrt(1.0 + 2e-4 * k * k)
-            tone += np.exp(-tone_s * (1.5 + 0.6 * k)) / k * np.sin(2.0 * np.pi * partial * tone_s)
+        tone = _string(f)
         first = round(at * MASTER_HZ)
         out[first : first + tone.size] += rng.uniform(0.3, 1.0) * tone
         at += float(rng.choice([0.125, 0.25, 0.25, 0.5])) * float(rng.uniform(0.97, 1.03))
     return _unit(out[:n])
+
+
+@cache
+def _string(f: float) -> Floats:
+    """Return two seconds of a plucked string."""
+    tone_s = np.arange(2 * MASTER_HZ) / MASTER_HZ
+    tone = np.zeros(tone_s.size)
+    for k in range(1, int(9000.0 / f)):
+        # Stiff strings are a little out of tune; higher partials die sooner.
+        partial = k * f * np.sqrt(1.0 + 2e-4 * k * k)
+        tone += np.exp(-tone_s * (1.5 + 0.6 * k)) / k * np.sin(2.0 * np.pi * partial * tone_s)
+    return tone
 
 
 def band_noise(seconds: float, rng: np.random.Generator) -> Floats:

@@ -23,10 +23,10 @@ MIN_DRIFT_SPAN_S = 25.0
 # Half a sample at 48 kHz: clock of the codec.
 SYSTEMATIC_S = 1e-5
 # Low-pass filters of order two delay by sqrt(2) / (2 pi f); two microphones differ by part of it.
-FILTER_SHARE = 0.7
+FILTER_SHARE = 1.0
 # Offsets of blocks that scatter more than this are not one offset and one drift.
 MAX_SCATTER_S = 2e-3
-# Blocks that scatter by more than this hear different reflections best.
+# Blocks that scatter by more than this hear different ways of the sound.
 LOBES_S = 1e-4
 # Share of the blocks that must lie on the line: an eighth elsewhere is a second stretch of time.
 MIN_KEPT = 0.8
@@ -41,12 +41,13 @@ def estimate_microphones(
 
     A coarse search correlates whitened, amplitude-limited pieces of 2.5 s over all offsets and
     adds up the squares (so that drift between pieces does no harm). Then up to 120 disjoint
-    blocks of 1 s are aligned and each is measured by the cross-spectrum, whitened to its phase
-    (PHAT) and weighted by the coherence ``C / (1 - C)`` pooled over all blocks, the maximum
-    likelihood weighting (Knapp, Carter, "The generalized correlation method for estimation of
-    time delay", IEEE Trans. ASSP 24, 1976, doi:10.1109/TASSP.1976.1162830). The peak is refined
-    on the continuous sum of cosines, which is exact band-limited interpolation. A robust line
-    through the blocks gives offset and drift.
+    blocks of 1 s are aligned, and the phase of their cross-spectra (PHAT; Knapp, Carter, "The
+    generalized correlation method for estimation of time delay", IEEE Trans. ASSP 24, 1976,
+    doi:10.1109/TASSP.1976.1162830) is pooled. The lobe of the direct sound is chosen once for all
+    blocks, with those echoes of rooms taken out that the levels of the two tell
+    (`sound_lobe`). Each block is then measured on that lobe, weighted by the pooled coherence. The
+    peak is refined on the continuous sum of cosines, which is exact band-limited interpolation. A
+    robust line through the blocks gives offset and drift.
 
     A stretch with sound in both that leaves this track is searched anew: a lost buffer shows as a
     step of at least 5 ms, which is fitted along and located to half a second. Smaller jumps may
@@ -54,8 +55,8 @@ def estimate_microphones(
 
     The error is the greater of the scatter of the disjoint blocks (with Student's t, and widened
     where neighbouring residuals are alike) and the bound of Knapp and Carter,
-    ``1 / (2 T integral (2 pi f)^2 C / (1 - C) df)``, plus a systematic 10 us and half of what a
-    low-pass filter of order two delays at the lower sampling rate (microphones differ). The
+    ``1 / (2 T integral (2 pi f)^2 C / (1 - C) df)``, plus a systematic 10 us and 70 % of what
+    a low-pass filter of order two delays at the lower sampling rate (microphones differ). The
     offset contains the way of the sound: 2.9 ms for every metre that the target is farther from
     the source of the sound than the source microphone is. Encoder delay that no container states
     is part of the file and so of the offset.
@@ -103,7 +104,7 @@ def _answer(
     # The bound at its own share of each parameter: scatter may be small by luck.
     share = wide * max(line.scatter_s, bound, 1e-12)
     random = share * line.level_std_s
-    # Lobes of a room that blocks choose between do not average out.
+    # Ways of the sound that come and go do not average out.
     lobes = line.scatter_s if line.scatter_s > LOBES_S else 0.0
     systematic = float(np.linalg.norm([_filter_std_s(pair), line.unsteady_s, lobes]))
     # A jump that is not told as a step bends the line by up to 1.5 jumps over its span.
@@ -120,17 +121,18 @@ def _answer(
         "unsteady_s": line.unsteady_s,
         "unclear_s": unclear_s,
     }
+    offset_s, step = _step(pair, blocks, line, share)
     return PairMeasurement(
         source=pair.a.name,
         target=pair.b.name,
         method=METHOD,
         at_ns=pair.at_ns,
-        offset_s=line.level_s,
+        offset_s=offset_s,
         offset_std_s=float(np.hypot(random, systematic)),
         systematic_std_s=systematic,
         drift_ppm=line.slope * 1e6 if with_drift else None,
         drift_std_ppm=max(drift_std, 0.01) if with_drift else None,
-        **_step(pair, blocks, line, share),
+        **step,
         accepted=(why := _why_not(pair, blocks, line, unclear_s)) is None,
         why=why,
         diagnostics=figures,
@@ -143,17 +145,22 @@ def _filter_std_s(pair: SoundPair) -> float:
     return float(np.hypot(SYSTEMATIC_S, FILTER_SHARE / (2.0 * np.pi * edge_hz)))
 
 
-def _step(pair: SoundPair, blocks: Blocks, line: BlockLine, share: float) -> dict[str, Any]:
+def _step(
+    pair: SoundPair, blocks: Blocks, line: BlockLine, share: float
+) -> tuple[float, dict[str, Any]]:
+    """Return the offset in the middle, and the fields of the step where there is one."""
     if line.step_s is None or line.step_std is None or line.split is None:
-        return {}
+        return line.level_s, {}
     x = blocks.times_s - pair.middle_s
     k = line.split
     is_after = x[k - 1] + x[k] < 0.0  # the level holds on the side of the middle
-    before = line.level_s + line.slope * x[k] - (line.step_s if is_after else 0.0)
+    level_s = line.level_s - (line.step_s if is_after else 0.0)
+    before = level_s + line.slope * x[k]
     at_s = locate_step(
         pair, float(blocks.times_s[k - 1]), float(blocks.times_s[k]), (before, before + line.step_s)
     )
-    return {
+    # The instant that is told decides which of the two offsets holds in the middle.
+    return level_s + (line.step_s if at_s <= pair.middle_s else 0.0), {
         "step_s": line.step_s,
         "step_std_s": float(np.hypot(share * line.step_std, SYSTEMATIC_S)),
         "step_at_ns": pair.clock_a.epoch_ns + round(at_s * 1e9),
@@ -161,12 +168,12 @@ def _step(pair: SoundPair, blocks: Blocks, line: BlockLine, share: float) -> dic
 
 
 def _why_not(pair: SoundPair, blocks: Blocks, line: BlockLine, unclear_s: float) -> str | None:
-    n = int(np.count_nonzero(line.is_kept))
+    n = int(np.count_nonzero(line.is_near))
     span_s = float(np.ptp(blocks.tried_s))
     if blocks.side_lobe > MAX_SIDE_LOBE:
         return (
             f"ambiguous: another lobe of the correlation reaches {100.0 * blocks.side_lobe:.0f} % "
-            "of the best; the sound is a tone"
+            "of the best; the sound is a tone, or an echo is as loud as the direct sound"
         )
     if line.scatter_s > MAX_SCATTER_S:
         return (

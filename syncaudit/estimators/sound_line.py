@@ -19,6 +19,8 @@ MIN_STEP_S = 5e-3
 STEP_GAIN = 0.6
 # Bends of the track below this are the rooms' own (reflections that come and go).
 STEADY_S = 5e-5
+# Blocks this close to the line err, and are not elsewhere.
+NEAR_S = 1e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,6 +41,8 @@ class BlockLine:
         Half of a jump too small to be called a step.
     is_kept : ndarray of bool, shape (n,)
         Blocks that are no outliers.
+    is_near : ndarray of bool, shape (n,)
+        Those, and blocks that err by less than a lobe.
     n_free : int
         Parameters fitted.
     step_s, step_std : float, optional
@@ -55,6 +59,7 @@ class BlockLine:
     kinship: float
     unsteady_s: float
     is_kept: NDArray[np.bool_]
+    is_near: NDArray[np.bool_]
     n_free: int
     step_s: float | None = None
     step_std: float | None = None
@@ -98,6 +103,7 @@ def fit_blocks(x: Floats, y: Floats, *, with_drift: bool) -> BlockLine:
         kinship=_kinship(residual[is_kept]),
         unsteady_s=0.5 * abs(jump) if split is not None and not is_step else 0.0,
         is_kept=is_kept,
+        is_near=is_kept | (np.abs(residual) < NEAR_S),
         n_free=int(design.shape[1]),
         step_s=float(beta[-1]) if is_step else None,
         step_std=float(np.sqrt(inverse[-1, -1])) if is_step else None,
