@@ -112,7 +112,7 @@ class ClipRecord:
 
 
 def _audit(timing: Mapping[str, Any], remarks: Any) -> StampAudit:
-    arrival = timing.get("arrival")
+    arrival = timing["arrival"]
     return StampAudit(
         **{key: value for key, value in timing.items() if key not in ("steps", "arrival")},
         steps=_steps(timing),

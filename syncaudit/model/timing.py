@@ -146,7 +146,6 @@ class StampAudit:
 
     def to_json(self) -> dict[str, object]:
         """Return the `timing` object of formats.md section 3."""
-        arrival = {} if self.arrival is None else {"arrival": self.arrival.to_json()}
         return {
             "samples": self.samples,
             "rate_hz": self.rate_hz,
@@ -162,5 +161,5 @@ class StampAudit:
             "doubled": self.doubled,
             "steps": [{"at_ns": at_ns, "step_s": step_s} for at_ns, step_s in self.steps],
             "is_synthetic": self.is_synthetic,
-            **arrival,
+            "arrival": None if self.arrival is None else self.arrival.to_json(),
         }
