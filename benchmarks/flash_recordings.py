@@ -22,7 +22,7 @@ from syncaudit.simulate.flash_scenarios import FLASH_SCENARIOS
 # These name clips; what they configure is in the cache's key anyway.
 _CONFIGURATIONS = ("scenarios", "flash_rigs", "flash_scenarios", "sample_clips", "sample_data")
 
-__all__ = ["LINE_DELAY_STATED", "SCENARIOS", "FlashRecording", "recording"]
+__all__ = ["ISSUE_SCENARIOS", "SCENARIOS", "FlashRecording", "recording"]
 
 OUT = Path(__file__).resolve().parent / "out"
 OFFSET_RANGE_S = 0.5
@@ -50,7 +50,22 @@ SCENARIOS = (
     "all_sources",
 )
 """In the order of the issue, then those that design 3.1 warns of."""
-LINE_DELAY_STATED = tuple(name for name in SCENARIOS if name != "withheld")
+ISSUE_SCENARIOS = (
+    "clean",
+    "exposures",
+    "xenon",
+    "noisy",
+    "first_missed",
+    "false",
+    "sparse",
+    "30hz",
+    "global_shutter",
+    "headlights",
+    "periodic",
+    "dropped",
+    "drift",
+)
+"""Those that the targets are set for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

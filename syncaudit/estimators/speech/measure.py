@@ -47,10 +47,11 @@ WANDER_S = 0.0005
 WORDS_LATE_S = 0.0018
 # Where on a border people and aligners put the label: phones, words.
 PHONE_FLOOR_S = 0.001
-WORD_FLOOR_S = 0.0015
+WORD_FLOOR_S = 0.0018
 # Noise hides how sounds fade, which moves borders by 1 ms and more.
 NOISY_CONTRAST = 3.3
 NOISY_FLOOR_S = 0.0012
+NOISY_WORD_FLOOR_S = 0.0025
 # Words whose times scatter by more than a sound is long pull the answer along (with jitter
 # of 50 ms they are found to scatter by 20 ms, and are off by 19 ms rmse over 15 s).
 WORD_SCATTER_SHARE = 0.7
@@ -185,9 +186,11 @@ def _answer(
 ) -> PairMeasurement:
     """Return the measurement; `drift_span_s` is None where no drift can be told."""
     course = fit.course
-    floor_s = PHONE_FLOOR_S if figures["contrast"] > NOISY_CONTRAST else NOISY_FLOOR_S
+    is_noisy = figures["contrast"] <= NOISY_CONTRAST
+    floor_s = NOISY_FLOOR_S if is_noisy else PHONE_FLOOR_S
     if spoken.is_words:
-        floor_s = max(WORD_FLOOR_S, WORD_SCATTER_SHARE * fit.scatter_s)
+        floor_s = NOISY_WORD_FLOOR_S if is_noisy else WORD_FLOOR_S
+        floor_s = max(floor_s, WORD_SCATTER_SHARE * fit.scatter_s)
     offset_s = float(course.at(np.array([course.anchor_s]))[0])
     offset_s += -WORDS_LATE_S if spoken.is_words else EARLY_S
     # At the anchor the step counts already where it lies before.
