@@ -78,7 +78,7 @@ def _next_part(
     if min(free_i.size, free_j.size) < MIN_MATCHED:
         return None
     fit = parts[0].fit
-    left, seen = _some(source, free_i), _some(target, free_j)
+    left, seen = source.take(free_i), target.take(free_j)
     anchor_s = 0.5 * float(left.times_s[0] + left.times_s[-1])
     offset_s = float(fit.predict(np.array([anchor_s]))[0]) - anchor_s
     candidates = vote(
@@ -112,18 +112,6 @@ def _next_part(
         if is_apart and chance_of_match(left, seen, found, range_s, drift_ppm) <= max_chance:
             return part
     return None
-
-
-def _some(events: Instants, which: Ints) -> Instants:
-    return replace(
-        events,
-        times_s=events.times_s[which],
-        std_s=events.std_s[which],
-        half_s=events.half_s[which],
-        row_px=events.row_px[which],
-        item=events.item[which],
-        sense=None if events.sense is None else events.sense[which],
-    )
 
 
 def _is_apart(source: Instants, one: Hypothesis, other: Hypothesis) -> bool:

@@ -89,6 +89,16 @@ class Instants:
         """Return the number of events."""
         return int(self.times_s.size)
 
+    def take(self, which: Ints) -> Instants:
+        """Return the events at these positions, in their order."""
+        columns = ("times_s", "std_s", "half_s", "row_px", "item")
+        taken = {name: getattr(self, name)[which] for name in columns}
+        return replace(self, **taken, sense=None if self.sense is None else self.sense[which])
+
+    def in_order(self) -> Instants:
+        """Return the events in the order of time."""
+        return self.take(np.argsort(self.times_s, kind="stable").astype(np.int64))
+
     @property
     def tolerance_s(self) -> float:
         """Return how far a typical instant may lie from the truth before anything is solved."""
@@ -112,22 +122,20 @@ def instants_of(evidence: EventEvidence) -> Instants:
         Of one source.
     """
     if isinstance(evidence, FlashEdges):
-        return _in_order(_of_edges(evidence))
+        return _of_edges(evidence).in_order()
     if isinstance(evidence, FlashIntervals):
-        return _in_order(_of_intervals(evidence))
+        return _of_intervals(evidence).in_order()
     n = evidence.times_s.size
-    return _in_order(
-        Instants(
-            source=evidence.source,
-            epoch_ns=evidence.epoch_ns,
-            times_s=evidence.times_s,
-            std_s=evidence.std_s,
-            half_s=np.zeros(n),
-            row_px=np.zeros(n),
-            item=np.arange(n, dtype=np.int64),
-            sense=_goes_on(evidence, n),
-        )
-    )
+    return Instants(
+        source=evidence.source,
+        epoch_ns=evidence.epoch_ns,
+        times_s=evidence.times_s,
+        std_s=evidence.std_s,
+        half_s=np.zeros(n),
+        row_px=np.zeros(n),
+        item=np.arange(n, dtype=np.int64),
+        sense=_goes_on(evidence, n),
+    ).in_order()
 
 
 def unlike(source: Instants, target: Instants) -> NDArray[np.bool_] | None:
@@ -146,19 +154,6 @@ def _goes_on(evidence: FlashIntervals | EventTrain, n: int) -> Ints | None:
     if evidence.quantity in (Quantity.TRIGGER, Quantity.STROBE):
         return np.ones(n, dtype=np.int64)
     return None
-
-
-def _in_order(instants: Instants) -> Instants:
-    order = np.argsort(instants.times_s, kind="stable")
-    return replace(
-        instants,
-        times_s=instants.times_s[order],
-        std_s=instants.std_s[order],
-        half_s=instants.half_s[order],
-        row_px=instants.row_px[order],
-        item=instants.item[order],
-        sense=None if instants.sense is None else instants.sense[order],
-    )
 
 
 def _of_intervals(evidence: FlashIntervals) -> Instants:
