@@ -72,8 +72,8 @@ class CalibratedSource:
         Of its observations; of intervals, the distance by which they are missed.
     outliers : int
         Observations that were left out.
-    residuals_s, residual_flash : ndarray, shape (n,)
-        One per observation in use, and the flash it is of.
+    residuals_s, residual_at_s : ndarray, shape (n,)
+        One per observation in use, and when its flash was, seconds after the calibration's `at_ns`.
     """
 
     offset_s: float
@@ -86,7 +86,7 @@ class CalibratedSource:
     residual_rms_s: float
     outliers: int
     residuals_s: Floats
-    residual_flash: NDArray[np.int64]
+    residual_at_s: Floats
     systematic_std_s: float = 0.0
     jitter_s: float | None = None
     steps: tuple[CalibratedStep, ...] = ()

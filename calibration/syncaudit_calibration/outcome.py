@@ -167,7 +167,7 @@ def _source(
         residual_rms_s=float(np.sqrt(np.mean(residuals**2))) if residuals.size else 0.0,
         outliers=int(np.count_nonzero(own & ~adjustment.is_used)),
         residuals_s=residuals,
-        residual_flash=observations.flash[used],
+        residual_at_s=adjustment.flash_s[observations.flash[used]],
         systematic_std_s=systematic_s,
         jitter_s=None if math.isnan(jitter_s) else jitter_s,
         steps=steps,

@@ -168,7 +168,7 @@ def _draw_residuals(found: CalibratedRecording) -> Figure:
     )
     for axis, (name, source) in zip(axes, calibration.sources.items(), strict=True):
         axis.axhline(0.0, color="0.6", linewidth=0.8)
-        axis.plot(flashes_s[source.residual_flash], 1e6 * source.residuals_s, ".", markersize=4)
+        axis.plot(source.residual_at_s, 1e6 * source.residuals_s, ".", markersize=4)
         for step in source.steps:
             step_s = (step.at_ns - source.at_ns) * 1e-9
             axis.axvline(step_s, color="C3", linestyle="--", linewidth=0.9)

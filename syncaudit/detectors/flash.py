@@ -13,7 +13,7 @@ from syncaudit.detectors.flash_bands import DatedRows, date_rows
 from syncaudit.detectors.flash_coarse import first_shape
 from syncaudit.detectors.flash_crowd import CrowdedLight
 from syncaudit.detectors.flash_dead_zone import dead_zone_shifts
-from syncaudit.detectors.flash_edges import BandEdge, fit_edges
+from syncaudit.detectors.flash_edges import BandEdge, fit_edges, without_vague
 from syncaudit.detectors.flash_exposures import find_switches
 from syncaudit.detectors.flash_frames import (
     dead_times,
@@ -128,7 +128,7 @@ class FlashDetector:
         edges = self._apart_from_steps(self._edges)
         is_believed = len(edges) > MIN_KEPT * self._n_tried
         if is_believed or steps:
-            return self._dated(edges if is_believed else [], steps, self._shape)
+            return self._dated(without_vague(edges) if is_believed else [], steps, self._shape)
         return self._intervals()
 
     @property

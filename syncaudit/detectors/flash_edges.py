@@ -17,7 +17,7 @@ from syncaudit.detectors.flash_fit import EdgeFit, fit_windows
 from syncaudit.detectors.flash_shape import PulseShape
 from syncaudit.detectors.flash_solver import MIN_KNOWN_BLOCKS
 
-__all__ = ["BandEdge", "fit_edges"]
+__all__ = ["BandEdge", "fit_edges", "without_vague"]
 
 Floats = NDArray[np.float64]
 
@@ -29,6 +29,9 @@ MAX_MISFIT = 0.008
 # Last step of a fit that is taken as converged.
 CONVERGED_ROWS = 0.2
 MIN_CONTRAST = 5.0
+# Edges this much less certain than the camera's usual ones are left out where it has plenty.
+VAGUE = 1.5
+PLENTY = 20
 # Part of a frame's variance that bands need not explain: scenery that moves is irregular.
 MAX_UNEXPLAINED = 0.1
 # Edges that are fitted together at most.
@@ -152,6 +155,14 @@ def fit_edges(
             ]
     n_tried = sum(len(window.rows) for window in windows)
     return sorted(edges, key=lambda edge: (edge.index, edge.fit.row)), n_tried
+
+
+def without_vague(edges: Sequence[BandEdge]) -> list[BandEdge]:
+    """Return the edges without the least certain: where the scenery changes along a ramp."""
+    if len(edges) < PLENTY:
+        return list(edges)
+    usual = float(np.median([edge.fit.row_std for edge in edges]))
+    return [edge for edge in edges if edge.fit.row_std < VAGUE * usual]
 
 
 def _undisturbed(profile: Floats, outer: float, *, is_lit: bool) -> int:

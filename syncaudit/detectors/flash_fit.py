@@ -26,8 +26,8 @@ AGREE_ROWS = 3.0
 # cells (measured with x264 at crf 23-28: 0.2 levels where cells are left with 0.35, 0.36 where with
 # 0.75).
 FLOOR_ROWS = 0.05
-FLOOR_LEVELS = 0.15
-CODED_SHARE = 0.45
+FLOOR_LEVELS = 0.13
+CODED_SHARE = 0.38
 # What encoders round off of ramps that no plateau follows, in rows, and the plateau, in ramps, from
 # which that does not matter.
 ROUNDED_ROWS = 1.2
@@ -35,6 +35,10 @@ MIN_PLATEAU = 0.5
 # What an encoder does to the half-light row of a pulse with a tail, in rows of error for a pulse
 # that is all tail; boxes are symmetric.
 SKEWED_ROWS = 0.5
+# What scenery that changes its brightness along a ramp (a horizon) does to the row, as a share of
+# the half-light rows for each unit of its deviation over its mean; and how far around it counts.
+TEXTURE_SHARE = 0.08
+TEXTURE_ROWS = 4
 # How far a ramp may leave its window, in half-light rows.
 MIN_WHOLE = -0.2
 
@@ -115,10 +119,10 @@ def fit_windows(
         solver.improve()
         if np.max(np.abs(solver.move[solver.is_inside]), initial=0.0) < CONVERGED_ROWS:
             break
-    return _results(solver)
+    return _results(solver, _textures(windows, solver))
 
 
-def _results(solver: EdgeSolver) -> list[tuple[EdgeFit | None, ...]]:
+def _results(solver: EdgeSolver, textures: Floats) -> list[tuple[EdgeFit | None, ...]]:
     usable, step = solver.usable, solver.step
     certain = np.where(usable, 1.0 / (solver.variance * solver.step_var), 0.0)
     precision = np.maximum(certain.sum(axis=1), 1e-12)
@@ -130,7 +134,10 @@ def _results(solver: EdgeSolver) -> list[tuple[EdgeFit | None, ...]]:
     misfits = _misfits(solver, lights, powers)
     plateaus = _plateaus(solver)
     left = np.abs(steps) / np.maximum(_medians_of(contrasts, usable), 1e-9)
-    stds = np.sqrt(solver.variances() + _systematic_variances(solver, steps, left, plateaus))
+    uneven = (TEXTURE_SHARE * solver.shape.half_px * textures) ** 2
+    stds = np.sqrt(
+        solver.variances() + _systematic_variances(solver, steps, left, plateaus) + uneven
+    )
     found: list[tuple[EdgeFit | None, ...]] = []
     for i in range(len(steps)):
         if not solver.is_inside[i]:
@@ -166,6 +173,22 @@ def _results(solver: EdgeSolver) -> list[tuple[EdgeFit | None, ...]]:
             )
         )
     return found
+
+
+def _textures(windows: Sequence[EdgeWindow], solver: EdgeSolver) -> Floats:
+    """Return the deviation of the background along each ramp over its mean, shape (w, j)."""
+    half = solver.shape.half_px + TEXTURE_ROWS
+    textures = np.zeros(solver.x.shape)
+    for i, window in enumerate(windows):
+        background = window.lit.background
+        for j, row in enumerate(solver.x[i].tolist()):
+            start, stop = max(0, round(row - half)), max(0, round(row + half) + 1)
+            info = np.where(np.isfinite(solver.info[i, j]), solver.info[i, j], 0.0)
+            near = background[start:stop]
+            if near.shape[0] > 1 and info.sum() > 0.0:
+                uneven = near.std(axis=0) / np.maximum(near.mean(axis=0), 1.0)
+                textures[i, j] = float(info @ uneven / info.sum())
+    return textures
 
 
 def _misfits(solver: EdgeSolver, lights: Floats, powers: Floats) -> Floats:
