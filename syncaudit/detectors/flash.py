@@ -21,7 +21,7 @@ from syncaudit.detectors.flash_frames import (
     lit_intervals,
     watched_neighbours,
 )
-from syncaudit.detectors.flash_pool import BandProfile, half_light_std_px, pool_shape
+from syncaudit.detectors.flash_pool import BandProfile, half_light_std_px, is_halved, pool_shape
 from syncaudit.detectors.flash_rows import FrameRows, frame_rows
 from syncaudit.detectors.flash_screen import RADIUS, lit_candidates
 from syncaudit.detectors.flash_shape import PulseShape
@@ -50,8 +50,6 @@ CLIPPED_SHARE = 0.25
 CROWDED_SHARE = 0.85
 # Frames that are looked at in one go.
 N_AT_ONCE = 8
-# Edges of one sign that lie a ramp apart within this share of it may be halves of one.
-HALVED_SHARE = 0.3
 # Half-light time is not known better than this share of itself with too few edges to pool.
 UNPOOLED_SHARE = 0.25
 # How far from its half-light the onset of a light that stays may be: it rises while rows expose.
@@ -187,7 +185,7 @@ class FlashDetector:
         some = lits[:: max(1, len(lits) // N_PER_ROUND)]
         shape, self._length = first_shape(some[::2])
         profiles = self._settle(some, shape)
-        if self._shape is not None and _is_halved(profiles, self._shape):
+        if self._shape is not None and is_halved(profiles, self._shape):
             shape = PulseShape(2.0 * self._shape.ramp_px, 2.0 * self._shape.tail_px)
             self._length = max(self._length, round(shape.half_px))
             profiles = self._settle(some, shape)
@@ -322,17 +320,3 @@ def _rows_of(steps: list[StepEdge]) -> DatedRows:
         part=np.zeros(len(steps)),
         half_px=0.0,
     )
-
-
-def _is_halved(profiles: list[BandProfile], shape: PulseShape) -> bool:
-    """Tell whether most ramps are drawn by two edges of half their height, one after the other."""
-    steps = [
-        (np.diff(profile.edges), profile.signs[1:] == profile.signs[:-1]) for profile in profiles
-    ]
-    n_edges = sum(profile.edges.size for profile in profiles)
-    ramp = 2.0 * shape.half_px
-    n_next = sum(
-        int(np.count_nonzero(is_alike & (np.abs(apart - ramp) < HALVED_SHARE * ramp)))
-        for apart, is_alike in steps
-    )
-    return 3 * n_next > n_edges

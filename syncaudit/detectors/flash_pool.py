@@ -11,10 +11,12 @@ from scipy.optimize import least_squares
 
 from syncaudit.detectors.flash_shape import MIN_RAMP_PX, PulseShape
 
-__all__ = ["BandProfile", "half_light_std_px", "pool_shape"]
+__all__ = ["BandProfile", "half_light_std_px", "is_halved", "pool_shape"]
 
 Floats = NDArray[np.float64]
 
+# Edges of one sign that lie a ramp apart within this share of it may be halves of one.
+HALVED_SHARE = 0.3
 # Fewest windows whose scatter tells the error of the half-light time.
 MIN_PROFILES = 4
 # What an encoder adds to the half-light row, in rows: measured with x264 at crf 23-28.
@@ -151,3 +153,17 @@ def _residuals(table: _Table, shape: PulseShape) -> Floats:
     found = np.linalg.solve(normal, columns @ target[..., None])
     residuals: Floats = target - (columns * found).sum(axis=1)
     return residuals
+
+
+def is_halved(profiles: list[BandProfile], shape: PulseShape) -> bool:
+    """Tell whether most ramps are drawn by two edges of half their height, one after the other."""
+    steps = [
+        (np.diff(profile.edges), profile.signs[1:] == profile.signs[:-1]) for profile in profiles
+    ]
+    n_edges = sum(profile.edges.size for profile in profiles)
+    ramp = 2.0 * shape.half_px
+    n_next = sum(
+        int(np.count_nonzero(is_alike & (np.abs(apart - ramp) < HALVED_SHARE * ramp)))
+        for apart, is_alike in steps
+    )
+    return 3 * n_next > n_edges
