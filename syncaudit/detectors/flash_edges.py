@@ -30,8 +30,8 @@ MAX_MISFIT = 0.008
 CONVERGED_ROWS = 0.2
 MIN_CONTRAST = 5.0
 # Edges this much less certain than the camera's usual ones are left out where it has plenty.
-VAGUE = 1.5
-PLENTY = 20
+VAGUE = 1.7
+PLENTY = 60
 # Part of a frame's variance that bands need not explain: scenery that moves is irregular.
 MAX_UNEXPLAINED = 0.1
 # Edges that are fitted together at most.
