@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from syncaudit.errors import AlignmentError, SyncAuditError
 from syncaudit.model import Tier
 
-__all__ = ["Aligner", "Alignment", "Utterance"]
+__all__ = ["Aligner", "Alignment", "Utterance", "align_each"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -100,3 +100,16 @@ class Aligner(Protocol):
         utterances : sequence of Utterance
             All of a language and kind of text that `obstacle` has nothing against.
         """
+
+
+def align_each(
+    align_one: Callable[[Utterance], Alignment], utterances: Sequence[Utterance]
+) -> list[Alignment | AlignmentError]:
+    """Align utterances one after the other; what cannot be aligned becomes its error."""
+    found: list[Alignment | AlignmentError] = []
+    for utterance in utterances:
+        try:
+            found.append(align_one(utterance))
+        except AlignmentError as error:
+            found.append(error)
+    return found

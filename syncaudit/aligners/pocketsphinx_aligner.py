@@ -17,7 +17,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.aligners.alignment import Alignment, Utterance
+from syncaudit.aligners.alignment import Alignment, Utterance, align_each
 from syncaudit.aligners.cmu_phones import cmu_of_phones
 from syncaudit.aligners.pocketsphinx_fit import Fit, fit_of
 from syncaudit.aligners.pocketsphinx_search import FRAME_S, RATE_HZ, Entry, PocketsphinxSearch
@@ -63,13 +63,7 @@ class PocketsphinxAligner:
 
     def align(self, utterances: Sequence[Utterance]) -> list[Alignment | AlignmentError]:
         """Align utterances one after the other."""
-        found: list[Alignment | AlignmentError] = []
-        for utterance in utterances:
-            try:
-                found.append(self._align(utterance))
-            except AlignmentError as error:
-                found.append(error)
-        return found
+        return align_each(self._align, utterances)
 
     def _align(self, utterance: Utterance) -> Alignment:
         sound = _sound_for_model(utterance)

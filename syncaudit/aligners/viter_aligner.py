@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from syncaudit.aligners.alignment import Alignment, Utterance
+from syncaudit.aligners.alignment import Alignment, Utterance, align_each
 from syncaudit.aligners.outcome import aligned_tiers, remarks_on_unknown
 from syncaudit.errors import AlignmentError, MissingExtraError, SyncAuditError, UsageError
 from syncaudit.model import Interval
@@ -53,13 +53,7 @@ class ViterAligner:
 
     def align(self, utterances: Sequence[Utterance]) -> list[Alignment | AlignmentError]:
         """Align utterances one after the other."""
-        found: list[Alignment | AlignmentError] = []
-        for utterance in utterances:
-            try:
-                found.append(self._align(utterance))
-            except AlignmentError as error:
-                found.append(error)
-        return found
+        return align_each(self._align, utterances)
 
     @cached_property
     def _model(self) -> Any:

@@ -13,15 +13,13 @@ from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.plain import json_line
 from syncaudit.batch.task import row_result
 from syncaudit.model import Clip, ClipRecord, ClockCourse, clock_of
+from syncaudit.model.wording import MS_PER_H_PER_PPM
 from syncaudit.policy import Policy
 
 if TYPE_CHECKING:
     from syncaudit.pipeline import Recording
 
-__all__ = ["MS_PER_HOUR", "pool_recordings", "write_recordings"]
-
-# One ppm is 3.6 ms in an hour.
-MS_PER_HOUR = 3.6
+__all__ = ["pool_recordings", "write_recordings"]
 
 
 def pool_recordings(
@@ -127,8 +125,8 @@ def _course(course: ClockCourse) -> Mapping[str, Any]:
         "clips_measured": int(course.is_measured.sum()),
         "drift_ppm": drift,
         "drift_std_ppm": std,
-        "drift_ms_per_h": None if drift is None else MS_PER_HOUR * drift,
-        "drift_std_ms_per_h": None if std is None else MS_PER_HOUR * std,
+        "drift_ms_per_h": None if drift is None else MS_PER_H_PER_PPM * drift,
+        "drift_std_ms_per_h": None if std is None else MS_PER_H_PER_PPM * std,
         # One sigma of the unsteady part after an hour.
         "wander_ms_per_root_h": 1e3 * course.wander_s * math.sqrt(3600.0),
         "steps": [

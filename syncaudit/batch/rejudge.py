@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +17,10 @@ from syncaudit.batch.picked import Picked
 from syncaudit.batch.plain import json_line
 from syncaudit.batch.pool import Lost
 from syncaudit.batch.run import make_folder
-from syncaudit.batch.summary import BatchSummary, Progress
+from syncaudit.batch.summary import BatchSummary, Progress, VerdictCounter
 from syncaudit.batch.task import JudgeTask
 from syncaudit.errors import SyncAuditError, UsageError
-from syncaudit.model import Clip, Verdict
+from syncaudit.model import Clip
 from syncaudit.policy import Policy
 
 __all__ = ["Change", "judge_again"]
@@ -93,32 +92,16 @@ def judge_again(
             hint="Choose another --out folder, or run 'syncaudit validate' on the same one.",
         )
     items = Picked(range(len(clips)), lambda k: (clips[k], _checked(verdicts, clips[k], policy)))
-    counts: Counter[str] = Counter()
+    counter = VerdictCounter(len(clips), on_progress)
     with Ledger(folder / "verdicts.jsonl") as ledger:
-
-        def tell(clip_id: str | None, verdict: str | None) -> None:
-            if on_progress is not None:
-                done = {str(v): counts[v] for v in Verdict}
-                on_progress(
-                    Progress(
-                        total=len(clips),
-                        done=counts.total(),
-                        reused=0,
-                        counts=done,
-                        clip_id=clip_id,
-                        verdict=verdict,
-                    )
-                )
-
-        tell(None, None)
+        counter.tell()
         run = engine_called("local")
         for index, value in run(JudgeTask(policy=policy), items, workers=workers):
             if isinstance(value, Lost):
                 raise SyncAuditError(f"a worker ended without an answer: {value}")
             clip_id = clips[index].clip_id
             ledger.append(clip_id, value.verdict, value.fingerprint, value.line)
-            counts[value.verdict] += 1
-            tell(clip_id, value.verdict)
+            counter.tell(clip_id, value.verdict)
         facts = RunFacts(
             reused=0,
             wall_s=time.monotonic() - began,

@@ -21,10 +21,10 @@ from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.outputs import RowMaker
 from syncaudit.batch.picked import Picked
 from syncaudit.batch.pool import Lost
-from syncaudit.batch.summary import BatchSummary, Progress
+from syncaudit.batch.summary import BatchSummary, Progress, VerdictCounter
 from syncaudit.batch.task import AuditFunction, AuditTask, JudgeTask, TaskResult, failed_result
 from syncaudit.errors import UsageError
-from syncaudit.model import Clip, ReasonCode, Verdict
+from syncaudit.model import Clip, ReasonCode
 from syncaudit.policy import Policy
 
 __all__ = ["check_unique", "make_folder", "run_batch"]
@@ -105,7 +105,8 @@ def run_batch(
     stopped: str | None = None
     with Ledger(folder / "verdicts.jsonl") as ledger:
         todo, again = _sort_out(clips, ledger, policy, calibration)
-        counter = _Counter(ledger, clip_ids, on_progress)
+        kept = [v for v in map(ledger.verdict, clip_ids) if v is not None]
+        counter = VerdictCounter(len(clips), on_progress, kept=kept)
         options = {"timeout_s": timeout_s, "address": address}
         try:
             with _terminable():
@@ -257,39 +258,6 @@ def _audited(
                 "A damaged file may crash a decoder; the other clips are not affected."
             )
             yield clip, failed_result(clip, ReasonCode.UNREADABLE, message)
-
-
-class _Counter:
-    """Counts verdicts as they come and tells the caller."""
-
-    def __init__(
-        self,
-        ledger: Ledger,
-        clip_ids: Sequence[str],
-        on_progress: Callable[[Progress], None] | None,
-    ) -> None:
-        kept = [v for v in (ledger.verdict(clip_id) for clip_id in clip_ids) if v is not None]
-        self._counts = Counter(kept)
-        self._reused = len(kept)
-        self._total = len(clip_ids)
-        self._on_progress = on_progress
-
-    def tell(self, clip_id: str | None = None, verdict: str | None = None) -> None:
-        """Count one more clip, or none at the start."""
-        if verdict is not None:
-            self._counts[verdict] += 1
-        if self._on_progress is None:
-            return
-        self._on_progress(
-            Progress(
-                total=self._total,
-                done=self._counts.total(),
-                reused=self._reused,
-                counts={str(v): self._counts[v] for v in Verdict},
-                clip_id=clip_id,
-                verdict=verdict,
-            )
-        )
 
 
 class _Terminated(KeyboardInterrupt):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 
 from syncaudit.model import Verdict
 
-__all__ = ["BatchSummary", "Progress", "SourceTally", "Tally"]
+__all__ = ["BatchSummary", "Progress", "SourceTally", "Tally", "VerdictCounter"]
 
 
 # Recordings that the summary lists, the worst first; all are in ``recordings.jsonl``.
@@ -46,6 +46,49 @@ class Progress:
     counts: Mapping[str, int]
     clip_id: str | None = None
     verdict: str | None = None
+
+
+class VerdictCounter:
+    """Counts verdicts as they come and tells the caller.
+
+    Parameters
+    ----------
+    total : int
+        Clips of the manifest.
+    on_progress : callable, optional
+        Called by every `tell`.
+    kept : sequence of str
+        Verdicts from an earlier run.
+    """
+
+    def __init__(
+        self,
+        total: int,
+        on_progress: Callable[[Progress], None] | None,
+        *,
+        kept: Sequence[str] = (),
+    ) -> None:
+        self._counts = Counter(kept)
+        self._reused = len(kept)
+        self._total = total
+        self._on_progress = on_progress
+
+    def tell(self, clip_id: str | None = None, verdict: str | None = None) -> None:
+        """Count one more clip, or none at the start."""
+        if verdict is not None:
+            self._counts[verdict] += 1
+        if self._on_progress is None:
+            return
+        self._on_progress(
+            Progress(
+                total=self._total,
+                done=self._counts.total(),
+                reused=self._reused,
+                counts={str(v): self._counts[v] for v in Verdict},
+                clip_id=clip_id,
+                verdict=verdict,
+            )
+        )
 
 
 @dataclass(slots=True, kw_only=True)

@@ -87,9 +87,7 @@ def recording_lines(recordings: Sequence[Mapping[str, Any]]) -> list[Text]:
             said = []
             drift, std = clock["drift_ppm"], clock["drift_std_ppm"]
             if drift is not None and abs(drift) > 2.0 * std:
-                said.append(
-                    f"drifts by {word_drift(drift, std)} ({clock['drift_ms_per_h']:+.1f} ms/h)"
-                )
+                said.append(f"drifts by {word_drift(drift, std)}")
             said += [
                 f"jumps by {word_measure(step['step_s'], step['step_std_s'])}"
                 for step in clock["steps"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 __all__ = [
+    "MS_PER_H_PER_PPM",
     "word_count",
     "word_direction",
     "word_drift",
@@ -13,7 +14,7 @@ __all__ = [
     "word_offset",
 ]
 
-_MS_PER_H_PER_PPM = 3.6
+MS_PER_H_PER_PPM = 3.6
 
 # Smallest size that reads better in the unit: below 0.1 ms in us, from 1 s on in s.
 _UNITS = ((1.0, 1.0, "s"), (1e-4, 1e-3, "ms"), (0.0, 1e-6, "us"))
@@ -59,7 +60,7 @@ def word_drift(drift_ppm: float, drift_std_ppm: float | None = None) -> str:
     else:
         value, std = _rounded(abs(drift_ppm), drift_std_ppm)
         ppm = f"{'-' if drift_ppm < 0.0 else ''}{value} ± {std}"
-    return f"{ppm} ppm ({_three_digits(drift_ppm * _MS_PER_H_PER_PPM)} ms/h)"
+    return f"{ppm} ppm ({_three_digits(drift_ppm * MS_PER_H_PER_PPM)} ms/h)"
 
 
 def word_count(n: int, noun: str) -> str:

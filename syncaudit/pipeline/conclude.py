@@ -18,7 +18,7 @@ from syncaudit.model import (
 )
 from syncaudit.policy import Policy, judge
 
-__all__ = ["conclude", "solve_record"]
+__all__ = ["conclude", "lasting_clocks", "solve_record"]
 
 
 def conclude(clip: Clip, record: ClipRecord, policy: Policy) -> tuple[ClockSolution, ClipVerdict]:
@@ -58,16 +58,17 @@ def solve_record(
     clip: Clip, record: ClipRecord, policy: Policy, *, reference: str | None = None
 ) -> ClockSolution:
     """Return the clocks of a clip, read from the clip's reference or another one."""
+    clocks = {name: clock_of(name, spec) for name, spec in clip.sources.items()}
     return solve_clocks(
         _as_the_policy_takes_them(record, policy),
-        {name: clock_of(name, spec) for name, spec in clip.sources.items()},
+        clocks,
         at_ns=record.at_ns,
         tolerance_s=policy.clock_tolerances(clip),
         reference=clip.reference if reference is None else reference,
         preference=policy.clock_preference(clip),
         span_s=record.span_s,
         expected_offset_s=_expected_offsets(clip),
-        followers=_clocks_of_transcripts(clip),
+        followers=set(clocks.values()) - lasting_clocks(clip),
     )
 
 
@@ -84,9 +85,10 @@ def _expected_offsets(clip: Clip) -> Mapping[str, float]:
     return {name: spec.expected_offset_s for name, spec in clip.sources.items()}
 
 
-def _clocks_of_transcripts(clip: Clip) -> set[str]:
-    """Return the clocks that stamp nothing but transcripts."""
-    clocks = {True: set[str](), False: set[str]()}
-    for name, spec in clip.sources.items():
-        clocks[isinstance(spec, TranscriptSpec)].add(clock_of(name, spec))
-    return clocks[True] - clocks[False]
+def lasting_clocks(clip: Clip) -> set[str]:
+    """Return the clocks that stamp more than transcripts: each of those is made for its clip."""
+    return {
+        clock_of(name, spec)
+        for name, spec in clip.sources.items()
+        if not isinstance(spec, TranscriptSpec)
+    }

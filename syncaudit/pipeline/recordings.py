@@ -19,7 +19,7 @@ from syncaudit.model import (
     ClockSolution,
     clock_of,
 )
-from syncaudit.pipeline.conclude import conclude, solve_record
+from syncaudit.pipeline.conclude import conclude, lasting_clocks, solve_record
 from syncaudit.policy import Policy, judge_with_recording
 
 __all__ = ["Recording", "pool_clips"]
@@ -75,7 +75,7 @@ def pool_clips(clips: Sequence[Clip], records: Sequence[ClipRecord], policy: Pol
     solutions = [_read_from(reference, clips[k], records[k], policy, own[k][0]) for k in order]
     at_ns = np.array([records[k].at_ns for k in order], dtype=np.int64)
     clocks = {}
-    for clock in sorted(_lasting_clocks(clips) - {reference}):
+    for clock in sorted(set[str]().union(*map(lasting_clocks, clips)) - {reference}):
         estimates = [None if s is None else s.clocks.get(clock) for s in solutions]
         course = follow_clock(
             clock,
@@ -103,16 +103,6 @@ def pool_clips(clips: Sequence[Clip], records: Sequence[ClipRecord], policy: Pol
             for k, (clip, verdict) in enumerate(zip(clips, verdicts, strict=True))
         ),
     )
-
-
-def _lasting_clocks(clips: Sequence[Clip]) -> set[str]:
-    """Return the clocks that go on from clip to clip: each transcript was made for its own."""
-    return {
-        clock_of(name, spec)
-        for clip in clips
-        for name, spec in clip.sources.items()
-        if spec.kind != "transcript"
-    }
 
 
 def _reference(

@@ -5,6 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from syncaudit.cli.verdict_table import recording_lines
+
 
 @pytest.fixture
 def out(invoke, manifest, tmp_path):
@@ -90,3 +92,17 @@ def test_trace_tells_rejected_and_unknown(invoke, out, tmp_path):
 def test_trace_without_ids_is_wrong_usage(invoke, out, tmp_path):
     assert invoke("trace", str(out)).exit_code == 2
     assert invoke("trace", str(out), "--from", str(tmp_path / "none")).exit_code == 2
+
+
+def test_a_moving_clock_is_told_once_in_each_unit():
+    clock = {
+        "drift_ppm": 0.83,
+        "drift_std_ppm": 0.05,
+        "steps": [{"step_s": 0.02, "step_std_s": 1e-3}],
+    }
+    still = {"drift_ppm": 0.1, "drift_std_ppm": 0.2, "steps": []}
+    row = {"recording_id": "drive", "clips": 12, "clocks": {"cam": clock, "imu": still}}
+    (line,) = recording_lines([row])
+    assert line.plain == (
+        "drive (12 clips): cam drifts by 0.83 ± 0.05 ppm (2.99 ms/h), jumps by 20.0 ± 1.0 ms"
+    )
