@@ -1,185 +1,16 @@
-"""What happened and when: dense activity, rotation increments and event trains."""
+"""Light pulses as cameras and strobe counters notice them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.model import arrays
+from syncaudit.model.evidence.activity import Quantity
 
-__all__ = [
-    "Activity",
-    "EventTrain",
-    "Evidence",
-    "FlashEdges",
-    "FlashIntervals",
-    "Quantity",
-    "RotationIncrements",
-]
-
-
-class Quantity(StrEnum):
-    """Physical quantity of an activity."""
-
-    ANGULAR_RATE = "angular_rate"  # rad/s, three axes of the sensor
-    SPECIFIC_FORCE = "specific_force"  # m/s^2, three axes of the sensor
-    SPEED = "speed"  # m/s
-    WHEEL_SPEED = "wheel_speed"  # m/s
-    YAW_RATE = "yaw_rate"  # rad/s
-    STEERING_ANGLE = "steering_angle"  # rad
-    BRAKE = "brake"  # any unit, more is harder
-    LONG_ACCEL = "long_accel"  # m/s^2
-    LATERAL_ACCEL = "lateral_accel"  # m/s^2
-    LOUDNESS = "loudness"  # log energy of sound
-    WAVEFORM = "waveform"  # sound pressure, full scale 1
-    STATE = "state"  # robot state, any unit
-    FLASH = "flash"
-    CLICK = "click"
-    STROBE = "strobe"
-    TRIGGER = "trigger"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Activity:
-    """A dense signal on a source's own clock.
-
-    Parameters
-    ----------
-    source : str
-        Source it was found in.
-    quantity : Quantity
-        What it measures.
-    epoch_ns : int
-        Zero of `times_s` on the source's own clock.
-    times_s : ndarray, shape (n,)
-        Strictly increasing seconds since the epoch.
-    values : ndarray, shape (n, d)
-        Finite samples.
-    std : float, optional
-        White-noise standard deviation of one sample, where the detector knows it.
-    """
-
-    source: str
-    quantity: Quantity
-    epoch_ns: int
-    times_s: NDArray[np.float64]
-    values: NDArray[np.float64]
-    std: float | None = None
-
-    def __post_init__(self) -> None:
-        """Check and freeze the arrays."""
-        times = arrays.finite_column("times_s", self.times_s)
-        if times.size > 1 and float(np.min(np.diff(times))) <= 0.0:
-            raise ValueError("times_s must increase strictly")
-        object.__setattr__(self, "times_s", times)
-        object.__setattr__(
-            self, "values", arrays.finite_matrix("values", self.values, n=times.size)
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RotationIncrements:
-    """Rotation of a camera between pairs of frames, in its optical axes.
-
-    Parameters
-    ----------
-    source : str
-        Camera.
-    epoch_ns : int
-        Zero of the times on the camera's clock.
-    start_s, stop_s : ndarray, shape (n,)
-        When the middle rows of the two frames were exposed.
-    angles_rad : ndarray, shape (n, 3)
-        Rotation vector of the increment about x (right), y (down), z (forward).
-    std_rad : ndarray, shape (n, 3)
-        One-sigma error of each angle.
-    row_moments_px, row_moves_px : ndarray, shape (n, 3, 3)
-        Mean distance of the tracked points from the middle row, and mean number of rows they
-        moved, each weighted by how much the points contribute: entry (i, j) tells what a rotation
-        about axis j at the points' own rows does to the angle about axis i. With the line delay
-        they turn frame times into row times.
-    mean_row_px : float
-        Plain mean distance of the picture's corners from the middle row (negative: above it).
-    line_delay_s : float, optional
-        Time between rows, where stated.
-    has_focal : bool
-        Whether the focal length was stated (else angles about x and y carry an unknown factor).
-    stamp_std_s : float
-        Systematic uncertainty of the frame times (exposure or read-out not stated).
-    n_frames : int
-        Frames decoded.
-    regular_start_s, regular_stop_s : ndarray, shape (n,), optional
-        The same instants by an even clock, where the stamps jitter around one.
-    """
-
-    source: str
-    epoch_ns: int
-    start_s: NDArray[np.float64]
-    stop_s: NDArray[np.float64]
-    angles_rad: NDArray[np.float64]
-    std_rad: NDArray[np.float64]
-    row_moments_px: NDArray[np.float64]
-    row_moves_px: NDArray[np.float64]
-    mean_row_px: float = 0.0
-    line_delay_s: float | None = None
-    has_focal: bool = False
-    stamp_std_s: float = 0.0
-    n_frames: int = 0
-    regular_start_s: NDArray[np.float64] | None = None
-    regular_stop_s: NDArray[np.float64] | None = None
-
-    def __post_init__(self) -> None:
-        """Check and freeze the arrays."""
-        n = np.asarray(self.angles_rad).shape[0]
-        for name in ("regular_start_s", "regular_stop_s"):
-            if getattr(self, name) is not None:
-                column = arrays.finite_column(name, getattr(self, name), n=n)
-                object.__setattr__(self, name, column)
-        for name in ("start_s", "stop_s"):
-            object.__setattr__(self, name, arrays.finite_column(name, getattr(self, name), n=n))
-        for name in ("angles_rad", "std_rad"):
-            object.__setattr__(
-                self, name, arrays.finite_matrix(name, getattr(self, name), n=n, width=3)
-            )
-        for name in ("row_moments_px", "row_moves_px"):
-            flat = np.asarray(getattr(self, name)).reshape(n, 9)
-            checked = arrays.finite_matrix(name, flat, n=n, width=9).reshape(n, 3, 3)
-            checked.flags.writeable = False
-            object.__setattr__(self, name, checked)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class EventTrain:
-    """Instants of one kind on a source's own clock.
-
-    Parameters
-    ----------
-    source, quantity, epoch_ns
-        As in `Activity`.
-    times_s, std_s : ndarray, shape (n,)
-        Instants and their one-sigma errors.
-    strengths : ndarray, shape (n,)
-        How strong each event is, in units of its own noise.
-    """
-
-    source: str
-    quantity: Quantity
-    epoch_ns: int
-    times_s: NDArray[np.float64]
-    std_s: NDArray[np.float64]
-    strengths: NDArray[np.float64]
-
-    def __post_init__(self) -> None:
-        """Check and freeze the arrays."""
-        times = arrays.finite_column("times_s", self.times_s)
-        object.__setattr__(self, "times_s", times)
-        for name in ("std_s", "strengths"):
-            object.__setattr__(
-                self, name, arrays.finite_column(name, getattr(self, name), n=times.size)
-            )
+__all__ = ["FlashEdges", "FlashIntervals"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -331,6 +162,3 @@ class FlashIntervals:
 def _check_sense(sense: NDArray[np.int64] | None, n: int) -> None:
     if sense is not None and (sense.shape != (n,) or not np.isin(sense, (-1, 0, 1)).all()):
         raise ValueError(f"sense must have shape ({n},) and hold -1, 0 or +1")
-
-
-Evidence = Activity | RotationIncrements | EventTrain | FlashEdges | FlashIntervals

@@ -1,0 +1,17 @@
+"""What happened and when: dense activity, increments from frame to frame and event trains."""
+
+from syncaudit.model.evidence.activity import Activity, EventTrain, Quantity
+from syncaudit.model.evidence.flashes import FlashEdges, FlashIntervals
+from syncaudit.model.evidence.rotation import RotationIncrements
+
+__all__ = [
+    "Activity",
+    "EventTrain",
+    "Evidence",
+    "FlashEdges",
+    "FlashIntervals",
+    "Quantity",
+    "RotationIncrements",
+]
+
+Evidence = Activity | RotationIncrements | EventTrain | FlashEdges | FlashIntervals

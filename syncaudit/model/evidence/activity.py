@@ -1,0 +1,103 @@
+"""Dense signals and instants on a source's own clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.model import arrays
+
+__all__ = ["Activity", "EventTrain", "Quantity"]
+
+
+class Quantity(StrEnum):
+    """Physical quantity of an activity."""
+
+    ANGULAR_RATE = "angular_rate"  # rad/s, three axes of the sensor
+    SPECIFIC_FORCE = "specific_force"  # m/s^2, three axes of the sensor
+    SPEED = "speed"  # m/s
+    WHEEL_SPEED = "wheel_speed"  # m/s
+    YAW_RATE = "yaw_rate"  # rad/s
+    STEERING_ANGLE = "steering_angle"  # rad
+    BRAKE = "brake"  # any unit, more is harder
+    LONG_ACCEL = "long_accel"  # m/s^2
+    LATERAL_ACCEL = "lateral_accel"  # m/s^2
+    LOUDNESS = "loudness"  # log energy of sound
+    WAVEFORM = "waveform"  # sound pressure, full scale 1
+    STATE = "state"  # robot state, any unit
+    FLASH = "flash"
+    CLICK = "click"
+    STROBE = "strobe"
+    TRIGGER = "trigger"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Activity:
+    """A dense signal on a source's own clock.
+
+    Parameters
+    ----------
+    source : str
+        Source it was found in.
+    quantity : Quantity
+        What it measures.
+    epoch_ns : int
+        Zero of `times_s` on the source's own clock.
+    times_s : ndarray, shape (n,)
+        Strictly increasing seconds since the epoch.
+    values : ndarray, shape (n, d)
+        Finite samples.
+    std : float, optional
+        White-noise standard deviation of one sample, where the detector knows it.
+    """
+
+    source: str
+    quantity: Quantity
+    epoch_ns: int
+    times_s: NDArray[np.float64]
+    values: NDArray[np.float64]
+    std: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check and freeze the arrays."""
+        times = arrays.finite_column("times_s", self.times_s)
+        if times.size > 1 and float(np.min(np.diff(times))) <= 0.0:
+            raise ValueError("times_s must increase strictly")
+        object.__setattr__(self, "times_s", times)
+        object.__setattr__(
+            self, "values", arrays.finite_matrix("values", self.values, n=times.size)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EventTrain:
+    """Instants of one kind on a source's own clock.
+
+    Parameters
+    ----------
+    source, quantity, epoch_ns
+        As in `Activity`.
+    times_s, std_s : ndarray, shape (n,)
+        Instants and their one-sigma errors.
+    strengths : ndarray, shape (n,)
+        How strong each event is, in units of its own noise.
+    """
+
+    source: str
+    quantity: Quantity
+    epoch_ns: int
+    times_s: NDArray[np.float64]
+    std_s: NDArray[np.float64]
+    strengths: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        """Check and freeze the arrays."""
+        times = arrays.finite_column("times_s", self.times_s)
+        object.__setattr__(self, "times_s", times)
+        for name in ("std_s", "strengths"):
+            object.__setattr__(
+                self, name, arrays.finite_column(name, getattr(self, name), n=times.size)
+            )
