@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from syncaudit import __version__
@@ -61,7 +62,7 @@ def fingerprint_of(
                 files[located] = marks
     subject = {
         "version": __version__,
-        "row": plain(clip),
+        "row": plain(replace(clip, origin=None)),  # where it comes from changes no verdict
         "max_offset_s": policy.max_offset_s,
         "calibration": plain(calibration),
         "files": files,

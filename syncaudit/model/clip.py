@@ -18,6 +18,7 @@ __all__ = [
     "Clip",
     "EventsSpec",
     "ImuSpec",
+    "Origin",
     "SourceKind",
     "SourceSpec",
     "StateSpec",
@@ -155,6 +156,27 @@ SourceSpec = CameraSpec | ImuSpec | CanSpec | AudioSpec | TranscriptSpec | Event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a clip comes from, for those who hand the verdict back; it judges nothing.
+
+    Parameters
+    ----------
+    dataset : str
+        The LeRobot data set: its folder or URL.
+    episode_index : int
+        The clip's episode in it.
+    total_episodes : int, optional
+        How many episodes the data set holds.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
+
+    dataset: str
+    episode_index: int
+    total_episodes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Clip:
     """One clip of a manifest.
 
@@ -168,6 +190,8 @@ class Clip:
         Window to judge; default is the overlap of all sources.
     reference : str, optional
         Clock that reference time is read from; default by consensus.
+    origin : Origin, optional
+        Episode of a data set that the clip is.
     sources : mapping of str to SourceSpec
         Name to source.
     base_uri : str
@@ -182,6 +206,7 @@ class Clip:
     start_ns: int | None = None
     end_ns: int | None = None
     reference: str | None = None
+    origin: Origin | None = None
     base_uri: str = ""
 
 

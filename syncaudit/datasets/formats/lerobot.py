@@ -11,7 +11,7 @@ from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.json_lines import iter_json_lines
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
-from syncaudit.model import CameraSpec, Clip, SourceSpec, StateSpec
+from syncaudit.model import CameraSpec, Clip, Origin, SourceSpec, StateSpec
 
 __all__ = ["LeRobotFormat"]
 
@@ -55,6 +55,11 @@ class LeRobotFormat:
                 clip_id=f"episode_{number:06d}",
                 recording_id=f"episode_{number:06d}",
                 sources=sources,
+                origin=Origin(
+                    dataset=source.base_uri,
+                    episode_index=number,
+                    total_episodes=layout.total_episodes,
+                ),
                 base_uri=source.base_uri,
             )
 
@@ -67,6 +72,7 @@ class _Layout:
     data_path: str
     video_path: str
     chunks_size: int
+    total_episodes: int | None
     videos: Mapping[str, str]  # feature to source name
     states: Mapping[str, str]
     ignored: tuple[str, ...]
@@ -75,6 +81,7 @@ class _Layout:
     def of(cls, source: Source, info: Mapping[str, Any]) -> _Layout:
         features = info.get("features")
         fps = info.get("fps")
+        total = info.get("total_episodes")
         if not isinstance(features, dict) or not isinstance(fps, int | float) or not fps > 0:
             raise _broken(source, "lacks 'features' or a positive 'fps'")
         kinds = {key: str(value.get("dtype")) for key, value in features.items() if value}
@@ -94,6 +101,7 @@ class _Layout:
             data_path=str(info.get("data_path", "")),
             video_path=str(info.get("video_path", "")),
             chunks_size=int(info.get("chunks_size") or 1000),
+            total_episodes=total if type(total) is int and total > 0 else None,
             videos={key: names[key] for key in videos},
             states={key: names[key] for key in states},
             ignored=tuple(

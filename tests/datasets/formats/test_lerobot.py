@@ -33,6 +33,10 @@ def test_features_become_cameras_and_state(write, tmp_path):
         kinds = {name: spec.kind for name, spec in clip.sources.items()}
         assert kinds == {"top": "camera", "wrist": "camera", "state": "state", "action": "state"}
         assert all(spec.stamp_kind == "counter" for spec in clip.sources.values())
+    origins = [clip.origin for clip in clips]
+    assert [origin.episode_index for origin in origins] == [0, 1, 2]
+    assert {origin.total_episodes for origin in origins} == {3}
+    assert {Path(origin.dataset).name for origin in origins} <= {"pusht", "aloha"}
 
 
 @pytest.mark.parametrize("write", [write_lerobot_v2, write_lerobot_v3])
