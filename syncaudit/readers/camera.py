@@ -30,7 +30,7 @@ from syncaudit.readers.folders import list_folder
 from syncaudit.readers.tables import STAMPS, read_table
 from syncaudit.readers.uris import is_url, keep_local, resolve
 
-__all__ = ["FILE", "read_camera"]
+__all__ = ["FILE", "is_picture", "read_camera"]
 
 # Column of the stamp table that names each frame's picture, where a folder holds several clips'.
 FILE = "file"
@@ -82,8 +82,9 @@ def read_camera(
     elif listed is None:
         path = str(keep_local(uri, scratch or _process_scratch()))
         # A single picture is a folder of one; FFmpeg would give it a made-up clock.
-        is_picture = Path(path).suffix.lower() in _PICTURES
-        files = FrameFiles(paths=(path,), is_images=is_picture, stream=spec.stream, span_ns=span_ns)
+        files = FrameFiles(
+            paths=(path,), is_images=is_picture(path), stream=spec.stream, span_ns=span_ns
+        )
     else:
         files = _pictures(uri, listed, scratch)
     frames = list_frames(
@@ -145,7 +146,7 @@ def _stamps_alone(name: str, spec: CameraSpec, uri: str, base_uri: str) -> Camer
 
 
 def _pictures(uri: str, listed: list[str], scratch: Path | None) -> FrameFiles:
-    found = [path for path in listed if _suffix(path) in _PICTURES]
+    found = [path for path in listed if is_picture(path)]
     if not found:
         raise StreamReadError(
             f"holds no pictures ({len(listed)} other files)",
@@ -157,6 +158,11 @@ def _pictures(uri: str, listed: list[str], scratch: Path | None) -> FrameFiles:
     # A picture of 0 bytes is damage of one frame, found on decoding; only remote ones are
     # touched here.
     return FrameFiles(paths=tuple(_local(path, scratch) for path in found), is_images=True)
+
+
+def is_picture(path: str) -> bool:
+    """Return whether a file is a picture by its name."""
+    return _suffix(path) in _PICTURES
 
 
 def _local(path: str, scratch: Path | None) -> str:
