@@ -228,7 +228,7 @@ def _range_faults(key: str, time_ns: int | None) -> Iterator[tuple[str, str]]:
 
 
 def _spec_faults(at: str, spec: SourceSpec) -> Iterator[tuple[str, str]]:
-    for key in ("uri", "timestamps", "dbc", "arrivals", "clock", "stamps"):
+    for key in ("uri", "timestamps", "dbc", "arrivals", "clock", "stamps", "pictures"):
         value = getattr(spec, key, None)
         if value is not None and (not value.strip() or "\0" in value):
             yield f"{at}.{key} is {value!r}", "Name it, or leave the key out."
@@ -244,13 +244,14 @@ def _spec_faults(at: str, spec: SourceSpec) -> Iterator[tuple[str, str]]:
                 f"{at}.findings holds {finding[:60]!r}, expected 'code: text'",
                 nearest_name(code, ReasonCode),
             )
-    for key in ("rows", "pts_ns"):
+    for key in ("rows", "pts_ns", "picture_rows"):
         limits = getattr(spec, key, None)
         if limits is not None and not (len(limits) == 2 and limits[0] < limits[1]):
             yield f"{at}.{key} is {limits}, expected [first, stop]", "The second is not included."
-    rows = getattr(spec, "rows", None)
-    if rows and rows[0] < 0:
-        yield f"{at}.rows begins at {rows[0]}", "Rows are counted from 0."
+    for key in ("rows", "picture_rows"):
+        rows = getattr(spec, key, None)
+        if rows and rows[0] < 0:
+            yield f"{at}.{key} begins at {rows[0]}", "Rows are counted from 0."
     if isinstance(spec, CanSpec):
         for role, signal in spec.signals.items():
             fault = fault_of_role(role, signal)

@@ -76,7 +76,8 @@ class CameraSpec(_AnySpec):
 
     `stamps` and `rows` speak of the table `timestamps`, as for other tables. `pts_ns` is the
     half-open range of the container's presentation times, in ns, that belongs to the clip where a
-    video holds several.
+    video holds several. `pictures` is the column of a Parquet file (`uri`) that holds them
+    encoded, `picture_rows` the half-open range of its rows that belongs to the clip.
     """
 
     kind: Literal["camera"] = "camera"
@@ -87,6 +88,8 @@ class CameraSpec(_AnySpec):
     rows: list[int] | None = None
     start_ns: int | None = None
     pts_ns: list[int] | None = None
+    pictures: str | None = None
+    picture_rows: list[int] | None = None
     stamp_at: StampAt = "mid_exposure_mid_row"
     line_delay_s: float | None = None
     exposure_s: float | None = None

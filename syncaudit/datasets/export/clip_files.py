@@ -18,9 +18,10 @@ from syncaudit.datasets.source import natural_key
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, Clip, SourceSpec
 from syncaudit.readers.arrays import NPY_MAGIC, list_arrays
-from syncaudit.readers.camera import FILE, is_picture
+from syncaudit.readers.camera import is_picture
 from syncaudit.readers.columns import STAMPS
 from syncaudit.readers.folders import list_folder
+from syncaudit.readers.frame_stamps import FILE, named_pictures
 from syncaudit.readers.tables import read_table
 from syncaudit.readers.uris import keep_local, resolve
 
@@ -56,7 +57,8 @@ def clip_parts(clip: Clip, scratch: Path) -> tuple[list[Part], dict[str, Any]]:
     packing = _Packing(clip.base_uri, scratch)
     row = clip_to_row(clip)
     for name, spec in clip.sources.items():
-        row["sources"][name].pop("rows", None)
+        for key in ("rows", "picture_rows"):
+            row["sources"][name].pop(key, None)
         row["sources"][name] |= packing.files_of(name, spec)
     return packing.parts, row
 
@@ -87,24 +89,23 @@ class _Packing:
         }
         # The rows of a camera are those of its stamp table.
         key_of_rows = "timestamps" if "timestamps" in located else "uri"
-        rows = tuple(getattr(spec, "rows", None) or ())
+        rows = {key_of_rows: tuple(getattr(spec, "rows", None) or ())}
         made = {}
-        if isinstance(spec, CameraSpec) and "timestamps" in located:
-            made = self._named_pictures(base, spec, located["uri"], located["timestamps"], rows)
+        if isinstance(spec, CameraSpec):
+            rows.setdefault("uri", tuple(spec.picture_rows or ()))
+            made = self._named_pictures(base, spec)
         for key, uri in located.items():
             if key not in made:
-                made[key] = self._file(base, key, uri, rows if key == key_of_rows else ())
+                made[key] = self._file(base, key, uri, rows.get(key, ()))
         return made
 
-    def _named_pictures(
-        self, base: str, spec: CameraSpec, uri: str, timestamps: str, rows: tuple[int, ...]
-    ) -> dict[str, str]:
+    def _named_pictures(self, base: str, spec: CameraSpec) -> dict[str, str]:
         """Return the parts of a camera whose stamp table names its pictures, {} of others."""
-        columns = (spec.stamps or STAMPS, FILE)
-        if FILE not in read_table(timestamps, rows=rows or None, columns=columns).names:
+        files = named_pictures(spec, self._base_uri)
+        if files is None:
             return {}
-        table = read_table(timestamps, text_columns=columns, rows=rows or None).data
-        files = [resolve(str(name), uri) for name in table.column(FILE).to_pylist()]
+        uri = resolve(spec.timestamps or "", self._base_uri)
+        table = read_table(uri, text_columns=(spec.stamps or STAMPS, FILE), rows=spec.rows).data
         return {
             "uri": self._pictures(base, files),
             "timestamps": self._table(base, "timestamps", table.drop_columns([FILE])),
