@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import glob
 import hashlib
-from collections.abc import Mapping
-from pathlib import Path
+import posixpath
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 
 from syncaudit import __version__
 from syncaudit.batch.plain import json_line, plain
-from syncaudit.model import Clip
+from syncaudit.errors import StreamReadError
+from syncaudit.model import CameraSpec, Clip
 from syncaudit.policy import Policy
-from syncaudit.readers.uris import is_url, resolve
+from syncaudit.readers.uris import is_url, parent_of, resolve
 
 __all__ = ["FILE_KEYS", "content_half", "fingerprint_of", "with_policy"]
 
@@ -28,9 +31,10 @@ def fingerprint_of(
     """Return a digest of everything that a clip's verdict depends on, in two halves.
 
     The first half covers what is measured: the manifest row, the calibration, the search range,
-    the version of syncaudit, and the size and modification time of every file the row names.
-    Contents are not read: that would cost as much as half an audit. The second half covers the
-    policy, so that a clip whose first half is unchanged is judged again without its files.
+    the version of syncaudit, and the size and modification time of every file the row names, or
+    that a stamp table which it names does (the pictures of a camera). Contents are not read: that
+    would cost as much as half an audit. The second half covers the policy, so that a clip whose
+    first half is unchanged is judged again without its files.
 
     Parameters
     ----------
@@ -49,19 +53,23 @@ def fingerprint_of(
     """
     files: dict[str, object] = {}
     for spec in clip.sources.values():
-        for key in FILE_KEYS:
-            uri = getattr(spec, key, None)
-            if not uri:
-                continue
-            located = resolve(str(uri), clip.base_uri)
-            if located not in files:
-                marks = _marks_of(located)
-                if marks is None:
-                    return None
-                files[located] = marks
+        located = {
+            resolve(str(uri), clip.base_uri)
+            for uri in (getattr(spec, key, None) for key in FILE_KEYS)
+            if uri
+        }
+        if isinstance(spec, CameraSpec):
+            pictures = _named_pictures(spec, clip.base_uri)
+            if pictures is not None:  # these count, not what else is in their folder
+                located.discard(resolve(spec.uri, clip.base_uri))
+                files[f"{spec.uri} by {spec.timestamps}"] = _marks_of_all(pictures)
+        for place in located - files.keys():
+            files[place] = _marks_of(place)
+    if None in files.values():
+        return None
     subject = {
         "version": __version__,
-        "row": plain(clip),
+        "row": plain(replace(clip, origin=None)),  # where it comes from changes no verdict
         "max_offset_s": policy.max_offset_s,
         "calibration": plain(calibration),
         "files": files,
@@ -81,6 +89,41 @@ def with_policy(fingerprint: str, policy: Policy) -> str:
 
 def _digest(subject: object) -> str:
     return hashlib.sha256(json_line(subject, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _named_pictures(spec: CameraSpec, base_uri: str) -> list[str] | None:
+    """Return the pictures that a camera's stamp table names; None where they lie otherwise."""
+    if spec.timestamps is None:
+        return None
+    place = resolve(spec.uri, base_uri)
+    is_folder = not PurePosixPath(place).suffix if is_url(place) else Path(place).is_dir()
+    if not is_folder:
+        return None  # a video: its table need not be read
+    from syncaudit.readers.frame_stamps import named_pictures  # heavy
+
+    try:
+        return named_pictures(spec, base_uri)
+    except StreamReadError:
+        return None  # the audit tells what is wrong with the table
+
+
+def _marks_of_all(uris: Sequence[str]) -> object | None:
+    """Return the marks of many files: a local one costs a call, remote ones a listing a folder."""
+    listings: dict[str, Mapping[str, object]] = {}
+    marks: list[object] = []
+    for uri in uris:
+        place = uri.rpartition("::")[2]
+        if not is_url(place):
+            marks.append(_local_marks(Path(place)))
+            continue
+        folder = parent_of(place)
+        if folder not in listings:
+            listed = _listed(folder)
+            if listed is None:
+                return None
+            listings[folder] = listed
+        marks.append(listings[folder].get(posixpath.basename(place)))
+    return marks
 
 
 def _marks_of(uri: str) -> object | None:
@@ -123,8 +166,22 @@ def _remote_marks(uri: str) -> object | None:
 
     try:
         filesystem, path = fsspec.core.url_to_fs(uri)
-        info = filesystem.info(path)
+        return _said(filesystem.info(path)) or None
     except Exception:  # noqa: BLE001  # every remote store raises its own kinds
         return None
-    marks = {key: str(info[key]) for key in _REMOTE_MARKS if info.get(key) is not None}
-    return marks or None
+
+
+def _listed(folder: str) -> dict[str, object] | None:
+    """Return name to marks of the files in a remote folder; None where it cannot be listed."""
+    import fsspec
+
+    try:
+        filesystem, path = fsspec.core.url_to_fs(folder)
+        entries = filesystem.ls(path, detail=True)
+        return {posixpath.basename(entry["name"]): _said(entry) for entry in entries}
+    except Exception:  # noqa: BLE001  # every remote store raises its own kinds
+        return None
+
+
+def _said(info: Mapping[str, object]) -> dict[str, str]:
+    return {key: str(info[key]) for key in _REMOTE_MARKS if info.get(key) is not None}

@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 from syncaudit import __version__
+from syncaudit.batch.episodes import write_keep
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.outputs import RowMaker, write_json, write_split, write_verdicts
 from syncaudit.batch.plain import plain
@@ -97,6 +98,7 @@ def finish(
     write_verdicts(ledger, clip_ids, folder)
     if to_row is not None:
         write_split(clips, ledger.verdict, to_row, folder)
+    write_keep(clips, ledger.verdict, folder)
     write_json(summary.to_json(), folder / "summary.json")
     write_report(ledger.rows(clip_ids), summary.to_json(), folder / "report.html")
     return summary

@@ -21,6 +21,7 @@ from syncaudit import __version__
 from syncaudit.cli.align import align
 from syncaudit.cli.console import printable, stderr
 from syncaudit.cli.exit_codes import ExitCode
+from syncaudit.cli.export_shards import export_shards
 from syncaudit.cli.inspect_clip import inspect
 from syncaudit.cli.judge import judge
 from syncaudit.cli.manifest import manifest
@@ -86,6 +87,7 @@ def build_app() -> typer.Typer:
     app.command()(inspect)
     app.command()(judge)
     app.command()(merge)
+    app.command()(export_shards)
     app.command()(trace)
     app.command()(manifest)
     app.command()(simulate)

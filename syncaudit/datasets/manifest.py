@@ -20,6 +20,7 @@ from syncaudit.model import (
     Clip,
     EventsSpec,
     ImuSpec,
+    Origin,
     ReasonCode,
     SourceSpec,
     StateSpec,
@@ -49,6 +50,7 @@ class _Row:
     start_ns: int | None = None
     end_ns: int | None = None
     reference: str | None = None
+    origin: Origin | None = None
 
 
 def load_manifest(uri: str, *, limit: int | None = None) -> list[Clip]:
@@ -163,6 +165,7 @@ def clip_from_row(
         start_ns=found.start_ns,
         end_ns=found.end_ns,
         reference=found.reference,
+        origin=found.origin,
         base_uri=base_uri,
     )
     for message, hint in _faults(clip):
@@ -192,6 +195,11 @@ def _faults(clip: Clip) -> Iterator[tuple[str, str]]:
         yield "recording_id is empty", "Leave it out, or name the recording."
     if not clip.sources:
         yield "sources is empty", "Name at least one source."
+    if clip.origin is not None and not 0 <= clip.origin.episode_index < 2**63:
+        yield (
+            f"origin.episode_index is {clip.origin.episode_index}",
+            "Episodes are counted from 0.",
+        )
     for key, time_ns in (("start_ns", clip.start_ns), ("end_ns", clip.end_ns)):
         yield from _range_faults(key, time_ns)
     if clip.start_ns is not None and clip.end_ns is not None and clip.end_ns <= clip.start_ns:
@@ -220,7 +228,7 @@ def _range_faults(key: str, time_ns: int | None) -> Iterator[tuple[str, str]]:
 
 
 def _spec_faults(at: str, spec: SourceSpec) -> Iterator[tuple[str, str]]:
-    for key in ("uri", "timestamps", "dbc", "arrivals", "clock", "stamps"):
+    for key in ("uri", "timestamps", "dbc", "arrivals", "clock", "stamps", "pictures"):
         value = getattr(spec, key, None)
         if value is not None and (not value.strip() or "\0" in value):
             yield f"{at}.{key} is {value!r}", "Name it, or leave the key out."
@@ -236,13 +244,14 @@ def _spec_faults(at: str, spec: SourceSpec) -> Iterator[tuple[str, str]]:
                 f"{at}.findings holds {finding[:60]!r}, expected 'code: text'",
                 nearest_name(code, ReasonCode),
             )
-    for key in ("rows", "pts_ns"):
+    for key in ("rows", "pts_ns", "picture_rows"):
         limits = getattr(spec, key, None)
         if limits is not None and not (len(limits) == 2 and limits[0] < limits[1]):
             yield f"{at}.{key} is {limits}, expected [first, stop]", "The second is not included."
-    rows = getattr(spec, "rows", None)
-    if rows and rows[0] < 0:
-        yield f"{at}.rows begins at {rows[0]}", "Rows are counted from 0."
+    for key in ("rows", "picture_rows"):
+        rows = getattr(spec, key, None)
+        if rows and rows[0] < 0:
+            yield f"{at}.{key} begins at {rows[0]}", "Rows are counted from 0."
     if isinstance(spec, CanSpec):
         for role, signal in spec.signals.items():
             fault = fault_of_role(role, signal)

@@ -6,7 +6,7 @@ import json
 import os
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, asdict, fields
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,8 @@ def clip_to_row(clip: Clip, *, relative_to: str = "") -> dict[str, Any]:
     for key in ("start_ns", "end_ns", "reference"):
         if getattr(clip, key) is not None:
             row[key] = getattr(clip, key)
+    if clip.origin is not None:
+        row["origin"] = {k: v for k, v in asdict(clip.origin).items() if v is not None}
     row["sources"] = {
         name: _spec_to_row(spec, clip.base_uri, relative_to) for name, spec in clip.sources.items()
     }

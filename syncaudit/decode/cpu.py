@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from syncaudit.decode.container import open_container, video_stream
 from syncaudit.decode.luma import DecodeTally, LumaFrame, LumaFrames
 from syncaudit.decode.spans import has_clock, is_inside, packets_of
+from syncaudit.decode.stored import stored_pictures
 from syncaudit.errors import StreamReadError
 from syncaudit.model import FrameFiles
 
@@ -71,22 +72,41 @@ class CpuDecoder:
 def _images(files: FrameFiles, tally: DecodeTally) -> Generator[LumaFrame, None, None]:
     # Sensor rows matter for rolling shutter, so EXIF rotation is not applied.
     flags = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_IGNORE_ORIENTATION
-    for index, path in enumerate(files.paths, start=files.first):
+    for index, (name, data) in enumerate(_encoded(files, tally), start=files.first):
+        if data is None:
+            continue
         try:
-            data = Path(path).read_bytes()
             luma = cv2.imdecode(np.frombuffer(data, np.uint8), flags) if data else None
-        except (OSError, cv2.error) as error:
-            tally.note_error(f"{path}: {error}")
+        except cv2.error as error:
+            tally.note_error(f"{name}: {error}")
             continue
         if luma is None:
-            what = "no picture that OpenCV knows" if data else "empty file (0 bytes)"
-            tally.note_error(f"{path}: {what}")
+            what = "no picture that OpenCV knows" if data else "empty (0 bytes)"
+            tally.note_error(f"{name}: {what}")
             continue
         is_cut = _is_cut_off(data)
         tally.n_decoded += 1
         tally.n_corrupt += is_cut
         plane: NDArray[np.uint8] = luma.astype(np.uint8, copy=False)
         yield LumaFrame(index=index, luma=plane, is_corrupt=is_cut)
+
+
+def _encoded(files: FrameFiles, tally: DecodeTally) -> Iterator[tuple[str, bytes | None]]:
+    """Yield (name for people, bytes) of every picture; None where they cannot be read."""
+    if files.column is not None:
+        row = 0 if files.rows is None else files.rows[0]
+        try:
+            for number, data in enumerate(stored_pictures(files), start=row):
+                yield f"{files.paths[0]}: row {number}", data
+        except StreamReadError as error:
+            tally.note_error(str(error))
+        return
+    for path in files.paths:
+        try:
+            yield path, Path(path).read_bytes()
+        except OSError as error:
+            tally.note_error(f"{path}: {error}")
+            yield path, None
 
 
 def _is_cut_off(data: bytes) -> bool:

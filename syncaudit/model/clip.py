@@ -18,6 +18,7 @@ __all__ = [
     "Clip",
     "EventsSpec",
     "ImuSpec",
+    "Origin",
     "SourceKind",
     "SourceSpec",
     "StateSpec",
@@ -75,7 +76,8 @@ class CameraSpec(_AnySpec):
 
     `stamps` and `rows` speak of the table `timestamps`, as for other tables. `pts_ns` is the
     half-open range of the container's presentation times, in ns, that belongs to the clip where a
-    video holds several.
+    video holds several. `pictures` is the column of a Parquet file (`uri`) that holds them
+    encoded, `picture_rows` the half-open range of its rows that belongs to the clip.
     """
 
     kind: Literal["camera"] = "camera"
@@ -86,6 +88,8 @@ class CameraSpec(_AnySpec):
     rows: list[int] | None = None
     start_ns: int | None = None
     pts_ns: list[int] | None = None
+    pictures: str | None = None
+    picture_rows: list[int] | None = None
     stamp_at: StampAt = "mid_exposure_mid_row"
     line_delay_s: float | None = None
     exposure_s: float | None = None
@@ -155,6 +159,27 @@ SourceSpec = CameraSpec | ImuSpec | CanSpec | AudioSpec | TranscriptSpec | Event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a clip comes from, for those who hand the verdict back; it judges nothing.
+
+    Parameters
+    ----------
+    dataset : str
+        The LeRobot data set: its folder or URL.
+    episode_index : int
+        The clip's episode in it.
+    total_episodes : int, optional
+        How many episodes the data set holds.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
+
+    dataset: str
+    episode_index: int
+    total_episodes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Clip:
     """One clip of a manifest.
 
@@ -168,6 +193,8 @@ class Clip:
         Window to judge; default is the overlap of all sources.
     reference : str, optional
         Clock that reference time is read from; default by consensus.
+    origin : Origin, optional
+        Episode of a data set that the clip is.
     sources : mapping of str to SourceSpec
         Name to source.
     base_uri : str
@@ -182,6 +209,7 @@ class Clip:
     start_ns: int | None = None
     end_ns: int | None = None
     reference: str | None = None
+    origin: Origin | None = None
     base_uri: str = ""
 
 

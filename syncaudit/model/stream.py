@@ -160,6 +160,10 @@ class FrameFiles:
         the whole video.
     first : int
         Index that the first picture of the span has.
+    column : str, optional
+        The pictures lie encoded in this column of a Parquet file, the one path.
+    rows : tuple of int, optional
+        Half-open range of rows that is looked at; None is all.
     """
 
     paths: tuple[str, ...]
@@ -167,6 +171,8 @@ class FrameFiles:
     stream: int = 0
     span_ns: tuple[int, int] | None = None
     first: int = 0
+    column: str | None = None
+    rows: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

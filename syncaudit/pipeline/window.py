@@ -148,6 +148,9 @@ def part_of(stream: CameraStream, wanted: NDArray[np.bool_]) -> FrameFiles:
     """
     files = stream.files
     first, last = (int(index) for index in np.flatnonzero(wanted)[[0, -1]])
+    if files.column is not None:
+        start = 0 if files.rows is None else files.rows[0]
+        return replace(files, rows=(start + first, start + last + 1), first=first)
     if files.is_images:
         return replace(files, paths=files.paths[first : last + 1], first=first)
     if stream.pts_s is None or stream.pts_s.size != wanted.size:

@@ -6,7 +6,7 @@ import atexit
 import math
 import re
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode.container import ContainerFrames, list_frames
+from syncaudit.decode.stored import list_stored
 from syncaudit.errors import StreamReadError
 from syncaudit.model import (
     CameraSpec,
@@ -27,13 +28,10 @@ from syncaudit.model import (
 )
 from syncaudit.readers.findings import empty_stream
 from syncaudit.readers.folders import list_folder
-from syncaudit.readers.tables import STAMPS, read_table
+from syncaudit.readers.frame_stamps import FrameStamps
 from syncaudit.readers.uris import is_url, keep_local, resolve
 
-__all__ = ["FILE", "read_camera"]
-
-# Column of the stamp table that names each frame's picture, where a folder holds several clips'.
-FILE = "file"
+__all__ = ["is_picture", "read_camera"]
 
 _PICTURES = frozenset(
     {".bmp", ".jp2", ".jpe", ".jpeg", ".jpg", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff"}
@@ -67,14 +65,16 @@ def read_camera(
         If pictures or stamps cannot be read, or there is nothing to take stamps from.
     """
     uri = resolve(spec.uri, base_uri)
-    if _suffix(uri) in _TABLES:
+    if _suffix(uri) in _TABLES and spec.pictures is None:
         return _stamps_alone(name, spec, uri, base_uri)
     findings: list[Finding] = []
-    stamps = None if spec.timestamps is None else _Stamps.read(spec, base_uri)
+    stamps = None if spec.timestamps is None else FrameStamps.read(spec, base_uri)
     span_ns = None if spec.pts_ns is None else (spec.pts_ns[0], spec.pts_ns[1])
     named = None if stamps is None else stamps.files
-    listed = None if named is not None else list_folder(uri)
-    if named is not None:
+    listed = None if named is not None or spec.pictures is not None else list_folder(uri)
+    if spec.pictures is not None:
+        files = _in_table(uri, spec, scratch)
+    elif named is not None:
         paths = tuple(_local(resolve(name, uri), scratch) for name in named)
         if not paths:
             raise StreamReadError("its stamp table names no picture", code="empty", path=uri)
@@ -82,16 +82,15 @@ def read_camera(
     elif listed is None:
         path = str(keep_local(uri, scratch or _process_scratch()))
         # A single picture is a folder of one; FFmpeg would give it a made-up clock.
-        is_picture = Path(path).suffix.lower() in _PICTURES
-        files = FrameFiles(paths=(path,), is_images=is_picture, stream=spec.stream, span_ns=span_ns)
+        files = FrameFiles(
+            paths=(path,), is_images=is_picture(path), stream=spec.stream, span_ns=span_ns
+        )
     else:
         files = _pictures(uri, listed, scratch)
-    frames = list_frames(
-        files.paths[0], 0 if files.is_images else spec.stream, None if files.is_images else span_ns
-    )
+    frames = _frames_of(files)
     pts_s: NDArray[np.float64] | None = None
     if files.is_images:
-        n_frames = len(files.paths)
+        n_frames = frames.n_frames if files.column is not None else len(files.paths)
     else:
         n_frames = frames.n_frames
         pts_ns = frames.pts_ns()
@@ -128,7 +127,7 @@ def read_camera(
 
 
 def _stamps_alone(name: str, spec: CameraSpec, uri: str, base_uri: str) -> CameraStream:
-    stamps = _Stamps.read(replace(spec, timestamps=spec.timestamps or spec.uri), base_uri)
+    stamps = FrameStamps.read(replace(spec, timestamps=spec.timestamps or spec.uri), base_uri)
     return CameraStream(
         name=name,
         clock=clock_of(name, spec),
@@ -145,7 +144,7 @@ def _stamps_alone(name: str, spec: CameraSpec, uri: str, base_uri: str) -> Camer
 
 
 def _pictures(uri: str, listed: list[str], scratch: Path | None) -> FrameFiles:
-    found = [path for path in listed if _suffix(path) in _PICTURES]
+    found = [path for path in listed if is_picture(path)]
     if not found:
         raise StreamReadError(
             f"holds no pictures ({len(listed)} other files)",
@@ -157,6 +156,27 @@ def _pictures(uri: str, listed: list[str], scratch: Path | None) -> FrameFiles:
     # A picture of 0 bytes is damage of one frame, found on decoding; only remote ones are
     # touched here.
     return FrameFiles(paths=tuple(_local(path, scratch) for path in found), is_images=True)
+
+
+def _in_table(uri: str, spec: CameraSpec, scratch: Path | None) -> FrameFiles:
+    """Return the pictures in a column of a Parquet file; they stay there until decoded."""
+    path = str(keep_local(uri, scratch or _process_scratch()))
+    rows = None if spec.picture_rows is None else (spec.picture_rows[0], spec.picture_rows[1])
+    return FrameFiles(paths=(path,), is_images=True, column=spec.pictures, rows=rows)
+
+
+def _frames_of(files: FrameFiles) -> ContainerFrames:
+    """Return what is known of the frames without decoding them."""
+    if files.column is not None:
+        return list_stored(files)
+    if files.is_images:
+        return list_frames(files.paths[0], 0, None)
+    return list_frames(files.paths[0], files.stream, files.span_ns)
+
+
+def is_picture(path: str) -> bool:
+    """Return whether a file is a picture by its name."""
+    return _suffix(path) in _PICTURES
 
 
 def _local(path: str, scratch: Path | None) -> str:
@@ -171,33 +191,6 @@ def _natural(path: str) -> tuple[list[tuple[int, int, str]], str]:
     """Return a sort key by which ``f9`` comes before ``f10``."""
     parts = re.split(r"([0-9]+)", path)
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts], path
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Stamps:
-    """A stamp table: stamps, and with a column ``file`` the picture of each."""
-
-    time_ns: NDArray[np.int64]
-    files: tuple[str, ...] | None
-    findings: tuple[Finding, ...]
-
-    @classmethod
-    def read(cls, spec: CameraSpec, base_uri: str) -> _Stamps:
-        uri = resolve(spec.timestamps or "", base_uri)
-        columns = (spec.stamps or STAMPS, FILE)
-        table = read_table(uri, text_columns=columns, rows=spec.rows, columns=columns)
-        time_ns = table.stamps(spec.stamps, may_be_seconds=spec.stamps is not None)
-        findings = table.findings if table.n_rows else table.findings + empty_stream(uri, "stamps")
-        names = table.data.column(FILE).to_pylist() if FILE in table.names else None
-        if names is not None and not all(isinstance(name, str) and name for name in names):
-            raise StreamReadError(
-                f"'{FILE}' is blank or no text in a row",
-                code="corrupt",
-                path=uri,
-                hint="It names the picture of each stamp, relative to the camera's uri.",
-            )
-        files = None if names is None else tuple(names)
-        return cls(time_ns=time_ns, files=files, findings=findings)
 
 
 def _container_stamps(

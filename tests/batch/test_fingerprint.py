@@ -71,3 +71,54 @@ def test_remote_files_count_too():
 def test_remote_files_that_cannot_be_asked_reuse_nothing():
     spec = {"cam": CameraSpec(uri="memory://fp/no_such_file.mp4")}
     assert fingerprint_of(replace(make_clip("a"), sources=spec), POLICY) is None
+
+
+def camera_of_named_pictures(uri, timestamps):
+    spec = {"cam": CameraSpec(uri=uri, timestamps=timestamps)}
+    return replace(make_clip("a"), sources=spec)
+
+
+def test_pictures_that_a_table_names_count_and_their_neighbours_do_not(tmp_path):
+    """nuScenes: the pictures of all scenes lie in one folder."""
+    folder = tmp_path / "samples"
+    folder.mkdir()
+    for name in ("a.jpg", "b.jpg", "other.jpg"):
+        (folder / name).write_text("picture")
+    table = tmp_path / "stamps.csv"
+    table.write_text("timestamp_ns,file\n1,samples/a.jpg\n2,samples/b.jpg\n")
+    clip = camera_of_named_pictures(str(tmp_path), str(table))
+    before = fingerprint_of(clip, POLICY)
+    (folder / "other.jpg").write_text("another scene's picture")
+    (tmp_path / "new.txt").write_text("")
+    assert fingerprint_of(clip, POLICY) == before
+    (folder / "b.jpg").write_text("another picture")
+    changed = fingerprint_of(clip, POLICY)
+    assert changed != before
+    (folder / "a.jpg").unlink()
+    assert fingerprint_of(clip, POLICY) not in (before, changed)
+
+
+def test_remote_pictures_that_a_table_names_are_looked_up_in_one_listing(monkeypatch):
+    files = fsspec.filesystem("memory")
+    for name in ("a", "b", "c"):
+        files.pipe(f"/named/pictures/{name}.jpg", b"picture")
+    files.pipe("/named/s.csv", b"timestamp_ns,file\n1,pictures/a.jpg\n2,pictures/b.jpg\n")
+    clip = camera_of_named_pictures("memory://named", "memory://named/s.csv")
+    listed = []
+    list_one = type(files).ls
+    monkeypatch.setattr(
+        type(files), "ls", lambda self, path, **k: listed.append(path) or list_one(self, path, **k)
+    )
+    before = fingerprint_of(clip, POLICY)
+    assert len(listed) == 1
+    files.pipe("/named/pictures/c.jpg", b"no part of the clip")
+    assert fingerprint_of(clip, POLICY) == before
+    files.pipe("/named/pictures/b.jpg", b"longer picture")
+    assert fingerprint_of(clip, POLICY) != before
+
+
+def test_a_folder_that_cannot_be_listed_reuses_nothing(monkeypatch):
+    files = fsspec.filesystem("memory")
+    files.pipe("/gone/s.csv", b"timestamp_ns,file\n1,no_such_folder/a.jpg\n")
+    clip = camera_of_named_pictures("memory://gone", "memory://gone/s.csv")
+    assert fingerprint_of(clip, POLICY) is None

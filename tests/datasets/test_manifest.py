@@ -130,6 +130,18 @@ def test_limit_stops_before_later_faults(tmp_path: Path) -> None:
         (imu_row(start_ns=2**63), r"start_ns is 9223372036854775808, too large for int64"),
         (imu_row(start_ns=10**40), r"too large for int64"),
         (imu_row(start_ns=5, end_ns=5), r"end_ns \(5\) is not after start_ns \(5\)"),
+        (
+            imu_row(sources={"c": {"kind": "camera", "uri": "p.parquet", "picture_rows": [-1, 4]}}),
+            r"sources\.c\.picture_rows begins at -1",
+        ),
+        (
+            imu_row(sources={"c": {"kind": "camera", "uri": "p.parquet", "pictures": " "}}),
+            r"sources\.c\.pictures is ' '",
+        ),
+        (
+            imu_row(origin={"dataset": "d", "episode_index": -1}),
+            r"origin\.episode_index is -1",
+        ),
         (imu_row(reference="imo"), r"reference is 'imo'.*Did you mean 'imu'"),
         (imu_row(sources={}), r"sources is empty"),
         (imu_row(sources=[]), r"sources is a list, expected an object"),

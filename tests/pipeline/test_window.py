@@ -153,6 +153,9 @@ def test_a_long_video_is_reduced_to_the_wanted_frames() -> None:
     images = replace(stream, files=FrameFiles(paths=tuple(map(str, range(1000))), is_images=True))
     part = part_of(images, wanted)
     assert (part.first, part.paths[0], part.paths[-1]) == (300, "300", "399")
+    stored = FrameFiles(paths=("p.parquet",), is_images=True, column="cam", rows=(50, 1050))
+    part = part_of(replace(stream, files=stored), wanted)
+    assert (part.first, part.rows) == (300, (350, 450))
 
 
 def test_a_video_whose_frames_are_not_its_stamps_stays_whole() -> None:

@@ -289,6 +289,19 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sample]:
         {"a.mp4": found["camera a.mp4"].content},
     )
     add(
+        "camera stored",
+        "p.parquet",
+        parquet({**many, "a.b": [{"bytes": picture, "path": None}] * len(many["t"])}),
+        CameraSpec(
+            uri="p.parquet",
+            pictures="a.b",
+            picture_rows=[3, 8],
+            timestamps="p.parquet",
+            stamps="t",
+            rows=[3, 8],
+        ),
+    )
+    add(
         "camera named",
         "s.parquet",
         parquet({"timestamp_ns": stamps()[:4], "file": [f"frames/f{k}.jpg" for k in (7, 2, 1, 0)]}),

@@ -43,6 +43,7 @@ NAMES = (
     ),
     *(f"{kind} part" for kind in ("imu", "can", "events", "state", "camera")),
     "camera named",
+    "camera stored",
     *(f"can {suffix}" for suffix in (".log", ".asc", ".blf", ".trc", ".mf4", "dbc")),
     *(f"audio {name}" for name in ("m.wav", "f.wav", "m.flac", "m.ogg", "m.mp3", "mp4", "stamps")),
     *(

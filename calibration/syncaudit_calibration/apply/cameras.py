@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec
-from syncaudit.readers.camera import FILE, read_camera
+from syncaudit.readers.camera import read_camera
+from syncaudit.readers.frame_stamps import FILE
 from syncaudit.readers.tables import STAMPS, read_table
 from syncaudit_calibration.apply.table_parts import pq_write
 from syncaudit_calibration.apply.task import Task, Written, put

@@ -11,7 +11,7 @@ from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.json_lines import iter_json_lines
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
-from syncaudit.model import CameraSpec, Clip, SourceSpec, StateSpec
+from syncaudit.model import CameraSpec, Clip, Origin, SourceSpec, StateSpec
 
 __all__ = ["LeRobotFormat"]
 
@@ -55,6 +55,11 @@ class LeRobotFormat:
                 clip_id=f"episode_{number:06d}",
                 recording_id=f"episode_{number:06d}",
                 sources=sources,
+                origin=Origin(
+                    dataset=source.base_uri,
+                    episode_index=number,
+                    total_episodes=layout.total_episodes,
+                ),
                 base_uri=source.base_uri,
             )
 
@@ -67,7 +72,9 @@ class _Layout:
     data_path: str
     video_path: str
     chunks_size: int
+    total_episodes: int | None
     videos: Mapping[str, str]  # feature to source name
+    images: Mapping[str, str]
     states: Mapping[str, str]
     ignored: tuple[str, ...]
 
@@ -75,11 +82,15 @@ class _Layout:
     def of(cls, source: Source, info: Mapping[str, Any]) -> _Layout:
         features = info.get("features")
         fps = info.get("fps")
+        total = info.get("total_episodes")
         if not isinstance(features, dict) or not isinstance(fps, int | float) or not fps > 0:
             raise _broken(source, "lacks 'features' or a positive 'fps'")
         kinds = {key: str(value.get("dtype")) for key, value in features.items() if value}
         videos = [
             key for key, kind in kinds.items() if kind == "video" and not _is_depth(features[key])
+        ]
+        images = [
+            key for key, kind in kinds.items() if kind == "image" and not _is_depth(features[key])
         ]
         states = [
             key
@@ -88,32 +99,31 @@ class _Layout:
             if len(features[key].get("shape", ())) == 1
         ]
         bookkeeping = {"timestamp", "frame_index", "episode_index", "index", "task_index"}
-        names = _short_names([*videos, *states])
+        names = _short_names([*videos, *images, *states])
         return cls(
             fps=float(fps),
             data_path=str(info.get("data_path", "")),
             video_path=str(info.get("video_path", "")),
             chunks_size=int(info.get("chunks_size") or 1000),
+            total_episodes=total if type(total) is int and total > 0 else None,
             videos={key: names[key] for key in videos},
+            images={key: names[key] for key in images},
             states={key: names[key] for key in states},
             ignored=tuple(
                 f"{key} ({kind})"
                 for key, kind in kinds.items()
-                if key not in {*videos, *states, *bookkeeping}
+                if key not in {*videos, *images, *states, *bookkeeping}
             ),
         )
 
     def tell(self, job: Import) -> None:
         """Say what was taken for what."""
-        for key, name in self.videos.items():
+        for key, name in {**self.videos, **self.images}.items():
             job.note(f"{key} -> camera {name}")
         for key, name in self.states.items():
             job.note(f"{key} -> state {name}")
         for text in self.ignored:
-            if text.endswith("(image)"):
-                job.note(f"ignored {text}: pictures inside of Parquet files are not read")
-            else:
-                job.note(f"ignored {text}")
+            job.note(f"ignored {text}")
         job.note("stamps are frame_index / fps: a counter, not the times of capture")
 
 
@@ -149,6 +159,16 @@ def _sources(
         )
         for key, (uri, pts_ns) in videos.items()
     }
+    for key, name in layout.images.items():
+        sources[name] = CameraSpec(
+            uri=data,
+            pictures=key,
+            picture_rows=rows,
+            timestamps=data,
+            stamps="timestamp",
+            rows=rows,
+            stamp_kind="counter",
+        )
     for key, name in layout.states.items():
         sources[name] = StateSpec(
             uri=data,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -12,14 +11,13 @@ from typing import Any
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.naming import DEFAULT_RULES, NamingRule, name_sources, parse_rules
+from syncaudit.datasets.samples import ROW_PART, placed_row, split_member
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
 from syncaudit.model import Clip
 
 __all__ = ["WebDatasetFormat"]
 
-# The key of a sample is all up to the first dot of the file's own name, the rest tells the part.
-_MEMBER = re.compile(r"^((?:.*/|)[^./][^./]*)\.([^/]+)$")
 # Parts without a name of their own: as if they had been called so.
 _BARE = {
     **dict.fromkeys(("mp4", "mkv", "avi", "mov", "webm", "h264", "hevc", "mjpeg", "csv"), "video"),
@@ -37,7 +35,8 @@ class WebDatasetFormat:
 
     A part of its own name is called so: ``000123.cam_front.mp4`` is ``cam_front.mp4``. A part
     ``mp4`` is ``video.mp4``, ``wav`` is ``audio.wav``. A ``json`` part may hold the keys
-    ``recording_id``, ``start_ns``, ``end_ns`` and ``reference`` of the clip.
+    ``recording_id``, ``start_ns``, ``end_ns`` and ``reference`` of the clip. Samples of
+    `syncaudit export-shards` hold the whole manifest row, which counts unless rules are given.
     """
 
     name = "webdataset"
@@ -51,6 +50,8 @@ class WebDatasetFormat:
             return "no *.tar"
         try:
             for number, (_, parts) in enumerate(_samples(source, shards[0])):
+                if _own_row(parts, shards[0]) is not None:
+                    return None
                 if name_sources(list(_names(parts)), DEFAULT_RULES).sources:
                     return None
                 if number >= _PROBED:
@@ -86,14 +87,13 @@ def _members(source: Source, shard: str) -> Iterator[tuple[str, str, str, Mappin
             with tarfile.open(fileobj=file, mode="r:") as archive:
                 while (member := archive.next()) is not None:
                     archive.members = []  # type: ignore[attr-defined]  # it would keep a list of all
-                    found = _MEMBER.match(member.name)
-                    if not member.isreg() or found is None or "::" in member.name:
+                    found = split_member(member.name)
+                    if not member.isreg() or found is None:
                         continue
-                    key, part = found[1].removeprefix("./"), found[2]
                     content: Mapping[str, Any] = {}
-                    if part == "json" and member.size <= _MOST_JSON:
-                        content = _clip_keys(archive, member)
-                    yield key, part, member.name, content
+                    if found[1] in ("json", ROW_PART) and member.size <= _MOST_JSON:
+                        content = _json_of(archive, member)
+                    yield *found, member.name, content
         except (tarfile.TarError, OSError, EOFError, ValueError) as error:
             if isinstance(error, ManifestError):
                 raise
@@ -104,20 +104,29 @@ def _members(source: Source, shard: str) -> Iterator[tuple[str, str, str, Mappin
             ) from error
 
 
-def _clip_keys(archive: tarfile.TarFile, member: tarfile.TarInfo) -> dict[str, Any]:
-    """Return what a JSON part says of the clip as a whole."""
+def _json_of(archive: tarfile.TarFile, member: tarfile.TarInfo) -> dict[str, Any]:
+    """Return the object that a JSON part holds, {} if it holds none."""
     opened = archive.extractfile(member)
     try:
         content = json.loads(opened.read().decode("utf-8")) if opened is not None else None
     except (ValueError, RecursionError):
         return {}
-    if not isinstance(content, dict):
-        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _clip_keys(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a JSON part says of the clip as a whole."""
     return {
         key: content[key]
         for key, kind in _CLIP_KEYS.items()
         if isinstance(content.get(key), kind) and not isinstance(content[key], bool)
     }
+
+
+def _own_row(parts: _Parts, shard: str) -> dict[str, Any] | None:
+    """Return the manifest row that `syncaudit export-shards` left in a sample."""
+    content = parts.get(ROW_PART, parts.get("json", ("", {})))[1]
+    return placed_row(content, {part: member for part, (member, _) in parts.items()}, shard)
 
 
 def _names(parts: _Parts) -> dict[str, str]:
@@ -136,9 +145,14 @@ def _clip(
     rules: Sequence[NamingRule],
     job: Import,
 ) -> Clip | None:
+    clip_id = f"{shard.removesuffix('.tar')}/{key}"
+    own = None if job.rules else _own_row(parts, shard)
+    if own is not None:
+        job.note("sources are those of the manifest row in each sample (export-shards)")
+        return _checked({"clip_id": clip_id, **own}, source, shard, key)
     names = _names(parts)
     found = name_sources(list(names), rules)
-    about = parts.get("json", ("", {}))[1]
+    about = _clip_keys(parts.get("json", ("", {}))[1])
     for name in found.ignored:
         if name != "json" or not about:
             job.note(f"ignored parts {name}")
@@ -164,9 +178,10 @@ def _clip(
         for row in rows.values():
             if row["kind"] in ("camera", "audio"):
                 row.setdefault("start_ns", about.get("start_ns", 0))
+    return _checked({"clip_id": clip_id, **about, "sources": rows}, source, shard, key)
+
+
+def _checked(row: Mapping[str, Any], source: Source, shard: str, key: str) -> Clip:
     return clip_from_row(
-        {"clip_id": f"{shard.removesuffix('.tar')}/{key}", **about, "sources": rows},
-        base_uri=source.base_uri,
-        path=source.uri_of(shard),
-        where=f"sample {key}",
+        row, base_uri=source.base_uri, path=source.uri_of(shard), where=f"sample {key}"
     )

@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import av
+import cv2
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,8 +36,15 @@ FEATURES = {
 }
 
 
+def still(episode: int, frame: int) -> bytes:
+    """Return an encoded picture of its own brightness, PNG and JPEG in turn."""
+    level = 40 + 5 * (episode % 20) + frame
+    picture = np.full((48, 64, 3), level, np.uint8)
+    return cv2.imencode((".png", ".jpg")[frame % 2], picture)[1].tobytes()
+
+
 def table(episode: int, n_frames: int = N_FRAMES) -> pa.Table:
-    """Return the rows of an episode as LeRobot writes them."""
+    """Return the rows of an episode as LeRobot writes them; pictures as Hugging Face does."""
     rng = np.random.default_rng(episode)
     lists = [pa.array(rng.normal(size=DIMS).astype(np.float32).tolist()) for _ in range(n_frames)]
     vectors = pa.FixedSizeListArray.from_arrays(pa.concat_arrays(lists).cast(pa.float32()), DIMS)
@@ -45,6 +53,13 @@ def table(episode: int, n_frames: int = N_FRAMES) -> pa.Table:
         {
             "observation.state": vectors,
             "action": vectors,
+            "observation.images.still": pa.array(
+                [
+                    {"bytes": still(episode, k), "path": f"frame_{k:06d}.png"}
+                    for k in range(n_frames)
+                ],
+                pa.struct([("bytes", pa.binary()), ("path", pa.string())]),
+            ),
             "next.reward": pa.array(np.zeros(n_frames, np.float32)),
             "timestamp": pa.array((frames / FPS).astype(np.float32)),
             "frame_index": pa.array(frames),

@@ -70,6 +70,7 @@ def test_a_parquet_manifest_says_the_same(name, tmp_path):
     lines = load_manifest(str(tmp_path / "jsonl" / "m.jsonl"))
     table = load_manifest(str(tmp_path / "parquet" / "m.parquet"))
     assert [clip.sources for clip in lines] == [clip.sources for clip in table]
+    assert [clip.origin for clip in lines] == [clip.origin for clip in table]
 
 
 @each_format

@@ -31,8 +31,15 @@ def test_features_become_cameras_and_state(write, tmp_path):
     assert [clip.clip_id for clip in clips] == [f"episode_{n:06d}" for n in range(3)]
     for clip in clips:
         kinds = {name: spec.kind for name, spec in clip.sources.items()}
-        assert kinds == {"top": "camera", "wrist": "camera", "state": "state", "action": "state"}
+        assert kinds == {
+            **dict.fromkeys(("top", "wrist", "still"), "camera"),
+            **dict.fromkeys(("state", "action"), "state"),
+        }
         assert all(spec.stamp_kind == "counter" for spec in clip.sources.values())
+    origins = [clip.origin for clip in clips]
+    assert [origin.episode_index for origin in origins] == [0, 1, 2]
+    assert {origin.total_episodes for origin in origins} == {3}
+    assert {Path(origin.dataset).name for origin in origins} <= {"pusht", "aloha"}
 
 
 @pytest.mark.parametrize("write", [write_lerobot_v2, write_lerobot_v3])
@@ -58,6 +65,19 @@ def test_every_episode_reads_its_own_frames_of_a_shared_video(tmp_path):
             assert [index for index, _ in found] == list(range(N_FRAMES))
             levels = [level for _, level in found]
             np.testing.assert_allclose(levels, 40 + 5 * number + np.arange(N_FRAMES), atol=0.6)
+
+
+@pytest.mark.parametrize("write", [write_lerobot_v2, write_lerobot_v3])
+def test_pictures_inside_of_parquet_are_a_camera(write, tmp_path):
+    for number, clip in enumerate(imported(write(tmp_path / "data", 5), tmp_path)):
+        camera = read_source("still", clip.sources["still"], clip.base_uri)
+        assert camera.findings == ()
+        assert (camera.width_px, camera.height_px) == (64, 48)
+        assert camera.n_frames_container == camera.time_ns.size == N_FRAMES
+        found = [(f.index, float(f.luma.mean())) for f in iter_luma(camera.files)]
+        assert [index for index, _ in found] == list(range(N_FRAMES))
+        levels = [level for _, level in found]
+        np.testing.assert_allclose(levels, 40 + 5 * number + np.arange(N_FRAMES), atol=0.6)
 
 
 def test_float32_stamps_are_known_as_a_counter(tmp_path):
@@ -108,7 +128,7 @@ def test_ignored_features_are_named(tmp_path):
     notes = "\n".join(done.notes)
     assert "next.reward" in notes
     assert "ignored observation.images.depth (video)" in notes
-    assert "observation.images.still (image): pictures inside of Parquet files" in notes
+    assert "observation.images.still -> camera still" in notes
     assert "a counter, not the times of capture" in notes
 
 

@@ -1,0 +1,102 @@
+"""``keep.json``: which episodes of a LeRobot data set may train, in the words of its own tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from syncaudit.model import Clip, Verdict
+
+__all__ = ["KEEP_FILE", "episode_lists", "write_keep"]
+
+KEEP_FILE = "keep.json"
+
+# An episode of several clips is as good as the worst of them; without a verdict it is unknown.
+_WORST_FIRST = (Verdict.REJECT, None, Verdict.UNVERIFIED, Verdict.PASS)
+
+
+def episode_lists(
+    clips: Iterable[Clip], verdict_of: Callable[[str], str | None]
+) -> list[dict[str, Any]]:
+    """Return what is known of the episodes of each data set that clips come from.
+
+    Parameters
+    ----------
+    clips : iterable of Clip
+        Those without an `origin` are left aside.
+    verdict_of : callable
+        Verdict of a clip id; None where the clip is not done.
+
+    Returns
+    -------
+    list of dict
+        One a data set, in the order of the clips: ``dataset``, ``total_episodes`` (None where
+        unknown), the episode indices that ``keep``, ``reject``, ``unverified`` and ``unknown``
+        (without a verdict) hold, and as text ``episodes`` (those to keep) and
+        ``exclude_episodes`` (all others).
+    """
+    found: dict[str, dict[int, int]] = {}
+    totals: dict[str, int | None] = {}
+    for clip in clips:
+        if clip.origin is None:
+            continue
+        name, episode = clip.origin.dataset, clip.origin.episode_index
+        verdict = verdict_of(clip.clip_id)
+        rank = _WORST_FIRST.index(None if verdict is None else Verdict(verdict))
+        ranks = found.setdefault(name, {})
+        ranks[episode] = min(rank, ranks.get(episode, rank))
+        totals[name] = clip.origin.total_episodes or totals.get(name)
+    return [_lists(name, ranks, totals[name]) for name, ranks in found.items()]
+
+
+def _lists(name: str, ranks: dict[int, int], total: int | None) -> dict[str, Any]:
+    unknown = _WORST_FIRST.index(None)
+    # Episodes that the manifest left out (--limit, --shard) were never looked at.
+    ranks = {**dict.fromkeys(range(total or 0), unknown), **ranks}
+    by_verdict: dict[str | None, list[int]] = {verdict: [] for verdict in _WORST_FIRST}
+    for episode, rank in sorted(ranks.items()):
+        by_verdict[_WORST_FIRST[rank]].append(episode)
+    keep = by_verdict[Verdict.PASS]
+    return {
+        "dataset": name,
+        "total_episodes": total,
+        "keep": keep,
+        "reject": by_verdict[Verdict.REJECT],
+        "unverified": by_verdict[Verdict.UNVERIFIED],
+        "unknown": by_verdict[None],
+        "episodes": _pasted(keep),
+        "exclude_episodes": _pasted(sorted(ranks.keys() - set(keep))),
+    }
+
+
+def _pasted(episodes: Iterable[int]) -> str:
+    """Return episodes as one word of a command line."""
+    return f"[{','.join(map(str, episodes))}]"
+
+
+def write_keep(clips: Iterable[Clip], verdict_of: Callable[[str], str | None], out: Path) -> None:
+    """Write ``keep.json`` into `out`; without an episode among the clips there is none.
+
+    One data set is one object; several are a list ``datasets`` of them.
+    """
+    lists = episode_lists(clips, verdict_of)
+    path = out / KEEP_FILE
+    if not lists:
+        path.unlink(missing_ok=True)
+        return
+    text = (
+        _worded(lists[0])
+        if len(lists) == 1
+        else '{"datasets": [\n' + ",\n".join(map(_worded, lists)) + "\n]}"
+    )
+    draft = path.with_name(f".{path.name}.tmp")
+    draft.write_text(text + "\n", encoding="utf-8")
+    draft.replace(path)
+
+
+def _worded(content: Mapping[str, Any]) -> str:
+    """Return an object with a key a line: lists of episodes are long."""
+    lines = (f"  {json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in content.items())
+    return "{\n" + ",\n".join(lines) + "\n}"

@@ -1,0 +1,119 @@
+"""`syncaudit export-shards`: clips that passed, as WebDataset shards."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from syncaudit.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from syncaudit.datasets.export import Exported
+    from syncaudit.model import Clip
+
+__all__ = ["export_shards"]
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_SHOWN = 5
+
+
+def export_shards(
+    verdicts: Annotated[Path, typer.Argument(help="Output folder of 'validate'.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the shards.")],
+    manifest: Annotated[
+        str | None,
+        typer.Argument(help="The manifest; default: the rows beside the verdicts."),
+    ] = None,
+    max_size: Annotated[
+        str, typer.Option("--max-size", help="Size at which the next shard begins: 500M, 1G.")
+    ] = "1G",
+    max_count: Annotated[
+        int, typer.Option("--max-count", min=1, help="Most clips of a shard.")
+    ] = 10_000,
+    include: Annotated[
+        list[str] | None,
+        typer.Option("--include", help="Also these: unverified (or reject). Repeatable."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
+) -> None:
+    """Write WebDataset shards of the clips that passed, and of no others.
+
+    Samples of shards are copied with all their members, byte by byte; of other clips the files
+    that the manifest names are packed. `syncaudit validate` reads the shards back.
+
+    A clip without a verdict is left out and told of (exit code 1). An export that was stopped
+    goes on when it is started again. `shards.json` lists the shards with their SHA-256.
+
+    **Examples**
+
+    - `syncaudit export-shards out/ --out shards/`
+
+    - `syncaudit export-shards out/ manifest.jsonl --out shards/ --max-size 500M`
+
+    - `syncaudit export-shards out/ --out shards/ --include unverified`
+    """
+    from syncaudit.cli.console import stderr, stdout
+    from syncaudit.cli.import_view import ImportView
+    from syncaudit.cli.inputs import load_clips, load_judged
+    from syncaudit.datasets.export import ExportOptions
+    from syncaudit.datasets.export import export_shards as export
+    from syncaudit.errors import UsageError
+    from syncaudit.ingest import VerdictIndex
+    from syncaudit.model import Verdict
+
+    admit = {str(Verdict.PASS), *(include or ())}
+    index = VerdictIndex.load(verdicts, admit=admit, unknown="drop")
+    clips: Sequence[Clip] = load_judged(verdicts)[0] if manifest is None else load_clips(manifest)
+    if out.resolve() == verdicts.resolve():
+        raise UsageError(f"{out} holds the verdicts", hint="Choose another --out folder.")
+    options = ExportOptions(max_bytes=_bytes_of(max_size), max_clips=max_count, include=admit)
+    with ImportView(stderr(), is_quiet=quiet) as view:
+        done = export(clips, index.verdict, out, options, on_clip=view)
+    if not quiet:
+        _print_outcome(stdout(), done, str(out))
+    is_complete = done.n_clips and not done.failed and not done.left_out.get("unknown")
+    raise typer.Exit(ExitCode.DONE if is_complete else ExitCode.REJECTED)
+
+
+def _bytes_of(text: str) -> int:
+    """Return the bytes of ``500M``.
+
+    Raises
+    ------
+    UsageError
+        If it is no size.
+    """
+    from syncaudit.errors import UsageError
+
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)b?", text.strip().lower())
+    size = 0 if found is None else int(float(found[1]) * _UNITS[found[2]])
+    if size < 1:
+        raise UsageError(f"--max-size is '{text}'", hint="Expected a size such as 500M or 1.5G.")
+    return size
+
+
+def _print_outcome(console: Console, done: Exported, out: str) -> None:
+    from rich.text import Text
+
+    from syncaudit.cli.console import printable
+    from syncaudit.model.wording import word_count
+
+    lines = [
+        f"{printable(out)}: {word_count(done.n_clips, 'clip')} in "
+        f"{word_count(len(done.shards), 'shard')}, {done.n_bytes / 1e6:.1f} MB"
+    ]
+    for name, count in sorted(done.left_out.items()):
+        what = "without a verdict" if name == "unknown" else name
+        lines.append(f"  {word_count(count, 'clip')} left out: {what}")
+    for clip_id, why in list(done.failed.items())[:_SHOWN]:
+        lines.append(f"  {clip_id} could not be packed: {why}")
+    if len(done.failed) > _SHOWN:
+        lines.append(f"  and {len(done.failed) - _SHOWN} more, all in shards.json")
+    for line in lines:
+        console.print(Text(printable(line)), soft_wrap=True)

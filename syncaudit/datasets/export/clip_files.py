@@ -1,0 +1,162 @@
+"""Files of a clip as the parts of a sample, and its manifest row with their names."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from syncaudit.datasets.export.parts import Part
+from syncaudit.datasets.rows import clip_to_row
+from syncaudit.datasets.samples import ROW_PART, URI_KEYS
+from syncaudit.datasets.source import natural_key
+from syncaudit.errors import StreamReadError
+from syncaudit.model import CameraSpec, Clip, SourceSpec
+from syncaudit.readers.arrays import NPY_MAGIC, list_arrays
+from syncaudit.readers.camera import is_picture
+from syncaudit.readers.columns import STAMPS
+from syncaudit.readers.folders import list_folder
+from syncaudit.readers.frame_stamps import FILE, named_pictures
+from syncaudit.readers.tables import read_table
+from syncaudit.readers.uris import keep_local, resolve
+
+__all__ = ["clip_parts", "key_of"]
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_=@+-]+")
+
+
+def key_of(clip_id: str) -> str:
+    """Return a clip's id as the key of a sample: no dots, nothing that file systems dislike."""
+    folders = [_UNSAFE.sub("_", part) for part in clip_id.split("/")]
+    return "/".join(part for part in folders if part) or "clip"
+
+
+def clip_parts(clip: Clip, scratch: Path) -> tuple[list[Part], dict[str, Any]]:
+    """Return the files of a clip as parts, and its row with parts for URIs.
+
+    Files are taken byte by byte. Tables of which the clip is some rows, NumPy arrays, and tables
+    that name pictures become Parquet with the same values.
+
+    Parameters
+    ----------
+    clip : Clip
+        The clip.
+    scratch : Path
+        Folder for copies of remote files.
+
+    Raises
+    ------
+    StreamReadError
+        If a file cannot be read, or is a video that the clip is only a span of.
+    """
+    packing = _Packing(clip.base_uri, scratch)
+    row = clip_to_row(clip)
+    for name, spec in clip.sources.items():
+        for key in ("rows", "picture_rows"):
+            row["sources"][name].pop(key, None)
+        row["sources"][name] |= packing.files_of(name, spec)
+    return packing.parts, row
+
+
+class _Packing:
+    """Collects the parts of one clip; what several sources share is there once."""
+
+    def __init__(self, base_uri: str, scratch: Path) -> None:
+        self.parts: list[Part] = []
+        self._base_uri = base_uri
+        self._scratch = scratch
+        self._names = {"json", ROW_PART}
+        self._made: dict[tuple[str, tuple[int, ...]], str] = {}
+
+    def files_of(self, name: str, spec: SourceSpec) -> dict[str, str]:
+        """Return key to part of the files that a source names."""
+        if getattr(spec, "pts_ns", None) is not None:
+            raise StreamReadError(
+                f"{name} is a span of a video that holds several clips",
+                path=str(getattr(spec, "uri", "")),
+                hint="Cut the video, or hand LeRobot's own tools the lists in keep.json.",
+            )
+        base = _UNSAFE.sub("_", name).strip("_") or "source"
+        located = {
+            key: resolve(str(uri), self._base_uri)
+            for key in URI_KEYS
+            if (uri := getattr(spec, key, None))
+        }
+        # The rows of a camera are those of its stamp table.
+        key_of_rows = "timestamps" if "timestamps" in located else "uri"
+        rows = {key_of_rows: tuple(getattr(spec, "rows", None) or ())}
+        made = {}
+        if isinstance(spec, CameraSpec):
+            rows.setdefault("uri", tuple(spec.picture_rows or ()))
+            made = self._named_pictures(base, spec)
+        for key, uri in located.items():
+            if key not in made:
+                made[key] = self._file(base, key, uri, rows.get(key, ()))
+        return made
+
+    def _named_pictures(self, base: str, spec: CameraSpec) -> dict[str, str]:
+        """Return the parts of a camera whose stamp table names its pictures, {} of others."""
+        files = named_pictures(spec, self._base_uri)
+        if files is None:
+            return {}
+        uri = resolve(spec.timestamps or "", self._base_uri)
+        table = read_table(uri, text_columns=(spec.stamps or STAMPS, FILE), rows=spec.rows).data
+        return {
+            "uri": self._pictures(base, files),
+            "timestamps": self._table(base, "timestamps", table.drop_columns([FILE])),
+        }
+
+    def _file(self, base: str, key: str, uri: str, rows: tuple[int, ...]) -> str:
+        if (uri, rows) not in self._made:
+            self._made[uri, rows] = self._part_of(base, key, uri, rows)
+        return self._made[uri, rows]
+
+    def _part_of(self, base: str, key: str, uri: str, rows: tuple[int, ...]) -> str:
+        if rows or list_arrays(uri) is not None:
+            return self._table(base, key, read_table(uri, rows=rows or None).data)
+        listed = list_folder(uri)
+        if listed is not None:
+            found = sorted((path for path in listed if is_picture(path)), key=natural_key)
+            if not found:
+                raise StreamReadError("is a folder without pictures", code="empty", path=uri)
+            return self._pictures(base, found)
+        path = keep_local(uri, self._scratch)
+        with path.open("rb") as file:
+            is_array = file.read(len(NPY_MAGIC)) == NPY_MAGIC
+        if is_array:  # its name is the name of its column
+            return self._table(base, key, read_table(uri).data)
+        name = self._free(base, key, Path(uri.split("::")[0]).suffix)
+        self.parts.append(Part.of_file(name, path))
+        return name
+
+    def _table(self, base: str, key: str, data: pa.Table) -> str:
+        buffer = io.BytesIO()
+        pq.write_table(data, buffer)
+        name = self._free(base, key, ".parquet")
+        self.parts.append(Part.of_bytes(name, buffer.getvalue()))
+        return name
+
+    def _pictures(self, base: str, places: Sequence[str]) -> str:
+        """Return the glob of pictures, in this order."""
+        start = self._free(base, "pictures", "")
+        for number, place in enumerate(places):
+            suffix = Path(place.split("::")[0]).suffix
+            path = keep_local(place, self._scratch)
+            self.parts.append(Part.of_file(f"{start}.{number:06d}{suffix}", path))
+        return f"{start}.*"
+
+    def _free(self, base: str, key: str, suffix: str) -> str:
+        """Return a name that no other part has: ``cam.mp4``, ``cam.csv``, ``can.dbc``."""
+        name, number = f"{base}{suffix}", 1
+        if name in self._names:
+            name = f"{base}.{key}{suffix}"
+        while name in self._names:
+            number += 1
+            name = f"{base}.{key}_{number}{suffix}"
+        self._names.add(name)
+        return name

@@ -1,0 +1,94 @@
+"""Write one shard: the same clips give the same bytes, and a shard is there whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from syncaudit.datasets.export.parts import Part
+from syncaudit.errors import SyncAuditError
+
+__all__ = ["ShardFile", "size_in_shard"]
+
+_BLOCK = 512
+
+
+def size_in_shard(parts: Sequence[Part]) -> int:
+    """Return the bytes that a sample takes in a shard, headers and padding included."""
+    return sum(_BLOCK + -(-part.size // _BLOCK) * _BLOCK for part in parts)
+
+
+class ShardFile:
+    """A tar archive under a temporary name until `close`.
+
+    Members carry no times, owners or rights of the files they came from.
+
+    Parameters
+    ----------
+    path : Path
+        Of the finished shard.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.n_samples = 0
+        self._draft = path.with_name(f".{path.name}.part")
+        self._file = self._draft.open("wb")
+        self._archive = tarfile.open(  # noqa: SIM115  # closed by `close` and `abandon`
+            fileobj=self._file, mode="w", format=tarfile.PAX_FORMAT
+        )
+        self._keys: set[str] = set()
+
+    @property
+    def size(self) -> int:
+        """Bytes so far."""
+        return self._file.tell()
+
+    def add(self, key: str, parts: Sequence[Part]) -> None:
+        """Add a sample; one whose key is taken gets a number behind it.
+
+        Raises
+        ------
+        SyncAuditError
+            If a file becomes shorter while it is copied; the shard is of no use then.
+        """
+        free, number = key, 1
+        while free in self._keys:
+            number += 1
+            free = f"{key}_{number}"
+        self._keys.add(free)
+        for part in parts:
+            info = tarfile.TarInfo(f"{free}.{part.name}")
+            info.size = part.size
+            with part.open() as file:
+                try:
+                    self._archive.addfile(info, file)
+                except OSError as error:
+                    if error.errno is not None:  # a full disk: worded at the command line
+                        raise
+                    raise SyncAuditError(
+                        "the file became shorter while it was copied",
+                        path=str(part.path),
+                        hint="Export again when nobody writes to it.",
+                    ) from error
+        self._archive.members = []  # type: ignore[attr-defined]  # it would keep a list of all
+        self.n_samples += 1
+
+    def close(self) -> tuple[int, str]:
+        """Finish the shard, give it its name, and return its size and SHA-256."""
+        self._archive.close()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        with self._draft.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        self._draft.replace(self.path)
+        return self.path.stat().st_size, digest
+
+    def abandon(self) -> None:
+        """Take back what was written."""
+        self._file.close()
+        self._draft.unlink(missing_ok=True)

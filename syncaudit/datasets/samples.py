@@ -1,0 +1,81 @@
+"""What a WebDataset sample is called, and the manifest row that may travel inside of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from syncaudit.model import SourceKind
+
+__all__ = ["ROW_PART", "URI_KEYS", "placed_row", "split_member"]
+
+ROW_PART = "syncaudit.json"
+"""Part with the manifest row, where the part ``json`` belongs to the data set."""
+
+URI_KEYS = ("uri", "timestamps", "dbc", "arrivals")
+"""Keys of a source that name files."""
+
+# The key of a sample is all up to the first dot of the file's own name, the rest tells the part.
+_MEMBER = re.compile(r"^((?:.*/|)[^./][^./]*)\.([^/]+)$")
+
+
+def split_member(name: str) -> tuple[str, str] | None:
+    """Return (key, part) of a member's name; None for one that belongs to no sample."""
+    found = _MEMBER.match(name)
+    if found is None or "::" in name:
+        return None
+    return found[1].removeprefix("./"), found[2]
+
+
+def placed_row(content: object, members: Mapping[str, str], shard: str) -> dict[str, Any] | None:
+    """Return the manifest row that a sample holds, with URIs into its shard.
+
+    Parameters
+    ----------
+    content : object
+        Parsed JSON of a part. In a row of ours every URI names a part of the same sample, or by
+        ``NAME.*`` the pictures among them.
+    members : mapping of str to str
+        Part to the full name of its member.
+    shard : str
+        The archive.
+
+    Returns
+    -------
+    dict or None
+        None if the content is something else: it may be anything that a data set says.
+    """
+    if not isinstance(content, dict) or not isinstance(content.get("sources"), dict):
+        return None
+    sources = {name: _placed(spec, members, shard) for name, spec in content["sources"].items()}
+    if not sources or any(spec is None for spec in sources.values()):
+        return None
+    return {**content, "sources": sources}
+
+
+def _placed(spec: object, members: Mapping[str, str], shard: str) -> dict[str, Any] | None:
+    if not isinstance(spec, dict) or spec.get("kind") not in set(SourceKind):
+        return None
+    placed = dict(spec)
+    for key in URI_KEYS:
+        if key in spec:
+            member = _member(spec[key], members)
+            if member is None:
+                return None
+            placed[key] = f"tar://{member}::{shard}"
+    return placed
+
+
+def _member(name: object, members: Mapping[str, str]) -> str | None:
+    if not isinstance(name, str):
+        return None
+    if name in members:
+        return members[name]
+    # Pictures: the glob stands for the members whose parts begin so.
+    first = _first_like(name.removesuffix("*"), members) if name.endswith(".*") else None
+    return None if first is None else members[first].removesuffix(first) + name
+
+
+def _first_like(start: str, parts: Collection[str]) -> str | None:
+    return next((part for part in parts if part.startswith(start)), None)

@@ -1,0 +1,141 @@
+"""Pictures in a column of a Parquet file, as Hugging Face data sets keep them: read one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from syncaudit.decode.container import ContainerFrames
+from syncaudit.errors import StreamReadError
+from syncaudit.model import FrameFiles
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
+
+__all__ = ["list_stored", "stored_pictures"]
+
+# Pictures held at a time, and bytes of the file: a row group may be larger than the memory.
+_BATCH = 4
+_BUFFER_BYTES = 1 << 20
+# Pictures that are looked at for their size.
+_TRIED = 20
+
+
+def list_stored(files: FrameFiles) -> ContainerFrames:
+    """Return the number of pictures, and the size of the first that can be decoded.
+
+    Raises
+    ------
+    StreamReadError
+        If the file is no Parquet or has no such column of pictures.
+    """
+    import cv2
+    import numpy as np
+
+    with _opened(files) as file:
+        first, stop = files.rows or (0, file.metadata.num_rows)
+        n_frames = max(0, min(stop, file.metadata.num_rows) - first)
+        height_px = width_px = 0
+        flags = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_IGNORE_ORIENTATION
+        for data in islice(_pictures(file, files), _TRIED):
+            picture = cv2.imdecode(np.frombuffer(data, np.uint8), flags) if data else None
+            if picture is not None:
+                height_px, width_px = picture.shape[:2]
+                break
+    return ContainerFrames(
+        n_frames=n_frames,
+        pts=None,
+        time_base=Fraction(1),
+        width_px=width_px,
+        height_px=height_px,
+    )
+
+
+def stored_pictures(files: FrameFiles) -> Iterator[bytes]:
+    """Yield the encoded pictures of `files` in the order of the rows; b"" where a row has none.
+
+    Memory does not grow with the number of pictures, nor with the size of the row groups.
+
+    Raises
+    ------
+    StreamReadError
+        As `list_stored`, or if the file breaks off.
+    """
+    with _opened(files) as file:
+        yield from _pictures(file, files)
+
+
+def _opened(files: FrameFiles) -> ParquetFile:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = files.paths[0]
+    try:
+        file = pq.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+    except FileNotFoundError as error:
+        raise StreamReadError(
+            "file not found", code="missing_file", path=path, hint="Check the uri."
+        ) from error
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _broken(path, error) from error
+    names = file.schema_arrow.names
+    kind: Any = None
+    if names.count(files.column) == 1:
+        kind = file.schema_arrow.field(files.column).type
+    if kind is not None and pa.types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
+        kind = kind.field("bytes").type
+    if kind is None or not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        file.close()
+        raise StreamReadError(
+            f"has no column '{files.column}' of pictures",
+            code="manifest",
+            path=path,
+            hint="Expected one of bytes, or of objects with 'bytes'.",
+        )
+    return file
+
+
+def _pictures(file: ParquetFile, files: FrameFiles) -> Iterator[bytes]:
+    import pyarrow as pa
+
+    first, stop = files.rows or (0, file.metadata.num_rows)
+    try:
+        for begin, column in _columns(file, files.column, first, stop):
+            part = column.slice(max(0, first - begin), max(0, stop - max(first, begin)))
+            if pa.types.is_struct(part.type):
+                part = part.field("bytes") if not part.null_count else part.flatten()[0]
+            for cell in part:
+                yield cell.as_py() or b""
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _broken(files.paths[0], error) from error
+
+
+def _columns(
+    file: ParquetFile, name: str | None, first: int, stop: int
+) -> Iterator[tuple[int, Any]]:
+    """Yield (first row, cells) of the batches that reach into a range of rows."""
+    at = 0
+    for number in range(file.metadata.num_row_groups):
+        size = file.metadata.row_group(number).num_rows
+        if at < stop and at + size > first:
+            begin = at
+            for batch in file.iter_batches(
+                _BATCH, row_groups=[number], columns=[name], use_threads=False
+            ):
+                if begin >= stop:
+                    return
+                if begin + batch.num_rows > first:
+                    yield begin, batch.column(0)
+                begin += batch.num_rows
+        at += size
+
+
+def _broken(path: str, error: Exception) -> StreamReadError:
+    return StreamReadError(
+        f"is no intact Parquet file ({' '.join(str(error).split())[:160]})",
+        code="corrupt",
+        path=path,
+        hint="Write or copy it again.",
+    )

@@ -1,0 +1,71 @@
+"""Read the stamp table of a camera: one row a frame, which may name the frame's picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.errors import StreamReadError
+from syncaudit.model import CameraSpec, Finding
+from syncaudit.readers.findings import empty_stream
+from syncaudit.readers.tables import STAMPS, read_table
+from syncaudit.readers.uris import resolve
+
+__all__ = ["FILE", "FrameStamps", "named_pictures"]
+
+# Column of the stamp table that names each frame's picture, where a folder holds several clips'.
+FILE = "file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FrameStamps:
+    """A stamp table: stamps, and with a column ``file`` the picture of each."""
+
+    time_ns: NDArray[np.int64]
+    files: tuple[str, ...] | None
+    findings: tuple[Finding, ...]
+
+    @classmethod
+    def read(cls, spec: CameraSpec, base_uri: str) -> FrameStamps:
+        """Read the table that a camera names.
+
+        Raises
+        ------
+        StreamReadError
+            If it cannot be read, or a row names no picture.
+        """
+        uri = resolve(spec.timestamps or "", base_uri)
+        columns = (spec.stamps or STAMPS, FILE)
+        table = read_table(uri, text_columns=columns, rows=spec.rows, columns=columns)
+        time_ns = table.stamps(spec.stamps, may_be_seconds=spec.stamps is not None)
+        findings = table.findings if table.n_rows else table.findings + empty_stream(uri, "stamps")
+        names = table.data.column(FILE).to_pylist() if FILE in table.names else None
+        if names is not None and not all(isinstance(name, str) and name for name in names):
+            raise StreamReadError(
+                f"'{FILE}' is blank or no text in a row",
+                code="corrupt",
+                path=uri,
+                hint="It names the picture of each stamp, relative to the camera's uri.",
+            )
+        files = None if names is None else tuple(names)
+        return cls(time_ns=time_ns, files=files, findings=findings)
+
+
+def named_pictures(spec: CameraSpec, base_uri: str) -> list[str] | None:
+    """Return the pictures that a camera's stamp table names, resolved; None if it names none.
+
+    Raises
+    ------
+    StreamReadError
+        If the table cannot be read.
+    """
+    if spec.timestamps is None:
+        return None
+    uri = resolve(spec.timestamps, base_uri)
+    table = read_table(uri, text_columns=(FILE,), rows=spec.rows, columns=(FILE,))
+    if FILE not in table.names:
+        return None
+    folder = resolve(spec.uri, base_uri)
+    return [resolve(str(name), folder) for name in table.data.column(FILE).to_pylist()]
