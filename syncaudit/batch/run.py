@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import signal
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from syncaudit import __version__
-from syncaudit.batch.engines import Engine, engine_called
-from syncaudit.batch.fingerprint import content_half, fingerprint_of
+from syncaudit.batch.answers import audited, judged
+from syncaudit.batch.engines import engine_called
 from syncaudit.batch.finish import RunFacts, finish
 from syncaudit.batch.ledger import Ledger
+from syncaudit.batch.memory import MemoryLimit
 from syncaudit.batch.outputs import RowMaker
-from syncaudit.batch.picked import Picked
-from syncaudit.batch.pool import Lost
+from syncaudit.batch.sorting import sort_out
+from syncaudit.batch.stopping import Terminated, terminable
 from syncaudit.batch.summary import BatchSummary, Progress, VerdictCounter
-from syncaudit.batch.task import AuditFunction, AuditTask, JudgeTask, TaskResult, failed_result
+from syncaudit.batch.task import AuditFunction, AuditTask
 from syncaudit.errors import UsageError
-from syncaudit.model import Clip, ReasonCode
+from syncaudit.model import Clip
 from syncaudit.policy import Policy
 
 __all__ = ["check_unique", "make_folder", "run_batch"]
@@ -43,6 +39,7 @@ def run_batch(
     on_progress: Callable[[Progress], None] | None = None,
     to_row: RowMaker | None = None,
     timeout_s: float | None = None,
+    memory_limit: str = "auto",
     about: Mapping[str, object] | None = None,
     audit: AuditFunction | None = None,
     engine: str = "local",
@@ -66,7 +63,7 @@ def run_batch(
         Folder of the outputs; made where missing.
     workers : int
         Worker processes, each with its own clip, so that a crash costs one clip only; 0 audits
-        in this process, without protection against crashes and hangs.
+        in this process, without protection against crashes, hangs and memory bombs.
     calibration : mapping, optional
         Known corrections (formats, section 4).
     on_progress : callable, optional
@@ -76,6 +73,9 @@ def run_batch(
         ``passed.jsonl``, ``rejected.jsonl`` and ``unverified.jsonl`` are not written.
     timeout_s : float, optional
         Wall time after which a clip is given up with code ``timeout``; needs worker processes.
+    memory_limit : str
+        Memory above which a clip is given up with code ``unreadable``; needs worker processes. A
+        size (``4G``), ``none``, or ``auto``: the machine's memory shared by the workers.
     about : mapping, optional
         Further entries of ``summary.json``.
     audit : callable, optional
@@ -96,6 +96,7 @@ def run_batch(
         If clip ids repeat, an argument is out of range, or another run writes to `out`.
     """
     _check(clips, workers, timeout_s)
+    memory = MemoryLimit.parse(memory_limit)
     run_engine = engine_called(engine)
     began = time.monotonic()
     started_at = datetime.now(UTC)
@@ -104,23 +105,31 @@ def run_batch(
     clip_ids = [clip.clip_id for clip in clips]
     stopped: str | None = None
     with Ledger(folder / "verdicts.jsonl") as ledger:
-        todo, again = _sort_out(clips, ledger, policy, calibration)
+        todo, again = sort_out(clips, ledger, policy, calibration)
         kept = [v for v in map(ledger.verdict, clip_ids) if v is not None]
         counter = VerdictCounter(len(clips), on_progress, kept=kept)
-        options = {"timeout_s": timeout_s, "address": address}
         try:
-            with _terminable():
+            with terminable():
                 counter.tell()
                 n_judges = min(workers, len(again) // _FEW)
-                for clip, result in _judged(policy, clips, again, ledger, n_judges):
+                for clip, result in judged(policy, clips, again, ledger, n_judges):
                     ledger.append(clip.clip_id, result.verdict, result.fingerprint, result.line)
                     counter.tell(clip.clip_id, result.verdict)
-                for clip, result in _audited(task, clips, todo, run_engine, workers, options):
+                for clip, result in audited(
+                    task,
+                    clips,
+                    todo,
+                    run_engine,
+                    workers=workers,
+                    timeout_s=timeout_s,
+                    memory=memory,
+                    address=address,
+                ):
                     ledger.append(clip.clip_id, result.verdict, result.fingerprint, result.line)
                     if result.trace is not None:
                         _log(folder / "errors.log", clip.clip_id, result.trace)
                     counter.tell(clip.clip_id, result.verdict)
-        except _Terminated:
+        except Terminated:
             stopped = "terminated"
         except KeyboardInterrupt:
             stopped = "interrupted"
@@ -188,97 +197,6 @@ def make_folder(out: str | Path) -> Path:
             hint="Choose another --out folder.",
         ) from error
     return folder.resolve()
-
-
-def _sort_out(
-    clips: Sequence[Clip],
-    ledger: Ledger,
-    policy: Policy,
-    calibration: Mapping[str, object] | None,
-) -> tuple[list[int], list[int]]:
-    """Return which clips must be audited, and which only judged again."""
-    todo, again = [], []
-    for k, clip in enumerate(clips):
-        entry = ledger.entry(clip.clip_id)
-        known = None if entry is None else entry.fingerprint
-        if entry is None:
-            known = _fingerprint_in(ledger.outdated(clip.clip_id))
-        if not known:
-            ledger.forget(clip.clip_id)
-            todo.append(k)
-            continue
-        now = fingerprint_of(clip, policy, calibration=calibration)
-        if now is None or content_half(now) != content_half(known):
-            ledger.forget(clip.clip_id)
-            todo.append(k)
-        elif entry is None or now != known:
-            ledger.outdate(clip.clip_id)
-            again.append(k)
-    return todo, again
-
-
-def _fingerprint_in(line: str | None) -> str | None:
-    return None if line is None else json.loads(line).get("fingerprint")
-
-
-def _judged(
-    policy: Policy, clips: Sequence[Clip], again: Sequence[int], ledger: Ledger, workers: int
-) -> Iterator[tuple[Clip, TaskResult]]:
-    """Yield the clips that are judged again, by what their rows hold."""
-    items = Picked(again, lambda k: (clips[k], ledger.outdated(clips[k].clip_id) or ""))
-    run = engine_called("local")
-    for index, value in run(JudgeTask(policy=policy), items, workers=workers):
-        clip = clips[again[index]]
-        if isinstance(value, Lost):
-            message = f"the process that judged this clip again ended without an answer: {value}"
-            value = failed_result(clip, ReasonCode.UNREADABLE, message)
-        yield clip, value
-
-
-def _audited(
-    task: AuditTask,
-    clips: Sequence[Clip],
-    todo: Sequence[int],
-    run: Engine,
-    workers: int,
-    options: Mapping[str, Any],
-) -> Iterator[tuple[Clip, TaskResult]]:
-    items = Picked(todo, lambda k: clips[k])
-    for index, value in run(task, items, workers=workers, **options):
-        clip = clips[todo[index]]
-        if not isinstance(value, Lost):
-            yield clip, value
-        elif value.is_timeout:
-            limit_s = options["timeout_s"]
-            message = f"the audit took longer than {limit_s:g} s and was stopped"
-            yield clip, failed_result(clip, ReasonCode.TIMEOUT, message)
-        else:
-            message = (
-                f"the process that audited this clip ended without an answer, twice: {value}. "
-                "A damaged file may crash a decoder; the other clips are not affected."
-            )
-            yield clip, failed_result(clip, ReasonCode.UNREADABLE, message)
-
-
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM came: a scheduler or a shutdown wants the run to end."""
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Turn SIGTERM into an exception while a run is on, where signals can be caught."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(*_: object) -> None:
-        raise _Terminated
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _log(path: Path, clip_id: str, trace: str) -> None:

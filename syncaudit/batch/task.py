@@ -23,6 +23,7 @@ from syncaudit.model import (
 from syncaudit.policy import Policy
 
 __all__ = [
+    "SWOLLEN",
     "AuditFunction",
     "AuditTask",
     "JudgeTask",
@@ -31,6 +32,12 @@ __all__ = [
     "failed_verdict",
     "row_result",
 ]
+
+SWOLLEN = (
+    "A damaged file may ask for any amount; if the clip is sound, cut it into shorter ones, "
+    "raise --memory-limit or lower --workers."
+)
+"""What to do about a clip that memory did not suffice for."""
 
 AuditFunction = Callable[..., ClipVerdict]
 
@@ -80,6 +87,7 @@ class AuditTask:
 
     def __call__(self, clip: Clip) -> TaskResult:
         """Audit `clip`; an exception becomes a reject with its reason."""
+        fingerprint = None
         try:
             # Before the audit: a file that changes meanwhile is then audited again.
             fingerprint = fingerprint_of(clip, self.policy, calibration=self.calibration)
@@ -91,6 +99,11 @@ class AuditTask:
         except SyncAuditError as error:
             # The machine lacks something (an optional package): another run may fare better.
             return row_result(failed_verdict(clip, ReasonCode.UNREADABLE, str(error)), None)
+        except MemoryError as error:
+            message = (
+                f"the audit asked for more memory than there is ({_first_line(error)}). {SWOLLEN}"
+            )
+            return row_result(failed_verdict(clip, ReasonCode.UNREADABLE, message), None)
         except Exception as error:  # noqa: BLE001  # the per-clip boundary
             message = (
                 f"the audit failed with {type(error).__name__}: {_first_line(error)}. "

@@ -53,6 +53,14 @@ def validate(
     timeout: Annotated[
         float, typer.Option("--timeout", help="Seconds after which a clip is given up.")
     ] = 600.0,
+    memory_limit: Annotated[
+        str,
+        typer.Option(
+            "--memory-limit",
+            help="Memory above which a clip is given up: 4G, 512M, none, "
+            "or auto (80 % of the machine's, shared by the workers).",
+        ),
+    ] = "auto",
     engine: Annotated[
         str, typer.Option("--engine", help="Where clips are audited: local, or a Ray cluster.")
     ] = "local",
@@ -127,6 +135,7 @@ def validate(
             on_progress=view,
             to_row=clip_to_row,
             timeout_s=timeout,
+            memory_limit=memory_limit,
             about={
                 "manifest": manifest,
                 "calibration": None if known is None else calibration,

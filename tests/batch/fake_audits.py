@@ -7,6 +7,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from syncaudit.errors import ClipInputError, MissingExtraError
 from syncaudit.model import (
     CameraSpec,
@@ -122,6 +124,12 @@ def audit(
         if not flag.exists():
             flag.touch()
             os._exit(7)
+    if "swell" in name:
+        held = np.ones(600_000_000, np.uint8)
+        time.sleep(0.4)
+        del held
+    if "starve" in name:
+        raise MemoryError("Unable to allocate 7.28 TiB")
     if "hang" in name:
         time.sleep(60)
     if "slow" in name:

@@ -1,5 +1,10 @@
 """Workers that die or cannot start."""
 
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
 
 from syncaudit.batch.pool import Lost, map_isolated
@@ -23,6 +28,49 @@ def test_workers_that_cannot_start_are_an_error():
 
 def test_no_tasks_start_no_workers():
     assert list(map_isolated(Unloadable(), [], workers=2)) == []
+
+
+PARENT = """
+import time
+from syncaudit.batch.pool import map_isolated
+if __name__ == "__main__":
+    for _ in map_isolated(time.sleep, [0.0, 600.0], workers=1):
+        print("ready", flush=True)
+"""
+
+
+def test_workers_leave_when_their_parent_is_killed(tmp_path):
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT)
+    parent = subprocess.Popen(  # noqa: S603  # our own script
+        [sys.executable, script], stdout=subprocess.PIPE
+    )
+    with parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"ready\n"
+        children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
+        workers = [pid for pid in children if is_running(pid, b"spawn_main")]
+        assert len(workers) == 1
+        time.sleep(0.2)  # the endless task is on its way
+        parent.kill()
+    deadline = time.monotonic() + 10.0
+    while is_running(workers[0], b"spawn_main") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_running(workers[0], b"spawn_main")
+
+
+def is_running(pid: str, word: bytes) -> bool:
+    try:
+        return word in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def test_memory_is_named_with_its_limit():
+    lost = Lost(limit_bytes=2**31)
+    assert "limit of 2.0 GiB" in str(lost)
+    assert lost.is_memory
+    assert not lost.is_timeout
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,23 @@ def test_dying_and_hanging_workers_cost_only_their_clips(tmp_path):
     assert by_id["hang"]["reasons"][0]["code"] == "timeout"
 
 
+def test_clips_over_the_memory_limit_cost_only_themselves(tmp_path):
+    run(["pass1", "swell", "starve", "pass2"], tmp_path, workers=1, memory_limit="400M")
+    first, swell, starve, last = rows_of(tmp_path)
+    assert [first["verdict"], last["verdict"]] == ["pass", "pass"]
+    assert [r["reasons"][0]["code"] for r in (swell, starve)] == ["unreadable"] * 2
+    assert "its limit of 400 MiB" in swell["reasons"][0]["message"]
+    assert "7.28 TiB" in starve["reasons"][0]["message"]
+    assert "defect" not in starve["reasons"][0]["message"]
+
+
+def test_a_large_clip_may_have_all_shares_when_it_is_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("syncaudit.batch.memory.machine_bytes", lambda: 1_200_000_000)
+    monkeypatch.setattr("syncaudit.batch.memory._AUTO_LEAST_BYTES", 0)
+    run(["pass1", "swell"], tmp_path / "two", workers=2)  # 480 MB each, 960 MB alone
+    assert [row["verdict"] for row in rows_of(tmp_path / "two")] == ["pass"] * 2
+
+
 def test_a_clip_whose_worker_died_once_is_tried_again(tmp_path, marked):
     run(["once", "pass1"], tmp_path / "out", workers=1)
     assert [row["verdict"] for row in rows_of(tmp_path / "out")] == ["pass", "pass"]
@@ -212,6 +229,7 @@ def test_no_clips_give_empty_outputs(tmp_path):
         (["a", "b", "a"], {}, "'a' stands more than once"),
         (["a"], {"workers": -1}, "workers must be 0 or more"),
         (["a"], {"timeout_s": 0.0}, "timeout must be more than 0"),
+        (["a"], {"memory_limit": "lots"}, "memory limit must be auto, none or a size"),
     ],
 )
 def test_wrong_arguments_are_refused(tmp_path, ids, options, message):

@@ -14,7 +14,7 @@ from syncaudit.errors import UsageError, nearest_name
 __all__ = ["ENGINES", "Engine", "engine_called"]
 
 Engine = Callable[..., Iterator[tuple[int, Any | Lost]]]
-"""``engine(task, items, workers=..., timeout_s=..., address=...)`` yields (index, value)."""
+"""``engine(task, items, workers=, timeout_s=, memory=, address=)`` yields (index, value)."""
 
 ENGINES: Mapping[str, Engine] = MappingProxyType({"local": run_local, "ray": run_on_ray})
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from syncaudit.batch.pool import Lost, limit_threads, map_isolated
+from syncaudit.batch.memory import NO_LIMIT, MemoryLimit
+from syncaudit.batch.pool import Lost, map_isolated
+from syncaudit.batch.worker import limit_threads
 from syncaudit.errors import UsageError
 
 __all__ = ["run_local"]
@@ -20,6 +22,7 @@ def run_local(
     *,
     workers: int,
     timeout_s: float | None = None,
+    memory: MemoryLimit = NO_LIMIT,
     address: str | None = None,
 ) -> Iterator[tuple[int, _Value | Lost]]:
     """Yield (index, value) of every item as they come.
@@ -34,6 +37,8 @@ def run_local(
         Processes; 0 runs in this process, without protection against crashes and hangs.
     timeout_s : float, optional
         Wall time after which an item is given up.
+    memory : MemoryLimit
+        Memory above which an item is given up.
     address : str, optional
         Of a cluster: there is none here.
 
@@ -51,4 +56,6 @@ def run_local(
         for index in range(len(items)):
             yield index, task(items[index])
         return
-    yield from map_isolated(task, items, workers=min(workers, len(items)), timeout_s=timeout_s)
+    yield from map_isolated(
+        task, items, workers=min(workers, len(items)), timeout_s=timeout_s, memory=memory
+    )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from syncaudit.batch.memory import NO_LIMIT, MemoryLimit
 from syncaudit.batch.pool import Crew, Lost
 from syncaudit.errors import MissingExtraError, SyncAuditError
 
@@ -25,6 +27,7 @@ def run_on_ray(
     *,
     workers: int,
     timeout_s: float | None = None,
+    memory: MemoryLimit = NO_LIMIT,
     address: str | None = None,
 ) -> Iterator[tuple[int, _Value | Lost]]:
     """Yield (index, value) of every item as they come back from the cluster.
@@ -34,8 +37,8 @@ def run_on_ray(
 
     Parameters
     ----------
-    task, items, timeout_s
-        As `run_local` takes them.
+    task, items, timeout_s, memory
+        As `run_local` takes them; a share of the memory is that of one core of each machine.
     workers : int
         Actors at a time, one core each.
     address : str, optional
@@ -76,7 +79,7 @@ def run_on_ray(
     blocks = [list(range(k, min(k + size, len(items)))) for k in range(0, len(items), size)]
     rows = [{"indices": block, "items": _packed([items[k] for k in block])} for block in blocks]
     results = ray.data.from_items(rows, override_num_blocks=len(rows)).map(
-        _actor_class(_packed(task), timeout_s),
+        _actor_class(_packed(task), timeout_s, memory),
         compute=ray.data.ActorPoolStrategy(size=max(1, min(workers, len(rows)))),
         num_cpus=1,
     )
@@ -84,7 +87,7 @@ def run_on_ray(
         yield from pickle.loads(row["values"])  # noqa: S301  # what our own actor packed
 
 
-def _actor_class(task: bytes, timeout_s: float | None) -> type:
+def _actor_class(task: bytes, timeout_s: float | None, memory: MemoryLimit) -> type:
     """Return the class of the actors; it carries the task, as Ray asks of what may restart."""
 
     class Auditor:
@@ -92,7 +95,9 @@ def _actor_class(task: bytes, timeout_s: float | None) -> type:
 
         def __init__(self) -> None:
             function = pickle.loads(task)  # noqa: S301  # what run_on_ray packed
-            self._crew: Crew[Any, Any] = Crew(function, workers=1, timeout_s=timeout_s)
+            # An actor takes one core, so that this many may be at work beside it.
+            each = MemoryLimit(stated_bytes=memory.bytes_each(os.cpu_count() or 1))
+            self._crew: Crew[Any, Any] = Crew(function, workers=1, timeout_s=timeout_s, memory=each)
 
         def __call__(self, row: dict[str, Any]) -> dict[str, bytes]:
             """Run one block of items."""

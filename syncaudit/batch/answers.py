@@ -1,0 +1,64 @@
+"""Run the clips of a run and answer for those whose worker never did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from syncaudit.batch.engines import Engine, engine_called
+from syncaudit.batch.ledger import Ledger
+from syncaudit.batch.memory import MemoryLimit
+from syncaudit.batch.picked import Picked
+from syncaudit.batch.pool import Lost
+from syncaudit.batch.task import SWOLLEN, AuditTask, JudgeTask, TaskResult, failed_result
+from syncaudit.model import Clip, ReasonCode
+from syncaudit.policy import Policy
+
+__all__ = ["audited", "judged"]
+
+
+def judged(
+    policy: Policy, clips: Sequence[Clip], again: Sequence[int], ledger: Ledger, workers: int
+) -> Iterator[tuple[Clip, TaskResult]]:
+    """Yield the clips at some positions, judged again by what their rows hold."""
+    items = Picked(again, lambda k: (clips[k], ledger.outdated(clips[k].clip_id) or ""))
+    run = engine_called("local")
+    for index, value in run(JudgeTask(policy=policy), items, workers=workers):
+        clip = clips[again[index]]
+        if isinstance(value, Lost):
+            message = f"the process that judged this clip again ended without an answer: {value}"
+            value = failed_result(clip, ReasonCode.UNREADABLE, message)
+        yield clip, value
+
+
+def audited(
+    task: AuditTask,
+    clips: Sequence[Clip],
+    todo: Sequence[int],
+    run: Engine,
+    *,
+    workers: int,
+    timeout_s: float | None,
+    memory: MemoryLimit,
+    address: str | None,
+) -> Iterator[tuple[Clip, TaskResult]]:
+    """Yield the clips at some positions with what their audit says, or why it said nothing."""
+    items = Picked(todo, lambda k: clips[k])
+    for index, value in run(
+        task, items, workers=workers, timeout_s=timeout_s, memory=memory, address=address
+    ):
+        clip = clips[todo[index]]
+        yield clip, _unanswered(clip, value, timeout_s) if isinstance(value, Lost) else value
+
+
+def _unanswered(clip: Clip, lost: Lost, timeout_s: float | None) -> TaskResult:
+    if lost.is_timeout:
+        message = (
+            f"the audit took longer than {timeout_s:g} s and was stopped. A damaged file may keep "
+            "a decoder busy for ever; if the clip is sound, raise --timeout."
+        )
+        return failed_result(clip, ReasonCode.TIMEOUT, message)
+    cure = "A damaged file may crash a decoder; the other clips are not affected."
+    if lost.is_memory:
+        cure = SWOLLEN
+    message = f"the process that audited this clip ended without an answer, twice: {lost}. {cure}"
+    return failed_result(clip, ReasonCode.UNREADABLE, message)

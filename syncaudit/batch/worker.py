@@ -1,0 +1,198 @@
+"""One worker process, its pipe and the task that it has in hand."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Generic, TypeVar
+
+from syncaudit.batch.memory import held_bytes, size_in_words
+
+__all__ = ["Lost", "Worker", "limit_threads"]
+
+_Task = TypeVar("_Task")
+_Value = TypeVar("_Value")
+
+# One process a core is the layout (design, section 8): libraries must add no threads.
+_THREAD_SETTINGS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+_START_LIMIT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """A task that brought no value because its worker died or was stopped.
+
+    Parameters
+    ----------
+    exit_code : int, optional
+        Of the worker that died by itself (negative: the signal that killed it).
+    limit_bytes : int, optional
+        Memory limit that it was stopped for exceeding. With neither it was out of time.
+    """
+
+    exit_code: int | None = None
+    limit_bytes: int | None = None
+
+    @property
+    def is_timeout(self) -> bool:
+        """Whether the worker was stopped for taking too long."""
+        return self.exit_code is None and self.limit_bytes is None
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether memory ran out, as far as can be told."""
+        return self.limit_bytes is not None or self.exit_code == -signal.SIGKILL
+
+    def __str__(self) -> str:
+        """Return how the worker ended, in words."""
+        if self.limit_bytes is not None:
+            return f"it held more memory than its limit of {size_in_words(self.limit_bytes)}"
+        if self.exit_code is None:
+            return "it exceeded its time"
+        if self.exit_code == -signal.SIGKILL:
+            return "it was killed, as happens when memory runs out"
+        if self.exit_code < 0:
+            try:
+                name = signal.Signals(-self.exit_code).name
+            except ValueError:
+                name = f"signal {-self.exit_code}"
+            return f"it crashed ({name})"
+        return f"it exited with code {self.exit_code}"
+
+
+class Worker(Generic[_Task, _Value]):
+    """One process that serves tasks through its pipe, one at a time.
+
+    Parameters
+    ----------
+    function : callable
+        Picklable; sent to the process once.
+    """
+
+    def __init__(self, function: Callable[[_Task], _Value]) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, function), daemon=True)
+        with _spawning():
+            self._process.start()
+        theirs.close()
+        self.index: int | None = None
+        self.is_gone = False
+        self.is_up = False
+        self.deadline: float | None = time.monotonic() + _START_LIMIT_S
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it waits for a task."""
+        return self.is_up and self.index is None and not self.is_gone
+
+    @property
+    def is_late(self) -> bool:
+        """Whether its time is over."""
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+    def holds_over(self, limit_bytes: int) -> bool:
+        """Whether it is at work on a task and holds more memory than this."""
+        if self.index is None or self._process.pid is None:
+            return False
+        held = held_bytes(self._process.pid)
+        return held is not None and held > limit_bytes
+
+    def give(self, index: int, task: _Task, timeout_s: float | None) -> None:
+        """Hand it a task and set its time."""
+        self.index = index
+        self.deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        with suppress(OSError):  # it died while idle: collect() will see the closed pipe
+            self.pipe.send(task)
+
+    def collect(self) -> tuple[int, _Value | Lost] | None:
+        """Return the finished task, or None where there is none to tell of (see `is_gone`)."""
+        if self.is_late and not self.pipe.poll():
+            return self.lose(Lost())
+        try:
+            value = self.pipe.recv()
+        except (EOFError, OSError):
+            self._process.join(5.0)
+            return self.lose(Lost(exit_code=self._process.exitcode or 0))
+        if not self.is_up:
+            self.is_up = True
+            self.deadline = None
+            return None
+        index, self.index, self.deadline = self.index, None, None
+        assert index is not None  # noqa: S101  # only busy workers are listened to
+        return index, value
+
+    def lose(self, lost: Lost) -> tuple[int, _Value | Lost] | None:
+        """Give the process up and return the task that goes with it."""
+        self.is_gone = True
+        return None if self.index is None else (self.index, lost)
+
+    def stop(self) -> None:
+        """End the process, whatever it does."""
+        self.pipe.close()
+        if self.is_idle:
+            self._process.join(2.0)  # an idle worker leaves when its pipe closes
+        if self._process.is_alive():
+            self._process.kill()
+        self._process.join()
+        self._process.close()
+
+
+def limit_threads() -> None:
+    """Keep OpenCV of this process to one thread; BLAS reads its environment at import."""
+    import cv2
+
+    cv2.setNumThreads(1)
+
+
+def _serve(pipe: Connection[object, object], function: Callable[[_Task], _Value]) -> None:
+    """Work until the pipe closes; runs in the worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    limit_threads()
+    try:
+        pipe.send("up")
+        while True:
+            pipe.send(function(pipe.recv()))  # type: ignore[arg-type]  # what give() sent
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return
+
+
+def _leave_with_parent() -> None:
+    """End this process when its parent was killed, even in the middle of an endless clip."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+@contextmanager
+def _spawning() -> Iterator[None]:
+    """Set what a worker must inherit from its first instruction on, and nobody else."""
+    before = {name: os.environ.get(name) for name in _THREAD_SETTINGS}
+    os.environ.update(dict.fromkeys(_THREAD_SETTINGS, "1"))
+    is_main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
+    try:
+        yield
+    finally:
+        if is_main:
+            signal.signal(signal.SIGINT, handler)
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
