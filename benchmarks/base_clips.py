@@ -45,6 +45,7 @@ PICTURE_MODULES = (
     "visibility",
     "world",
     "frame_faults",
+    "picture_faults",
     "still",
     "pulse_trains",
     "pulse_shapes",

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from syncaudit.estimators import EventEvidence
-from syncaudit.model import Clip, Finding, Stream
+from syncaudit.model import Clip, Finding, Severity, Stream
 from syncaudit.pipeline import ClipEvidence, find_events, read_clip
 from syncaudit.pipeline.stages import Stages
+from syncaudit.policy import Limits, judge_pictures
 from syncaudit_calibration.bundle import NEXT_TIME, calibrate_events
 from syncaudit_calibration.calibration import Calibration
 from syncaudit_calibration.errors import CalibrationError
@@ -83,7 +84,7 @@ def calibrate_recording(
         read = read_clip(clip)
     found = find_events(read.streams, stages)
     evidence = _by_source(found)
-    findings = (*read.findings, *found.findings)
+    findings = (*read.findings, *found.findings, *_damage(found))
     if len(evidence) < 2:
         raise _too_little(clip, evidence, findings)
     broken = {finding.source: finding.message for finding in findings if finding.source}
@@ -107,6 +108,17 @@ def calibrate_recording(
         findings=findings,
         seconds=stages.seconds,
     )
+
+
+def _damage(found: ClipEvidence) -> list[Finding]:
+    """Return what is wrong with the pictures that were looked at."""
+    limits = Limits(damaged_share=0.0)
+    return [
+        finding
+        for name, audit in found.pictures.items()
+        for finding in judge_pictures(name, name, audit, limits)
+        if finding.severity is Severity.DEFECT
+    ]
 
 
 def _by_source(found: ClipEvidence) -> dict[str, EventEvidence]:

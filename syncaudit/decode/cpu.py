@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import cv2
 import numpy as np
@@ -22,6 +22,8 @@ from syncaudit.model import FrameFiles
 
 if TYPE_CHECKING:
     from av.container import InputContainer
+    from av.packet import Packet
+    from av.video.codeccontext import VideoCodecContext
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
 
@@ -40,6 +42,10 @@ _DEEP_LUMA = {
     for layout in ("420", "422", "440", "444")
     for depth in (9, 10, 12, 14, 16)
 } | {"gray10le": 2, "gray12le": 4, "gray16le": 8, "p010le": 8, "p012le": 8, "p016le": 8}
+
+# FFmpeg shows damaged pictures of this codec without a word. Told to stop at errors, it fails, and
+# the picture is decoded again for what it is worth.
+_LENIENT = "mjpeg"
 
 
 class CpuDecoder:
@@ -129,7 +135,10 @@ def _video(files: FrameFiles, tally: DecodeTally) -> Generator[LumaFrame | None,
         seen: list[int] = []  # pts of the packets so far, sorted
         is_timed = has_clock(container)
         time_base = Fraction(found.time_base or 1)
-        for frame in _decoded(container, found, tally, seen, span_ns if is_timed else None):
+        if found.codec_context.name == _LENIENT:
+            found.codec_context.options = {"err_detect": "explode"}
+        frames = _decoded(container, found, tally, seen, span_ns if is_timed else None)
+        for frame, is_corrupt in frames:
             if is_timed and not is_inside(frame.pts, time_base, span_ns):
                 continue  # on the way from the key frame to the span, or behind it
             # A frame's place is its rank among all packets, decodable or not, so that stamps
@@ -144,9 +153,15 @@ def _video(files: FrameFiles, tally: DecodeTally) -> Generator[LumaFrame | None,
                 tally.note_error(f"{path}: frame {index}: {error}")
                 continue
             tally.n_decoded += 1
-            tally.n_corrupt += frame.is_corrupt
+            tally.n_corrupt += is_corrupt
             time_s = float(frame.time) if is_timed and frame.time is not None else None
-            yield LumaFrame(index=index, luma=luma, pts_s=time_s, is_corrupt=frame.is_corrupt)
+            yield LumaFrame(
+                index=index,
+                luma=luma,
+                pts_s=time_s,
+                is_corrupt=is_corrupt,
+                is_key=bool(frame.key_frame),
+            )
 
 
 def _decoded(
@@ -155,8 +170,8 @@ def _decoded(
     tally: DecodeTally,
     seen: list[int],
     span_ns: tuple[int, int] | None,
-) -> Iterator[VideoFrame]:
-    """Yield every frame that can be had; count packets that fail and go on."""
+) -> Iterator[tuple[VideoFrame, bool]]:
+    """Yield every frame that can be had and whether damage is in it; go on after failures."""
     import av
 
     failures = (av.FFmpegError, OSError, ValueError, MemoryError)
@@ -176,14 +191,34 @@ def _decoded(
         if is_counted and packet.pts is not None and is_inside(packet.pts, time_base, span_ns):
             insort(seen, packet.pts)
         try:
-            yield from packet.decode()
+            for frame in packet.decode():
+                yield frame, frame.is_corrupt
         except EOFError:
             break
         except failures as error:
-            tally.note_error(f"{container.name}: packet at pts {packet.pts}: {error}")
+            message = f"{container.name}: packet at pts {packet.pts}: {error}"
+            frames = _despite_damage(packet) if stream.codec_context.name == _LENIENT else []
+            if frames:
+                tally.first_error = tally.first_error or message
+            else:
+                tally.note_error(message)
+            for frame in frames:
+                yield frame, True
     if not is_flushed:
         with suppress(*failures, EOFError):
-            yield from stream.codec_context.decode(None)
+            for frame in stream.codec_context.decode(None):
+                yield frame, frame.is_corrupt
+
+
+def _despite_damage(packet: Packet[VideoStream]) -> list[VideoFrame]:
+    """Return what can be made of a packet that a strict decoder refused."""
+    import av
+
+    try:
+        lenient = cast("VideoCodecContext", av.CodecContext.create(_LENIENT, "r"))
+        return [*lenient.decode(packet), *lenient.decode(None)]
+    except (av.FFmpegError, OSError, ValueError, MemoryError):
+        return []
 
 
 def luma_of(frame: VideoFrame) -> NDArray[np.uint8]:

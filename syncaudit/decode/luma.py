@@ -31,12 +31,15 @@ class LumaFrame:
         Presentation time of the container in seconds; None where it has none.
     is_corrupt : bool
         Whether the decoder had to conceal damage in it.
+    is_key : bool
+        Whether it is decoded without any other picture.
     """
 
     index: int
     luma: NDArray[np.uint8]
     pts_s: float | None = None
     is_corrupt: bool = False
+    is_key: bool = True
 
 
 @dataclass(slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from syncaudit.detectors.band_energy import find_band_energies
 from syncaudit.detectors.flash import FlashDetector
 from syncaudit.detectors.motion import detect_motion
+from syncaudit.detectors.picture_audit import PictureAuditor
 from syncaudit.detectors.rotation import RotationDetector
 from syncaudit.detectors.sound import find_clicks, find_loudness
 from syncaudit.detectors.stamps import audit_stamps, audit_stream
@@ -13,6 +14,7 @@ from syncaudit.detectors.tier_audit import audit_tier
 
 __all__ = [
     "FlashDetector",
+    "PictureAuditor",
     "RotationDetector",
     "audit_stamps",
     "audit_stream",

@@ -28,6 +28,7 @@ from syncaudit.model.evidence import (
 )
 from syncaudit.model.finding import Finding, ReasonCode, Severity
 from syncaudit.model.measurement import PairMeasurement
+from syncaudit.model.pictures import PictureAudit, PictureFault, PictureSpell
 from syncaudit.model.record import ClipRecord
 from syncaudit.model.speech import BandEnergies, SpokenTier
 from syncaudit.model.stream import (
@@ -80,6 +81,9 @@ __all__ = [
     "LoopClosure",
     "Origin",
     "PairMeasurement",
+    "PictureAudit",
+    "PictureFault",
+    "PictureSpell",
     "Quantity",
     "ReasonCode",
     "RotationIncrements",

@@ -8,6 +8,7 @@ from typing import Any
 
 from syncaudit.model.finding import Finding, ReasonCode, Severity
 from syncaudit.model.measurement import PairMeasurement
+from syncaudit.model.pictures import PictureAudit
 from syncaudit.model.timing import ArrivalAudit, StampAudit, StampRemark
 
 __all__ = ["ClipRecord"]
@@ -27,6 +28,8 @@ class ClipRecord:
         Search range that the pairs were measured with.
     stamps : mapping of str to StampAudit
         By source.
+    pictures : mapping of str to PictureAudit
+        By camera.
     findings : tuple of Finding
         Of readers and detectors.
     measurements : tuple of PairMeasurement
@@ -39,6 +42,7 @@ class ClipRecord:
     span_s: float
     max_offset_s: float
     stamps: Mapping[str, StampAudit] = field(default_factory=dict)
+    pictures: Mapping[str, PictureAudit] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     measurements: tuple[PairMeasurement, ...] = ()
     stages: Mapping[str, float] = field(default_factory=dict)
@@ -52,6 +56,7 @@ class ClipRecord:
             "baseline_pairs": [
                 k for k, pair in enumerate(self.measurements) if pair.is_baseline_only
             ],
+            "pictures": {name: audit.to_json() for name, audit in self.pictures.items()},
             "findings": [
                 finding.to_json() | {"severity": str(finding.severity)} for finding in self.findings
             ],
@@ -101,6 +106,9 @@ class ClipRecord:
                 name: _audit(source["timing"], own["remarks"].get(name, ()))
                 for name, source in row["sources"].items()
                 if source["timing"] is not None
+            },
+            pictures={
+                name: PictureAudit.from_json(item) for name, item in own.get("pictures", {}).items()
             },
             findings=tuple(_finding(item) for item in own["findings"]),
             measurements=tuple(

@@ -46,6 +46,7 @@ def conclude(clip: Clip, record: ClipRecord, policy: Policy) -> tuple[ClockSolut
         solution=solution,
         stamps=record.stamps,
         findings=record.findings,
+        pictures=record.pictures,
         measurements=_as_the_policy_takes_them(record, policy),
         span_s=record.span_s,
         seconds=sum(stages.values()),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from syncaudit.decode import iter_luma
 from syncaudit.detectors import (
     FlashDetector,
+    PictureAuditor,
     RotationDetector,
     audit_tier,
     detect_motion,
@@ -34,6 +35,7 @@ from syncaudit.model import (
     Finding,
     FlashEdges,
     FlashIntervals,
+    PictureAudit,
     Quantity,
     ReasonCode,
     RotationIncrements,
@@ -43,6 +45,7 @@ from syncaudit.model import (
     TranscriptStream,
 )
 from syncaudit.model.time import MAX_SPAN_S
+from syncaudit.pipeline.pictures import PictureLook, audit_pictures
 from syncaudit.pipeline.reading import unreadable
 from syncaudit.pipeline.stages import Stages
 from syncaudit.pipeline.window import part_of
@@ -77,6 +80,8 @@ class ClipEvidence:
         Of transcripts with times.
     bands : dict of str to BandEnergies
         Of microphones that a transcript belongs to.
+    pictures : dict of str to PictureAudit
+        Of cameras.
     findings : list of Finding
         Damage found while decoding.
     """
@@ -91,6 +96,7 @@ class ClipEvidence:
     sounds: dict[str, AudioStream] = field(default_factory=dict)
     spoken: dict[str, SpokenTier] = field(default_factory=dict)
     bands: dict[str, BandEnergies] = field(default_factory=dict)
+    pictures: dict[str, PictureAudit] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -117,11 +123,14 @@ def find_evidence(
         Damaged pictures become findings; what could be decoded is used.
     """
     evidence = ClipEvidence()
+    looks: list[PictureLook] = []
     for name, stream in streams.items():
         if isinstance(stream, CameraStream):
             rotation, flash = RotationDetector(stream), FlashDetector(stream)
-            if not _watch(stream, (rotation, flash), evidence, stages, (wanted or {}).get(name)):
+            look = _watch(stream, (rotation, flash), evidence, stages, (wanted or {}).get(name))
+            if look is None:
                 continue
+            looks.append(look)
             with stages.spent_on("detect"):
                 _keep_rotation(rotation, evidence)
                 _keep_flashes(flash, evidence)
@@ -139,6 +148,8 @@ def find_evidence(
                 _keep_triggers(stream, evidence)
             elif isinstance(stream, TranscriptStream):
                 _keep_spoken(stream, streams.get(stream.audio), evidence)
+    with stages.spent_on("detect"):
+        evidence.pictures = audit_pictures(looks, streams, evidence.motion, evidence.rotations)
     return evidence
 
 
@@ -151,9 +162,11 @@ def find_events(streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence:
     for name, stream in streams.items():
         if isinstance(stream, CameraStream):
             flash = FlashDetector(stream)
-            if _watch(stream, (flash,), evidence, stages, None):
+            look = _watch(stream, (flash,), evidence, stages, None)
+            if look is not None:
                 with stages.spent_on("detect"):
                     _keep_flashes(flash, evidence)
+                    evidence.pictures |= audit_pictures([look], streams, {}, {})
             continue
         with stages.spent_on("detect"):
             if isinstance(stream, SignalStream):
@@ -230,13 +243,14 @@ def _watch(
     evidence: ClipEvidence,
     stages: Stages,
     wanted: NDArray[np.bool_] | None,
-) -> bool:
-    """Decode a camera once and hand every frame to its detectors; tell whether that worked."""
+) -> PictureLook | None:
+    """Decode a camera once, hand every frame to its detectors and look at it; None: no pictures."""
     if stream.time_ns.size == 0 or not stream.files.paths:
-        return False  # nothing to look at: no frames, or stamps alone
+        return None  # nothing to look at: no frames, or stamps alone
     if _spans_too_long(stream.time_ns):
-        return False  # the stamp audit says so; such stamps place no picture anywhere
+        return None  # the stamp audit says so; such stamps place no picture anywhere
     last = None if wanted is None else int(np.flatnonzero(wanted)[-1])
+    auditor = PictureAuditor(stream)
     try:
         with stages.spent_on("decode"):
             frames = iter_luma(stream.files if wanted is None else part_of(stream, wanted))
@@ -254,15 +268,15 @@ def _watch(
             with stages.spent_on("detect"):
                 for detector in detectors:
                     detector.update(frame.index, frame.luma)
+                auditor.update(
+                    frame.index, frame.luma, is_corrupt=frame.is_corrupt, is_key=frame.is_key
+                )
     except SyncAuditError as error:
         evidence.findings.append(unreadable(stream.name, error))
-        return False
-    evidence.findings += _damage(
-        stream, frames.n_errors + frames.n_corrupt, frames.n_decoded, frames.first_error
-    )
+        return None
     if wanted is None:
         evidence.findings += _count_mismatch(stream, frames.n_decoded)
-    return True
+    return PictureLook(auditor, frames, wanted)
 
 
 def _n_in_order(times_s: NDArray[np.float64]) -> int:
@@ -272,26 +286,6 @@ def _n_in_order(times_s: NDArray[np.float64]) -> int:
 
 def _spans_too_long(time_ns: NDArray[np.int64]) -> bool:
     return (int(time_ns.max()) - int(time_ns.min())) * 1e-9 > MAX_SPAN_S
-
-
-def _damage(
-    stream: CameraStream, n_damaged: int, n_decoded: int, first: str | None
-) -> list[Finding]:
-    if not n_damaged:
-        return []
-    why = "" if first is None else f" (first: {first})"
-    return [
-        Finding(
-            code=ReasonCode.CORRUPT,
-            source=stream.name,
-            message=(
-                f"{stream.uri}: {n_damaged} pictures are damaged{why}, {n_decoded} could be "
-                "decoded. Copy the file again from the recorder or drop the clip."
-            ),
-            value=float(n_damaged),
-            limit=0.0,
-        )
-    ]
 
 
 def _count_mismatch(stream: CameraStream, n_decoded: int) -> list[Finding]:

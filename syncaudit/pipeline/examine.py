@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from syncaudit.detectors import audit_stream
 from syncaudit.model import (
@@ -20,7 +20,7 @@ from syncaudit.pipeline.conclude import conclude
 from syncaudit.pipeline.evidence import ClipEvidence, find_evidence
 from syncaudit.pipeline.known_corrections import apply_calibration, check_calibration
 from syncaudit.pipeline.pairing import measure_pairs
-from syncaudit.pipeline.reading import from_manifest, read_clip
+from syncaudit.pipeline.reading import from_manifest, read_clip, without_base
 from syncaudit.pipeline.stages import Stages
 from syncaudit.pipeline.texts import align_texts
 from syncaudit.pipeline.window import (
@@ -145,6 +145,13 @@ def examine(
         span_s=window.span_s,
         max_offset_s=policy.max_offset_s,
         stamps=stamps,
+        pictures={
+            name: replace(
+                audit,
+                first_error=audit.first_error and without_base(audit.first_error, clip.base_uri),
+            )
+            for name, audit in evidence.pictures.items()
+        },
         findings=(
             *read.findings,
             *texts.findings,

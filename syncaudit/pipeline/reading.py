@@ -9,7 +9,7 @@ from syncaudit.errors import ClipInputError, SyncAuditError
 from syncaudit.model import Clip, Finding, ReasonCode, Stream
 from syncaudit.readers import read_source
 
-__all__ = ["ReadClip", "from_manifest", "read_clip", "unreadable"]
+__all__ = ["ReadClip", "from_manifest", "read_clip", "unreadable", "without_base"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +71,13 @@ def from_manifest(finding: Finding, base_uri: str) -> Finding:
 
     A verdict then does not depend on where a data set lies, and is easier to read.
     """
+    return replace(finding, message=without_base(finding.message, base_uri) or "")
+
+
+def without_base(text: str | None, base_uri: str) -> str | None:
+    """Return `text` with paths relative to the manifest's folder."""
     base = base_uri.rstrip("/")
-    if not base:
-        return finding
-    return replace(finding, message=finding.message.replace(f"{base}/", ""))
+    return text.replace(f"{base}/", "") if text and base else text
 
 
 def unreadable(source: str, error: SyncAuditError) -> Finding:

@@ -3,6 +3,7 @@
 from syncaudit.policy.judge import judge
 from syncaudit.policy.limits import Baseline, Limits, Policy
 from syncaudit.policy.load import DEFAULT_PROFILE, load_policy, policy_from_plain, profile_names
+from syncaudit.policy.pictures import judge_pictures
 from syncaudit.policy.recordings import judge_with_recording
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Limits",
     "Policy",
     "judge",
+    "judge_pictures",
     "judge_with_recording",
     "load_policy",
     "policy_from_plain",

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from syncaudit.model import (
+    CameraSpec,
     Clip,
     ClipVerdict,
     ClockSolution,
     Finding,
     PairMeasurement,
+    PictureAudit,
     ReasonCode,
     Severity,
     SourceKind,
@@ -26,6 +28,7 @@ from syncaudit.policy.contradictions import judge_contradictions
 from syncaudit.policy.equivalence import quantile
 from syncaudit.policy.limits import Policy
 from syncaudit.policy.opinion import Opinion, remark
+from syncaudit.policy.pictures import judge_pictures
 from syncaudit.policy.reference import judge_reference
 from syncaudit.policy.stamps import judge_stamps
 from syncaudit.policy.transcripts import judge_transcript
@@ -42,6 +45,7 @@ def judge(
     findings: Sequence[Finding],
     measurements: Sequence[PairMeasurement],
     span_s: float,
+    pictures: Mapping[str, PictureAudit] | None = None,
     seconds: float = 0.0,
     stages: Mapping[str, float] | None = None,
 ) -> ClipVerdict:
@@ -63,6 +67,8 @@ def judge(
         Accepted and refused.
     span_s : float
         Length of the clip: offsets are judged over all of it.
+    pictures : mapping of str to PictureAudit, optional
+        Faults of each camera's pictures.
     seconds, stages
         CPU time spent, to be passed on.
     """
@@ -109,6 +115,8 @@ def judge(
                 noun="frame" if spec.kind == "camera" else "sample",
                 stamp_kind=spec.stamp_kind,
             )
+        if isinstance(spec, CameraSpec) and pictures is not None and name in pictures:
+            own += judge_pictures(name, spec.uri, pictures[name], limits[name])
         if isinstance(spec, TranscriptSpec):
             opinions[name] = _opinion(
                 own,

@@ -34,6 +34,14 @@ class Limits:
     missing_share, duplicate_share, backwards_share : float, optional
         Largest share of samples missing, with equal stamps, and stamped before their forerunner.
         Fewer, but not none, are a warning.
+    damaged_share : float, optional
+        Of a camera: largest share of pictures with each kind of damage (undecoded, concealed,
+        grey, cut off, of another size). Fewer, but not none, are a warning.
+    max_frozen_s, frozen_share : float, optional
+        Of a camera: longest repetition of one picture while time goes on, and largest share of
+        frames that repeat the one before.
+    max_blank_s : float, optional
+        Of a camera: longest spell of pictures of one colour.
     rate_hz : float, optional
         Rate that the source must have.
     rate_tolerance : float, optional
@@ -53,6 +61,10 @@ class Limits:
     missing_share: float | None = None
     duplicate_share: float | None = None
     backwards_share: float | None = None
+    damaged_share: float | None = None
+    max_frozen_s: float | None = None
+    frozen_share: float | None = None
+    max_blank_s: float | None = None
     rate_hz: float | None = None
     rate_tolerance: float | None = None
 

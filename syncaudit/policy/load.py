@@ -46,6 +46,10 @@ class _LimitsFile(_Strict):
     missing_share: _Share | _Off | None = None
     duplicate_share: _Share | _Off | None = None
     backwards_share: _Share | _Off | None = None
+    damaged_share: _Share | _Off | None = None
+    max_frozen_ms: _Positive | _Off | None = None
+    frozen_share: _Share | _Off | None = None
+    max_blank_ms: _Positive | _Off | None = None
     rate_hz: _Positive | _Off | None = None
     rate_tolerance: _Positive | _Off | None = None
 

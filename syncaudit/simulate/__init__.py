@@ -11,6 +11,7 @@ from .light import FlashConfig
 from .light_faults import AmbientStep, Headlight, LightFault
 from .microphone import MicrophoneConfig
 from .motion import Motion
+from .picture_faults import SpoiltPictures
 from .pulse_shapes import Lamp, SquarePulse, XenonPulse
 from .pulse_trains import BurstTrain, ListedTrain, SpacedTrain
 from .rig import simulate_clip, simulate_manifest
@@ -43,6 +44,7 @@ __all__ = [
     "ShutterTruth",
     "SourceTruth",
     "SpacedTrain",
+    "SpoiltPictures",
     "SquarePulse",
     "Step",
     "TapConfig",

@@ -87,7 +87,7 @@ def _frames(
     sensor = Sensor(camera, len(captures_s), draft.rng(f"{name} sensor"), falloff=falloff)
     pulses_s = light.seen(draft.pulses_s)
     index_before, frame = -1, np.zeros((0, 0), np.uint8)
-    for index in encoded.tolist():
+    for position, index in enumerate(encoded.tolist()):
         if index != index_before:
             time_s = float(captures_s[index])
             rows_s = camera.row_times_s(time_s)
@@ -99,7 +99,7 @@ def _frames(
                 glare=light.glare(rows_s, camera.size_px[::-1]),
             )
             index_before = index
-        yield frame
+        yield camera.frames.spoil(frame, position)
 
 
 def _slips(

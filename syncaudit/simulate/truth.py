@@ -11,7 +11,8 @@ from .clocks import NS_PER_S, ClockFault
 from .frame_faults import FrameFault
 from .truth_light import LightTruth, ShutterTruth
 
-_UNSTATED = ("shutter", "sound_delay_s", "light", "tap_ns")  # left out of the file where empty
+# Left out of the file where empty.
+_UNSTATED = ("shutter", "sound_delay_s", "light", "tap_ns", "frozen", "spoilt")
 VERSION = 1
 FILE_NAME = "truth.json"
 
@@ -55,6 +56,10 @@ class SourceTruth:
     dropped, doubled : tuple of int
         Capture indices of frames that are lost or show the frame before once more.
     drop_mode : str, optional
+    frozen : tuple of (int, int)
+        Half-open ranges of capture indices at which one frame is shown throughout.
+    spoilt : tuple of (str, int, int)
+        What is shown instead of the scene, and the half-open range of positions in the file.
     defect : str, optional
         What was done to break the file, in words.
     shutter : ShutterTruth, optional
@@ -79,6 +84,8 @@ class SourceTruth:
     dropped: tuple[int, ...] = ()
     doubled: tuple[int, ...] = ()
     drop_mode: str | None = None
+    frozen: tuple[tuple[int, int], ...] = ()
+    spoilt: tuple[tuple[str, int, int], ...] = ()
     defect: str | None = None
     shutter: ShutterTruth | None = None
     sound_delay_s: float | None = None
@@ -120,6 +127,8 @@ class SourceTruth:
             dropped=frames.dropped if frames else (),
             doubled=frames.doubled if frames else (),
             drop_mode=frames.drop_mode if frames and frames.dropped else None,
+            frozen=frames.frozen if frames else (),
+            spoilt=tuple((s.how, s.first, s.stop) for s in frames.spoilt) if frames else (),
         )
 
 
@@ -190,6 +199,8 @@ def _truth(fields: dict[str, Any]) -> Truth:
         plain = _with_tuples(source)
         plain["steps"] = tuple(Step(**step) for step in source["steps"])
         plain["gaps_ns"] = tuple((first, last) for first, last in source["gaps_ns"])
+        for key in ("frozen", "spoilt"):
+            plain[key] = tuple(tuple(spell) for spell in source.get(key, ()))
         if "shutter" in source:
             plain["shutter"] = ShutterTruth.from_json(source["shutter"])
         sources[name] = SourceTruth(**plain)

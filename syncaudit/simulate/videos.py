@@ -32,12 +32,12 @@ def check_same_pictures(
             if name not in truth.sources:
                 raise ValueError(f"{folder} has no camera {name!r}")
             found = truth.sources[name]
-            if (found.n_samples, found.dropped, found.doubled) != (
-                wanted.n_samples,
-                wanted.dropped,
-                wanted.doubled,
-            ):
+            if _shown(found) != _shown(wanted):
                 raise ValueError(f"{folder}: frames of {name} differ from the ones wanted")
+
+
+def _shown(truth: SourceTruth) -> tuple[object, ...]:
+    return truth.n_samples, truth.dropped, truth.doubled, truth.frozen, truth.spoilt
 
 
 def place_video(video: Path, folder: Path, transfer: str) -> str:

@@ -1,0 +1,152 @@
+"""Finish the look at each camera's pictures with what the other sources say of the time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.decode import LumaFrames
+from syncaudit.detectors import PictureAuditor
+from syncaudit.model import (
+    Activity,
+    PictureAudit,
+    Quantity,
+    RotationIncrements,
+    SignalStream,
+    SourceKind,
+    Stream,
+)
+
+__all__ = ["PictureLook", "audit_pictures"]
+
+# What moves by this much moves the picture of every camera on board by pixels.
+TURNED_RAD = 0.02
+ROLLING_M_S = 1.0
+# Of a robot's state: share of its range in the clip.
+STATE_SHARE = 0.1
+# Clocks are not known yet: what happens this close to the ends of a still may lie outside it.
+AWAY_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class PictureLook:
+    """A camera whose pictures were all decoded.
+
+    Parameters
+    ----------
+    auditor : PictureAuditor
+        Saw every one.
+    frames : LumaFrames
+        Exhausted: its tally counts.
+    wanted : ndarray of bool, shape (n,), optional
+        Frames that were looked at, where not all were.
+    """
+
+    auditor: PictureAuditor
+    frames: LumaFrames
+    wanted: NDArray[np.bool_] | None
+
+
+def audit_pictures(
+    looks: Iterable[PictureLook],
+    streams: Mapping[str, Stream],
+    motion: Mapping[str, Mapping[Quantity, Activity]],
+    rotations: Mapping[str, RotationIncrements],
+) -> dict[str, PictureAudit]:
+    """Return what is wrong with the pictures of each camera.
+
+    A still that neither begins nor ends within motion of its own is frozen where something else
+    moved meanwhile: another camera or a gyroscope turned by more than 0.02 rad, the vehicle
+    rolled, a robot's state changed by a tenth of its range. A camera that shows one picture
+    throughout may stand in a laboratory: there only the speed of a vehicle counts.
+
+    Parameters
+    ----------
+    looks : iterable of PictureLook
+        Cameras.
+    streams, motion, rotations : mapping
+        All sources of the clip and what moved in them.
+    """
+    audits = {}
+    for look in looks:
+        stream = look.auditor.stream
+
+        def has_moved(first: int, last: int, is_all: bool, stream: Stream = stream) -> bool:
+            away_ns = round(AWAY_S * 1e9)
+            start_ns, stop_ns = (int(stream.time_ns[at]) for at in (first, last))
+            span_ns = (start_ns + away_ns, stop_ns - away_ns)
+            return span_ns[1] > span_ns[0] and any(
+                _movers(span_ns, stream.name, streams, motion, rotations, is_all=is_all)
+            )
+
+        n_frames = stream.n_frames_container or stream.time_ns.size
+        audits[stream.name] = look.auditor.finish(
+            n_errors=look.frames.n_errors,
+            first_error=look.frames.first_error,
+            expected=np.arange(n_frames) if look.wanted is None else np.flatnonzero(look.wanted),
+            has_moved=has_moved,
+        )
+    return audits
+
+
+def _movers(
+    span_ns: tuple[int, int],
+    camera: str,
+    streams: Mapping[str, Stream],
+    motion: Mapping[str, Mapping[Quantity, Activity]],
+    rotations: Mapping[str, RotationIncrements],
+    *,
+    is_all: bool,
+) -> Iterator[bool]:
+    """Yield for every other source whether it moved within a span of stamps."""
+    for activities in motion.values():
+        speed, rate = activities.get(Quantity.SPEED), activities.get(Quantity.ANGULAR_RATE)
+        if speed is not None:
+            rolled = speed.values[_within(speed.epoch_ns, speed.times_s, span_ns)]
+            yield rolled.size > 0 and float(np.median(np.abs(rolled))) >= ROLLING_M_S
+        if rate is not None and not is_all:
+            inside = _within(rate.epoch_ns, rate.times_s, span_ns)
+            yield _turned(rate.times_s[inside], rate.values[inside], np.median(rate.values, 0))
+    if is_all:
+        return
+    for name, turns in rotations.items():
+        inside = _within(turns.epoch_ns, turns.start_s, span_ns)
+        if name != camera and inside.any():
+            angle = np.cumsum(turns.angles_rad[inside], axis=0)
+            noise = np.sqrt(np.sum(turns.std_rad[inside] ** 2, axis=0))
+            yield bool(np.any(np.ptp(angle, axis=0) >= np.maximum(TURNED_RAD, 5.0 * noise)))
+    for stream in streams.values():
+        if isinstance(stream, SignalStream) and stream.kind is SourceKind.STATE:
+            yield _state_changed(stream, span_ns)
+
+
+def _within(
+    epoch_ns: int, times_s: NDArray[np.float64], span_ns: tuple[int, int]
+) -> NDArray[np.bool_]:
+    low, high = ((end - epoch_ns) * 1e-9 for end in span_ns)
+    inside: NDArray[np.bool_] = (times_s >= low) & (times_s < high)
+    return inside
+
+
+def _turned(
+    times_s: NDArray[np.float64], rate: NDArray[np.float64], bias: NDArray[np.float64]
+) -> bool:
+    """Tell whether a gyroscope turned, its bias (median of the clip) taken off."""
+    if times_s.size < 2:
+        return False
+    angle = np.cumsum((rate[1:] - bias) * np.diff(times_s)[:, None], axis=0)
+    return bool(np.any(np.ptp(angle, axis=0) >= TURNED_RAD))
+
+
+def _state_changed(stream: SignalStream, span_ns: tuple[int, int]) -> bool:
+    for channel in stream.channels:
+        inside = (channel.time_ns >= span_ns[0]) & (channel.time_ns < span_ns[1])
+        known = np.where(np.isfinite(channel.values), channel.values, 0.0)
+        if inside.any() and known.size:
+            whole = np.ptp(known, axis=0)
+            if np.any((whole > 0.0) & (np.ptp(known[inside], axis=0) >= STATE_SHARE * whole)):
+                return True
+    return False

@@ -1,0 +1,178 @@
+"""Judge what the pictures of one camera show of their own faults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from syncaudit.model import Finding, PictureAudit, PictureFault, PictureSpell, ReasonCode
+from syncaudit.model.wording import word_count, word_duration
+from syncaudit.policy.limits import Limits
+from syncaudit.policy.opinion import defect, remark
+
+__all__ = ["judge_pictures"]
+
+# Spells that a message lists.
+_MOST_LISTED = 3
+_WORDS: Mapping[PictureFault, tuple[str, str]] = {
+    PictureFault.DAMAGED: (
+        "are damaged or refer to damaged ones",
+        "Copy the file again from the recorder or drop the clip.",
+    ),
+    PictureFault.UNDECODED: (
+        "could not be decoded",
+        "Copy the file again from the recorder or drop the clip.",
+    ),
+    PictureFault.GREY: (
+        "are grey where the decoder had nothing to show",
+        "Copy the file again from the recorder or drop the clip.",
+    ),
+    PictureFault.HALF: (
+        "are cut off: their lower rows all repeat one row",
+        "Copy the file again from the recorder or drop the clip.",
+    ),
+    PictureFault.SIZE: (
+        "have another size than the first",
+        "Export one size a file.",
+    ),
+}
+
+
+def judge_pictures(name: str, uri: str, audit: PictureAudit, limits: Limits) -> list[Finding]:
+    """Return defects and remarks about the pictures of one camera.
+
+    Parameters
+    ----------
+    name, uri : str
+        Camera and where its pictures are.
+    audit : PictureAudit
+        What was found.
+    limits : Limits
+        What breaks a limit rejects; what merely exists is a warning.
+    """
+    return [
+        *_damage(name, uri, audit, limits),
+        *_frozen(name, audit, limits),
+        *_blank(name, audit, limits),
+        *_plain(name, audit),
+    ]
+
+
+def _damage(name: str, uri: str, audit: PictureAudit, limits: Limits) -> list[Finding]:
+    total = max(1, audit.frames + audit.counts.get(PictureFault.UNDECODED, 0))
+    findings = []
+    for fault, (words, cure) in _WORDS.items():
+        n = audit.counts.get(fault, 0)
+        if not n:
+            continue
+        text = f"{uri}: {n} of {word_count(total, 'picture')} {words}: {_places(audit.of(fault))}"
+        if fault in (PictureFault.UNDECODED, PictureFault.DAMAGED) and audit.first_error:
+            text += f" (first: {audit.first_error})"
+        limit = limits.damaged_share
+        is_defect = limit is not None and n / total > limit
+        make = defect if is_defect else remark
+        findings.append(
+            make(ReasonCode.CORRUPT, name, f"{text}. {cure}", value=n / total, limit=limit)
+        )
+    n_told = audit.counts.get(PictureFault.UNDECODED, 0)
+    if audit.errors and not n_told:
+        text = (
+            f"{uri}: {word_count(audit.errors, 'packet')} could not be decoded (first: "
+            f"{audit.first_error}). Copy the file again from the recorder or drop the clip."
+        )
+        is_defect = limits.damaged_share is not None and audit.errors / total > limits.damaged_share
+        findings.append((defect if is_defect else remark)(ReasonCode.CORRUPT, name, text))
+    return findings
+
+
+def _frozen(name: str, audit: PictureAudit, limits: Limits) -> list[Finding]:
+    n, spells = audit.counts.get(PictureFault.FROZEN, 0), audit.of(PictureFault.FROZEN)
+    if not n or not spells:
+        return []
+    findings = []
+    longest = max(spells, key=lambda spell: spell.duration_s)
+    limit_s = limits.max_frozen_s
+    is_long = limit_s is not None and longest.duration_s > limit_s
+    if is_long or len(spells) == 1:
+        text = f"{name} shows the same picture {_range(longest)} although time goes on"
+        if len(spells) > 1:
+            text += f", the longest of {len(spells)} such spells"
+        if limit_s is not None:
+            text += f"; limit {word_duration(limit_s)}"
+        findings.append(
+            (defect if is_long else remark)(
+                ReasonCode.DUPLICATE, name, text, value=longest.duration_s, limit=limit_s
+            )
+        )
+    share, limit = n / max(1, audit.frames), limits.frozen_share
+    is_many = limit is not None and share > limit
+    if len(spells) > 1 or is_many:
+        text = (
+            f"{name} repeats the picture before in {n} of {word_count(audit.frames, 'frame')} "
+            f"({100.0 * share:.3g} %): {_places(spells)}"
+        )
+        if limit is not None:
+            text += f"; limit {100.0 * limit:.3g} %"
+        findings.append(
+            (defect if is_many else remark)(
+                ReasonCode.DUPLICATE, name, text, value=share, limit=limit
+            )
+        )
+    return findings
+
+
+def _blank(name: str, audit: PictureAudit, limits: Limits) -> list[Finding]:
+    spells = audit.of(PictureFault.BLANK)
+    if not spells:
+        return []
+    longest = max(spells, key=lambda spell: spell.duration_s)
+    limit_s = limits.max_blank_s
+    text = f"{name} is {_colour(longest.level)} {_range(longest)}"
+    n = audit.counts[PictureFault.BLANK]
+    if len(spells) > 1:
+        text += f", in {n} of {word_count(audit.frames, 'frame')} altogether"
+    if limit_s is not None:
+        text += f"; limit {word_duration(limit_s)}"
+    is_long = limit_s is not None and longest.duration_s > limit_s
+    return [
+        (defect if is_long else remark)(
+            ReasonCode.EMPTY, name, text, value=longest.duration_s, limit=limit_s
+        )
+    ]
+
+
+def _plain(name: str, audit: PictureAudit) -> list[Finding]:
+    findings = []
+    for fault, code, words in (
+        (PictureFault.COVERED, ReasonCode.EMPTY, "shows nothing but noise (a covered lens?)"),
+        (PictureFault.WHITE, ReasonCode.CORRUPT, "is overexposed all over"),
+    ):
+        if audit.of(fault):
+            n = audit.counts[fault]
+            text = f"{name} {words} in {n} of {word_count(audit.frames, 'frame')}: "
+            findings.append(remark(code, name, text + _places(audit.of(fault)), value=float(n)))
+    return findings
+
+
+def _colour(level: float | None) -> str:
+    if level is None or not level < 24.0:
+        if level is not None and abs(level - 128.0) < 4.0:
+            return "grey all over"
+        return "of one colour all over"
+    return "black" if level >= 1.0 else "black or green (all zero)"
+
+
+def _places(spells: Sequence[PictureSpell]) -> str:
+    largest = sorted(spells, key=lambda spell: -spell.frames)[:_MOST_LISTED]
+    listed = [_range(spell) for spell in sorted(largest, key=lambda spell: spell.first)]
+    if len(spells) > _MOST_LISTED:
+        listed.append("and elsewhere")
+    return ", ".join(listed)
+
+
+def _range(spell: PictureSpell) -> str:
+    if spell.first == spell.last:
+        return f"at {spell.start_s:.2f} s (frame {spell.first})"
+    return (
+        f"from {spell.start_s:.2f} s to {spell.stop_s:.2f} s ({spell.frames} frames, "
+        f"{spell.first} to {spell.last})"
+    )
