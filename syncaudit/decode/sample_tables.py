@@ -190,6 +190,7 @@ def _picture_size(description: bytes) -> tuple[int, int]:
 
 def _sizes(tables: Boxes, file_bytes: int) -> NDArray[np.int64]:
     """Return the bytes of every sample."""
+    sizes: NDArray[np.int64]
     if b"stz2" in tables:
         if b"stsz" in tables:
             raise UnusualFileError("two tables of sizes")
