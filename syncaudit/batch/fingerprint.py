@@ -23,7 +23,11 @@ _REMOTE_MARKS = ("size", "ETag", "etag", "mtime", "LastModified", "last_modified
 
 
 def fingerprint_of(
-    clip: Clip, policy: Policy, *, calibration: Mapping[str, object] | None = None
+    clip: Clip,
+    policy: Policy,
+    *,
+    calibration: Mapping[str, object] | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> str | None:
     """Return a digest of everything that a clip's verdict depends on, in two halves.
 
@@ -40,6 +44,8 @@ def fingerprint_of(
         What is judged by.
     calibration : mapping, optional
         Known corrections.
+    settings : mapping, optional
+        Further arguments of the audit that change what is measured.
 
     Returns
     -------
@@ -59,13 +65,15 @@ def fingerprint_of(
                 if marks is None:
                     return None
                 files[located] = marks
-    subject = {
+    subject: dict[str, object] = {
         "version": __version__,
         "row": plain(clip),
         "max_offset_s": policy.max_offset_s,
         "calibration": plain(calibration),
         "files": files,
     }
+    if settings:
+        subject["settings"] = plain(settings)
     return with_policy(_digest(subject), policy)
 
 

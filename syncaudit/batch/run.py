@@ -15,7 +15,7 @@ from typing import Any
 
 from syncaudit import __version__
 from syncaudit.batch.engines import Engine, engine_called
-from syncaudit.batch.fingerprint import content_half, fingerprint_of
+from syncaudit.batch.fingerprint import content_half
 from syncaudit.batch.finish import RunFacts, finish
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.outputs import RowMaker
@@ -45,6 +45,7 @@ def run_batch(
     timeout_s: float | None = None,
     about: Mapping[str, object] | None = None,
     audit: AuditFunction | None = None,
+    settings: Mapping[str, object] | None = None,
     engine: str = "local",
     address: str | None = None,
 ) -> BatchSummary:
@@ -79,7 +80,10 @@ def run_batch(
     about : mapping, optional
         Further entries of ``summary.json``.
     audit : callable, optional
-        ``audit(clip, policy, calibration=...)``; default `syncaudit.pipeline.audit`. Picklable.
+        ``audit(clip, policy, calibration=..., **settings)``; default `syncaudit.pipeline.audit`.
+        Picklable.
+    settings : mapping, optional
+        Further arguments of `audit` that change what is measured; part of the fingerprints.
     engine : str
         ``local`` or ``ray``.
     address : str, optional
@@ -100,11 +104,16 @@ def run_batch(
     began = time.monotonic()
     started_at = datetime.now(UTC)
     folder = make_folder(out)
-    task = AuditTask(audit=audit or _pipeline_audit(), policy=policy, calibration=calibration)
+    task = AuditTask(
+        audit=audit or _pipeline_audit(),
+        policy=policy,
+        calibration=calibration,
+        settings=settings or {},
+    )
     clip_ids = [clip.clip_id for clip in clips]
     stopped: str | None = None
     with Ledger(folder / "verdicts.jsonl") as ledger:
-        todo, again = _sort_out(clips, ledger, policy, calibration)
+        todo, again = _sort_out(clips, ledger, task)
         kept = [v for v in map(ledger.verdict, clip_ids) if v is not None]
         counter = VerdictCounter(len(clips), on_progress, kept=kept)
         options = {"timeout_s": timeout_s, "address": address}
@@ -193,8 +202,7 @@ def make_folder(out: str | Path) -> Path:
 def _sort_out(
     clips: Sequence[Clip],
     ledger: Ledger,
-    policy: Policy,
-    calibration: Mapping[str, object] | None,
+    task: AuditTask,
 ) -> tuple[list[int], list[int]]:
     """Return which clips must be audited, and which only judged again."""
     todo, again = [], []
@@ -207,7 +215,7 @@ def _sort_out(
             ledger.forget(clip.clip_id)
             todo.append(k)
             continue
-        now = fingerprint_of(clip, policy, calibration=calibration)
+        now = task.fingerprint(clip)
         if now is None or content_half(now) != content_half(known):
             ledger.forget(clip.clip_id)
             todo.append(k)

@@ -71,3 +71,10 @@ def test_remote_files_count_too():
 def test_remote_files_that_cannot_be_asked_reuse_nothing():
     spec = {"cam": CameraSpec(uri="memory://fp/no_such_file.mp4")}
     assert fingerprint_of(replace(make_clip("a"), sources=spec), POLICY) is None
+
+
+def test_settings_of_the_audit_are_part_of_what_was_measured(clip):
+    plain = fingerprint_of(clip, POLICY)
+    assert fingerprint_of(clip, POLICY, settings={}) == plain
+    screened = fingerprint_of(clip, POLICY, settings={"is_screen": True})
+    assert fingerprint.content_half(screened) != fingerprint.content_half(plain)
