@@ -26,7 +26,11 @@ _REMOTE_MARKS = ("size", "ETag", "etag", "mtime", "LastModified", "last_modified
 
 
 def fingerprint_of(
-    clip: Clip, policy: Policy, *, calibration: Mapping[str, object] | None = None
+    clip: Clip,
+    policy: Policy,
+    *,
+    calibration: Mapping[str, object] | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> str | None:
     """Return a digest of everything that a clip's verdict depends on, in two halves.
 
@@ -44,6 +48,8 @@ def fingerprint_of(
         What is judged by.
     calibration : mapping, optional
         Known corrections.
+    settings : mapping, optional
+        Further arguments of the audit that change what is measured.
 
     Returns
     -------
@@ -67,13 +73,15 @@ def fingerprint_of(
             files[place] = _marks_of(place)
     if None in files.values():
         return None
-    subject = {
+    subject: dict[str, object] = {
         "version": __version__,
         "row": plain(replace(clip, origin=None)),  # where it comes from changes no verdict
         "max_offset_s": policy.max_offset_s,
         "calibration": plain(calibration),
         "files": files,
     }
+    if settings:
+        subject["settings"] = plain(settings)
     return with_policy(_digest(subject), policy)
 
 

@@ -42,6 +42,7 @@ def run_batch(
     memory_limit: str = "auto",
     about: Mapping[str, object] | None = None,
     audit: AuditFunction | None = None,
+    settings: Mapping[str, object] | None = None,
     engine: str = "local",
     address: str | None = None,
 ) -> BatchSummary:
@@ -79,7 +80,10 @@ def run_batch(
     about : mapping, optional
         Further entries of ``summary.json``.
     audit : callable, optional
-        ``audit(clip, policy, calibration=...)``; default `syncaudit.pipeline.audit`. Picklable.
+        ``audit(clip, policy, calibration=..., **settings)``; default `syncaudit.pipeline.audit`.
+        Picklable.
+    settings : mapping, optional
+        Further arguments of `audit` that change what is measured; part of the fingerprints.
     engine : str
         ``local`` or ``ray``.
     address : str, optional
@@ -101,11 +105,16 @@ def run_batch(
     began = time.monotonic()
     started_at = datetime.now(UTC)
     folder = make_folder(out)
-    task = AuditTask(audit=audit or _pipeline_audit(), policy=policy, calibration=calibration)
+    task = AuditTask(
+        audit=audit or _pipeline_audit(),
+        policy=policy,
+        calibration=calibration,
+        settings=settings or {},
+    )
     clip_ids = [clip.clip_id for clip in clips]
     stopped: str | None = None
     with Ledger(folder / "verdicts.jsonl") as ledger:
-        todo, again = sort_out(clips, ledger, policy, calibration)
+        todo, again = sort_out(clips, ledger, task)
         kept = [v for v in map(ledger.verdict, clip_ids) if v is not None]
         counter = VerdictCounter(len(clips), on_progress, kept=kept)
         try:

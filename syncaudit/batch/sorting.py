@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from syncaudit.batch.fingerprint import content_half, fingerprint_of
+from syncaudit.batch.fingerprint import content_half
 from syncaudit.batch.ledger import Ledger
+from syncaudit.batch.task import AuditTask
 from syncaudit.model import Clip
-from syncaudit.policy import Policy
 
 __all__ = ["sort_out"]
 
 
-def sort_out(
-    clips: Sequence[Clip],
-    ledger: Ledger,
-    policy: Policy,
-    calibration: Mapping[str, object] | None,
-) -> tuple[list[int], list[int]]:
+def sort_out(clips: Sequence[Clip], ledger: Ledger, task: AuditTask) -> tuple[list[int], list[int]]:
     """Return which clips must be audited, and which only judged again."""
     todo, again = [], []
     for k, clip in enumerate(clips):
@@ -30,7 +25,7 @@ def sort_out(
             ledger.forget(clip.clip_id)
             todo.append(k)
             continue
-        now = fingerprint_of(clip, policy, calibration=calibration)
+        now = task.fingerprint(clip)
         if now is None or content_half(now) != content_half(known):
             ledger.forget(clip.clip_id)
             todo.append(k)

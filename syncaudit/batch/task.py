@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from syncaudit.batch.fingerprint import fingerprint_of, with_policy
 from syncaudit.batch.plain import json_line
@@ -74,24 +74,33 @@ class AuditTask:
     Parameters
     ----------
     audit : callable
-        ``audit(clip, policy, calibration=...) -> ClipVerdict``.
+        ``audit(clip, policy, calibration=..., **settings) -> ClipVerdict``.
     policy : Policy
         Policy handed on.
     calibration : mapping, optional
         Known corrections handed on.
+    settings : mapping
+        Further arguments of `audit` that change what is measured.
     """
 
     audit: AuditFunction
     policy: Policy
     calibration: Mapping[str, object] | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    def fingerprint(self, clip: Clip) -> str | None:
+        """Return what the verdict on a clip depends on (`fingerprint_of`)."""
+        return fingerprint_of(
+            clip, self.policy, calibration=self.calibration, settings=self.settings
+        )
 
     def __call__(self, clip: Clip) -> TaskResult:
         """Audit `clip`; an exception becomes a reject with its reason."""
         fingerprint = None
         try:
             # Before the audit: a file that changes meanwhile is then audited again.
-            fingerprint = fingerprint_of(clip, self.policy, calibration=self.calibration)
-            verdict = self.audit(clip, self.policy, calibration=self.calibration)
+            fingerprint = self.fingerprint(clip)
+            verdict = self.audit(clip, self.policy, calibration=self.calibration, **self.settings)
             return row_result(verdict, fingerprint)
         except ClipInputError as error:
             verdict = failed_verdict(clip, _code(error.code), str(error), source=error.source)

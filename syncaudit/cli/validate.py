@@ -40,6 +40,12 @@ def validate(
             help="Processes, one clip each; default: all cores. 0: audit in this process.",
         ),
     ] = None,
+    screen: Annotated[
+        bool,
+        typer.Option(
+            "--screen", help="Stamps alone, no picture decoded: finds rejects, no passes."
+        ),
+    ] = False,
     calibration: Annotated[
         Path | None,
         typer.Option("--calibration", help="Known corrections, taken off before judging."),
@@ -98,6 +104,8 @@ def validate(
 
     - `syncaudit validate manifest.jsonl --out out/ --engine ray --address auto --workers 64`
 
+    - `syncaudit validate manifest.jsonl --out screen/ --screen` (stamps alone: quick)
+
     - `syncaudit validate /data/aloha --out out/ --format lerobot --profile vla`
 
     **Outputs**: report.html, passed.jsonl, rejected.jsonl, unverified.jsonl, verdicts.jsonl,
@@ -140,7 +148,9 @@ def validate(
                 "manifest": manifest,
                 "calibration": None if known is None else calibration,
                 "shard": None if part is None else {"number": part[0], "count": part[1]},
+                "screen": screen,
             },
+            settings={"is_screen": True} if screen else None,
             engine=engine,
             address=address,
         )

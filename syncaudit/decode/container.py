@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from syncaudit.decode.sample_tables import SampleTable, read_sample_table
 from syncaudit.decode.spans import has_clock, in_ns, is_inside, packets_of
 from syncaudit.errors import StreamReadError
 
@@ -55,7 +57,8 @@ class ContainerFrames:
         """Return the presentation times in whole nanoseconds, rounded to nearest."""
         if self.pts is None:
             return None
-        return tuple(in_ns(pts, self.time_base) for pts in self.pts)
+        up, down = 2 * self.time_base.numerator * 10**9, 2 * self.time_base.denominator
+        return tuple([(pts * up + down // 2) // down for pts in self.pts])
 
 
 @contextmanager
@@ -197,6 +200,8 @@ def list_frames(
 ) -> ContainerFrames:
     """List the frames of a video without decoding: count and presentation times.
 
+    Plain MP4 files are listed by their sample tables, all others by demuxing them.
+
     Parameters
     ----------
     path : str
@@ -211,6 +216,28 @@ def list_frames(
     StreamReadError
         If the file cannot be opened or has no such stream.
     """
+    table = read_sample_table(path, stream)
+    return _demuxed(path, stream, span_ns) if table is None else _tabulated(table, span_ns)
+
+
+def _tabulated(table: SampleTable, span_ns: tuple[int, int] | None) -> ContainerFrames:
+    pts = table.pts
+    if span_ns is not None:
+        begin, end = (
+            bisect_left(pts, limit_ns, key=lambda value: in_ns(int(value), table.time_base))
+            for limit_ns in span_ns
+        )
+        pts = pts[begin:end]
+    return ContainerFrames(
+        n_frames=pts.size,
+        pts=tuple(pts.tolist()) or None,
+        time_base=table.time_base,
+        width_px=table.width_px,
+        height_px=table.height_px,
+    )
+
+
+def _demuxed(path: str, stream: int, span_ns: tuple[int, int] | None) -> ContainerFrames:
     import av
 
     with open_container(path, fast=True) as container:

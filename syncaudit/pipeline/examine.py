@@ -12,7 +12,10 @@ from syncaudit.model import (
     ClipRecord,
     ClipVerdict,
     ClockSolution,
+    Finding,
     PairMeasurement,
+    ReasonCode,
+    Severity,
     StampAudit,
     Stream,
 )
@@ -22,7 +25,7 @@ from syncaudit.pipeline.known_corrections import apply_calibration, check_calibr
 from syncaudit.pipeline.pairing import measure_pairs
 from syncaudit.pipeline.reading import from_manifest, read_clip, without_base
 from syncaudit.pipeline.stages import Stages
-from syncaudit.pipeline.texts import align_texts
+from syncaudit.pipeline.texts import AlignedTexts, align_texts
 from syncaudit.pipeline.window import (
     MARGIN_S,
     crop,
@@ -33,6 +36,14 @@ from syncaudit.pipeline.window import (
 from syncaudit.policy import Policy, load_policy
 
 __all__ = ["Examination", "audit", "examine"]
+
+# Keeps a clip from passing, now and when it is judged again by another policy.
+SCREENED = Finding(
+    code=ReasonCode.UNOBSERVABLE,
+    message="only the stamps were looked at (--screen): whether they are true is unknown. "
+    "Audit the clip without --screen.",
+    severity=Severity.WARNING,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +78,11 @@ class Examination:
 
 
 def audit(
-    clip: Clip, policy: Policy | None = None, *, calibration: Mapping[str, object] | None = None
+    clip: Clip,
+    policy: Policy | None = None,
+    *,
+    calibration: Mapping[str, object] | None = None,
+    is_screen: bool = False,
 ) -> ClipVerdict:
     """Audit one clip.
 
@@ -79,6 +94,9 @@ def audit(
         From `syncaudit.load_policy`; default is the profile ``driving``.
     calibration : mapping, optional
         Known corrections (formats, section 4), subtracted before judging.
+    is_screen : bool
+        Look at the stamps alone: no picture is decoded and nothing is measured, so that a clip
+        is rejected for its stamps, or `unverified`, and never passes.
 
     Returns
     -------
@@ -90,11 +108,15 @@ def audit(
     UsageError
         If the calibration breaks its contract.
     """
-    return examine(clip, policy, calibration=calibration).verdict
+    return examine(clip, policy, calibration=calibration, is_screen=is_screen).verdict
 
 
 def examine(
-    clip: Clip, policy: Policy | None = None, *, calibration: Mapping[str, object] | None = None
+    clip: Clip,
+    policy: Policy | None = None,
+    *,
+    calibration: Mapping[str, object] | None = None,
+    is_screen: bool = False,
 ) -> Examination:
     """Audit one clip and keep everything that was found on the way.
 
@@ -112,7 +134,7 @@ def examine(
     with stages.spent_on("read"):
         read = read_clip(clip)
         streams = dict(read.streams)
-    texts = align_texts(clip, streams, stages)
+    texts = AlignedTexts() if is_screen else align_texts(clip, streams, stages)
     with stages.spent_on("read"):
         if calibration is not None:
             streams = {
@@ -125,16 +147,7 @@ def examine(
             name: audit_stream(stamps_in_window(stream, clip)) for name, stream in streams.items()
         }
         window = window_of(clip, streams)
-    evidence = find_evidence(
-        streams,
-        stages,
-        wanted={
-            name: wanted
-            for name, stream in streams.items()
-            if isinstance(stream, CameraStream)
-            and (wanted := wanted_frames(stream, clip)) is not None
-        },
-    )
+    evidence = ClipEvidence(findings=[SCREENED]) if is_screen else _evidence(clip, streams, stages)
     with stages.spent_on("estimate"):
         measurements = (
             *measure_pairs(evidence, max_offset_s=policy.max_offset_s),
@@ -170,3 +183,13 @@ def examine(
         measurements=verdict.pairs,
         solution=solution,
     )
+
+
+def _evidence(clip: Clip, streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence:
+    """Find the evidence in the part of each stream that the clip's window needs."""
+    wanted = {
+        name: frames
+        for name, stream in streams.items()
+        if isinstance(stream, CameraStream) and (frames := wanted_frames(stream, clip)) is not None
+    }
+    return find_evidence(streams, stages, wanted=wanted)

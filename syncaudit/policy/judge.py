@@ -223,6 +223,8 @@ def _verdict_of_clip(
         for name, spec in clip.sources.items()
     ):
         return Verdict.UNVERIFIED
+    if any(finding.code is ReasonCode.UNOBSERVABLE for finding in of_clip):
+        return Verdict.UNVERIFIED  # the clip as a whole was not looked at
     # A clip of which nothing at all was shown has not passed either.
     return Verdict.PASS if Verdict.PASS in verdicts.values() else Verdict.UNVERIFIED
 
@@ -235,8 +237,9 @@ def _sorted_findings(
     verdict: Verdict,
 ) -> tuple[list[Finding], list[Finding]]:
     """Part what decided from what did not."""
-    reasons = [f for f in of_clip if _rejects(f)]
-    warnings = [f for f in of_clip if not _rejects(f)]
+    decisive = {ReasonCode.UNOBSERVABLE} if verdict is Verdict.UNVERIFIED else set()
+    reasons = [f for f in of_clip if _rejects(f) or f.code in decisive]
+    warnings = [f for f in of_clip if f not in reasons]
     is_any_required = any(
         policy.is_required(kinds[name]) and opinion.verdict is Verdict.UNVERIFIED
         for name, opinion in opinions.items()

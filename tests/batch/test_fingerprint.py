@@ -122,3 +122,10 @@ def test_a_folder_that_cannot_be_listed_reuses_nothing(monkeypatch):
     files.pipe("/gone/s.csv", b"timestamp_ns,file\n1,no_such_folder/a.jpg\n")
     clip = camera_of_named_pictures("memory://gone", "memory://gone/s.csv")
     assert fingerprint_of(clip, POLICY) is None
+
+
+def test_settings_of_the_audit_are_part_of_what_was_measured(clip):
+    plain = fingerprint_of(clip, POLICY)
+    assert fingerprint_of(clip, POLICY, settings={}) == plain
+    screened = fingerprint_of(clip, POLICY, settings={"is_screen": True})
+    assert fingerprint.content_half(screened) != fingerprint.content_half(plain)

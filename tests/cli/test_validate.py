@@ -160,3 +160,10 @@ def test_a_folder_stands_for_its_manifest(invoke, manifest, tmp_path):
     result = invoke("validate", out, "--out", out)
     assert result.exit_code == 2
     assert "a folder without a manifest" in result.stderr
+
+
+def test_a_screen_is_told_apart_in_the_summary(validate, tmp_path):
+    assert validate("pass1", options=["--screen"]).exit_code == 4
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["screen"] is True
+    assert validate("pass1").exit_code == 0
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["screen"] is False

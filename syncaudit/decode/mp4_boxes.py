@@ -1,0 +1,153 @@
+"""Walk the boxes of an ISO media file (MP4, MOV) within bounds, whatever their sizes claim."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Boxes", "UnusualFileError", "read_movie_box"]
+
+# A day of 60 Hz video with ten tracks has 100 MB of tables; a file of tiny boxes is no video.
+MAX_MOVIE_BYTES = 256 * 2**20
+MAX_TOP_BOXES = 1000
+
+# Movies in fragments keep their tables elsewhere; an image item is no track.
+_FRAGMENTS = frozenset({b"moof", b"sidx", b"styp", b"meta"})
+
+
+class UnusualFileError(ValueError):
+    """The file is no plain MP4; a demuxer has to look at it."""
+
+
+def read_movie_box(path: str) -> tuple[bytes, int]:
+    """Return the content of the ``moov`` box of an MP4 file, and the file's size in bytes.
+
+    Nothing but box headers is read besides. The file is read rather than mapped, so that one
+    that is cut off meanwhile does not kill the process.
+
+    Raises
+    ------
+    UnusualFileError
+        If it is no MP4 file, is in fragments, has two movies, or breaks off.
+    OSError
+        If it cannot be read.
+    """
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe is not waited for
+    try:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode):
+            raise UnusualFileError("no regular file")
+        size, at, movie = status.st_size, 0, b""
+        for n_seen in range(MAX_TOP_BOXES):
+            if at == size:
+                break
+            kind, start, stop = _header(os.pread(file, 16, at), at, size)
+            if (n_seen == 0) != (kind == b"ftyp") or kind in _FRAGMENTS:
+                raise UnusualFileError(f"box {kind!r}")
+            if kind == b"moov":
+                if movie or stop - start > MAX_MOVIE_BYTES:
+                    raise UnusualFileError("two movies, or a huge one")
+                movie = os.pread(file, stop - start, start)
+                if len(movie) != stop - start:
+                    raise UnusualFileError("it breaks off")
+            at = stop
+    finally:
+        os.close(file)
+    if at != size or not movie:
+        raise UnusualFileError("it breaks off, or holds no movie")
+    return movie, size
+
+
+def _header(head: bytes, at: int, limit: int) -> tuple[bytes, int, int]:
+    """Return kind, start and stop of the content of the box whose first bytes are given."""
+    length, begin = int.from_bytes(head[:4], "big"), 8
+    if length == 1:
+        length, begin = int.from_bytes(head[8:16], "big"), 16
+    if len(head) < begin or length < begin or at + length > limit:
+        raise UnusualFileError(f"a box of {length} bytes at {at}")
+    return head[4:8], at + begin, at + length
+
+
+class Boxes:
+    """The boxes inside one box, by kind.
+
+    Parameters
+    ----------
+    data : bytes
+        Content of the movie box.
+    start, stop : int
+        Half-open range of this box's content in it.
+    """
+
+    def __init__(self, data: bytes, start: int = 0, stop: int | None = None) -> None:
+        self._data = data
+        self._start = start
+        self._stop = len(data) if stop is None else stop
+        self._places: dict[bytes, list[tuple[int, int]]] = {}
+        self._inside: dict[bytes, Boxes] = {}
+        at, stop = start, self._stop
+        while at < stop:
+            kind, begin, at = _header(data[at : at + 16], at, stop)
+            self._places.setdefault(kind, []).append((begin, at))
+
+    def __contains__(self, kind: bytes) -> bool:
+        return kind in self._places
+
+    def all_of(self, kind: bytes) -> Iterator[Boxes]:
+        """Yield the boxes of one kind, each with the boxes inside it."""
+        for start, stop in self._places.get(kind, ()):
+            yield Boxes(self._data, start, stop)
+
+    def inside(self, kind: bytes) -> Boxes:
+        """Return the boxes inside the only box of one kind."""
+        if kind not in self._inside:
+            self._inside[kind] = Boxes(self._data, *self._only(kind))
+        return self._inside[kind]
+
+    def content(self, kind: bytes) -> bytes:
+        """Return the content of the only box of one kind."""
+        start, stop = self._only(kind)
+        return self._data[start:stop]
+
+    def table(
+        self, kind: bytes, dtype: str, n_columns: int = 1, *, header_bytes: int = 4
+    ) -> NDArray[np.int64]:
+        """Return the rows of a table box: version and flags, header, a count, rows.
+
+        Parameters
+        ----------
+        kind : bytes
+            Of the box.
+        dtype : str
+            Numpy type of every number: ``">u4"``.
+        n_columns : int
+            Numbers in a row.
+        header_bytes : int
+            Bytes before the count, with version and flags.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_columns, n_rows)
+
+        Raises
+        ------
+        UnusualFileError
+            If the box is absent, doubled, or not as long as its count claims.
+        """
+        start, stop = self._only(kind)
+        begin = start + header_bytes + 4
+        n_rows = int.from_bytes(self._data[begin - 4 : begin], "big")
+        if begin + n_rows * n_columns * np.dtype(dtype).itemsize != stop:
+            raise UnusualFileError(f"{kind!r} claims {n_rows} rows")
+        numbers = np.frombuffer(self._data, dtype, n_rows * n_columns, begin)
+        return numbers.reshape(n_rows, n_columns).T.astype(np.int64)
+
+    def _only(self, kind: bytes) -> tuple[int, int]:
+        places = self._places.get(kind, ())
+        if len(places) != 1:
+            raise UnusualFileError(f"{len(places)} boxes {kind!r}")
+        return places[0]

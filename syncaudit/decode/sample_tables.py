@@ -1,0 +1,306 @@
+"""Read presentation times from the sample tables of an MP4 file: no demuxer, no decoder.
+
+The tables are those of ISO/IEC 14496-12 (ISO base media file format). Only plain files are
+read, of which FFmpeg's demuxer is known to hand out every sample; anything else (fragments,
+edits that cut frames off, inconsistent tables, files that break off) is left to the demuxer.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.decode.mp4_boxes import Boxes, UnusualFileError, read_movie_box
+
+__all__ = ["SampleTable", "read_sample_table"]
+
+# Codecs that FFmpeg always has, whose samples its demuxer passes on one by one; with the box of
+# their parameters, without which no decoder starts.
+_CODECS: Mapping[bytes, bytes | None] = MappingProxyType(
+    {
+        b"avc1": b"avcC",
+        b"avc3": b"avcC",
+        b"hvc1": b"hvcC",
+        b"hev1": b"hvcC",
+        b"av01": b"av1C",
+        b"vp09": b"vpcC",
+        b"jpeg": None,
+    }
+)
+# Handlers that FFmpeg makes streams of which are no video streams.
+_OTHER_HANDLERS = frozenset({b"soun", b"text", b"sbtl", b"subt", b"meta", b"tmcd", b"hint"})
+# The only data reference: this file.
+_OWN_DATA = bytes.fromhex("0000000000000001 0000000c 75726c20 00000001")
+# Header of the description table, and of the entry for pictures that follows.
+_VISUAL_ENTRY_BYTES = 8 + 86
+# 46 hours at 60 frames a second; the demuxer takes longer ones.
+_MAX_SAMPLES = 10_000_000
+# FFmpeg drops a table of composition offsets beyond this, or steps that are negative.
+_MAX_OFFSET = 2**28
+_MAX_STEP = 2**31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SampleTable:
+    """Frames of one video track.
+
+    Parameters
+    ----------
+    pts : ndarray of int64, shape (n_frames,)
+        Presentation times in units of `time_base`, sorted.
+    time_base : Fraction
+        Seconds per unit.
+    width_px, height_px : int
+        Picture size.
+    """
+
+    pts: NDArray[np.int64]
+    time_base: Fraction
+    width_px: int
+    height_px: int
+
+
+def read_sample_table(path: str, stream: int = 0) -> SampleTable | None:
+    """Return the frames of a video track as the tables of an MP4 file list them.
+
+    Parameters
+    ----------
+    path : str
+        Local file.
+    stream : int
+        Index among its video tracks.
+
+    Returns
+    -------
+    SampleTable or None
+        None where the file is no plain MP4, or cannot be read: a demuxer then has the say.
+    """
+    try:
+        data, file_bytes = read_movie_box(path)
+        movie = Boxes(data)
+        if any(kind in movie for kind in (b"mvex", b"cmov")) or _has_cover(movie):
+            return None
+        tracks = list(movie.all_of(b"trak"))
+        videos = [track for track in tracks if _is_video(track)]
+        if not 0 <= stream < len(videos):
+            return None
+        # The demuxer stumbles over the faults of any track, so all are looked at.
+        counts = [_count_samples(track, file_bytes) for track in tracks]
+        return _table_of(
+            videos[stream], counts[tracks.index(videos[stream])], _timescale(movie.content(b"mvhd"))
+        )
+    except (UnusualFileError, OSError, MemoryError):
+        return None
+
+
+def _has_cover(movie: Boxes) -> bool:
+    """Return whether a picture may stand among the metadata: FFmpeg counts it as a stream."""
+    return any(b"covr" in movie.content(kind) for kind in (b"udta", b"meta") if kind in movie)
+
+
+def _is_video(track: Boxes) -> bool:
+    media = track.inside(b"mdia")
+    handler = media.content(b"hdlr")[8:12]
+    # Chapters refer to a track of pictures that the demuxer treats in its own way.
+    if b"tref" in track and b"chap" in track.inside(b"tref"):
+        raise UnusualFileError("chapters")
+    if handler != b"vide" and handler not in _OTHER_HANDLERS:
+        raise UnusualFileError(f"handler {handler!r}")
+    return handler == b"vide"
+
+
+def _timescale(header: bytes) -> int:
+    """Return the units a second of an ``mvhd`` or ``mdhd`` box."""
+    at = {0: 12, 1: 20}.get(header[0] if header else -1)
+    if at is None:
+        raise UnusualFileError("an unknown version of the media header")
+    units = _number(header, at)
+    if not 0 < units < 2**31:
+        raise UnusualFileError(f"{units} units a second")
+    return units
+
+
+def _count_samples(track: Boxes, file_bytes: int) -> int:
+    """Return the samples of a track, all of which lie in this very file."""
+    media = track.inside(b"mdia").inside(b"minf")
+    tables = media.inside(b"stbl")
+    if media.inside(b"dinf").content(b"dref") != _OWN_DATA:
+        raise UnusualFileError("data in another file")
+    description = tables.content(b"stsd")
+    if _number(description, 4) != 1 or _number(description, 8) != len(description) - 8:
+        raise UnusualFileError("several descriptions of samples")
+    sizes = _sizes(tables, file_bytes)
+    _check_chunks(tables, sizes, file_bytes)
+    return sizes.size
+
+
+def _number(data: bytes, at: int) -> int:
+    return int.from_bytes(data[at : at + 4], "big")
+
+
+def _table_of(track: Boxes, n_samples: int, movie_timescale: int) -> SampleTable:
+    media = track.inside(b"mdia")
+    tables = media.inside(b"minf").inside(b"stbl")
+    timescale = _timescale(media.content(b"mdhd"))
+    width_px, height_px = _picture_size(tables.content(b"stsd"))
+    # Sizes are stated twice; where they differ, the stream itself has to be asked.
+    stated = track.content(b"tkhd")[-8:]
+    if (_number(stated, 0), _number(stated, 4)) != (width_px << 16, height_px << 16):
+        raise UnusualFileError("pixels that are not square, or a wrong size")
+    steps = _expanded(tables.table(b"stts", ">u4", 2), n_samples)
+    if steps.max() >= _MAX_STEP or not steps[:-1].all():
+        raise UnusualFileError("steps of nothing, or negative ones")
+    times = np.cumsum(steps) - steps
+    if b"ctts" in tables:
+        offsets = tables.table(b"ctts", ">i4", 2)
+        if np.abs(offsets[1]).max(initial=0) > _MAX_OFFSET:
+            raise UnusualFileError("composition offsets out of range")
+        # The demuxer shifts all times by the most negative offset.
+        times += _expanded(offsets, n_samples) - offsets[1].min(initial=0)
+    if b"edts" in track and b"elst" in track.inside(b"edts"):
+        edits = track.inside(b"edts")
+        is_key = _keys(tables, n_samples)
+        times += _edit(edits, times, steps, is_key, Fraction(timescale, movie_timescale))
+    return SampleTable(
+        pts=np.sort(times),
+        time_base=Fraction(1, timescale),
+        width_px=width_px,
+        height_px=height_px,
+    )
+
+
+def _picture_size(description: bytes) -> tuple[int, int]:
+    """Return width and height of the only sample entry, of a codec that is known."""
+    if description[12:16] not in _CODECS:
+        raise UnusualFileError(f"sample entry {description[12:16]!r}")
+    inner, parameters = Boxes(description, _VISUAL_ENTRY_BYTES), _CODECS[description[12:16]]
+    if parameters is not None and parameters not in inner:
+        raise UnusualFileError("no parameters of the codec")
+    size = _number(description, 40)
+    if not size >> 16 or not size & 0xFFFF:
+        raise UnusualFileError("no picture size")
+    return size >> 16, size & 0xFFFF
+
+
+def _sizes(tables: Boxes, file_bytes: int) -> NDArray[np.int64]:
+    """Return the bytes of every sample."""
+    sizes: NDArray[np.int64]
+    if b"stz2" in tables:
+        if b"stsz" in tables:
+            raise UnusualFileError("two tables of sizes")
+        width = tables.content(b"stz2")[7:8]
+        if width not in (b"\x08", b"\x10"):
+            raise UnusualFileError("sizes of half a byte")
+        sizes = tables.table(b"stz2", f">u{width[0] // 8}", header_bytes=8)[0]
+    else:
+        header = tables.content(b"stsz")
+        fixed, count = _number(header, 4), _number(header, 8)
+        if fixed * count > file_bytes or count > _MAX_SAMPLES:
+            raise UnusualFileError(f"{count} samples")
+        if fixed:
+            sizes = np.full(count, fixed, np.int64)
+        else:
+            sizes = tables.table(b"stsz", ">u4", header_bytes=8)[0]
+    if not 0 < sizes.size <= _MAX_SAMPLES or sizes.min() == 0 or sizes.max() >= 2**31:
+        raise UnusualFileError("no samples, or empty ones")
+    return sizes
+
+
+def _check_chunks(tables: Boxes, sizes: NDArray[np.int64], file_bytes: int) -> None:
+    """Refuse samples that do not lie in the file."""
+    if b"co64" in tables:
+        if b"stco" in tables:
+            raise UnusualFileError("two tables of chunks")
+        offsets = tables.table(b"co64", ">i8")[0]
+    else:
+        offsets = tables.table(b"stco", ">u4")[0]
+    firsts, in_chunk, descriptions = tables.table(b"stsc", ">u4", 3)
+    n_in_runs = np.diff(firsts, append=offsets.size + 1)
+    if firsts.size == 0 or firsts[0] != 1 or n_in_runs.min() < 1 or (descriptions != 1).any():
+        raise UnusualFileError("chunks out of order, or of several descriptions")
+    # As floats, so that absurd counts do not overflow.
+    if in_chunk.min() < 1 or float(n_in_runs @ in_chunk.astype(np.float64)) != sizes.size:
+        raise UnusualFileError("chunks do not hold the samples")
+    counts = np.repeat(in_chunk, n_in_runs)
+    chunk_bytes = np.add.reduceat(sizes, np.cumsum(counts) - counts)
+    if (offsets < 0).any() or (offsets > file_bytes - chunk_bytes).any():
+        raise UnusualFileError("samples beyond the end of the file")
+
+
+def _expanded(runs: NDArray[np.int64], n_samples: int) -> NDArray[np.int64]:
+    """Return the value of every sample from runs, shape (2, n_runs): count, value."""
+    counts, values = runs
+    if counts.min(initial=0) < 0 or int(counts.sum()) != n_samples or not counts.all():
+        raise UnusualFileError("a table that is not of all samples")
+    each: NDArray[np.int64] = np.repeat(values, counts)
+    return each
+
+
+def _keys(tables: Boxes, n_samples: int) -> NDArray[np.bool_]:
+    """Return which samples are key frames; without a table, all are."""
+    if b"stss" not in tables:
+        return np.ones(n_samples, np.bool_)
+    numbers = tables.table(b"stss", ">u4")[0]
+    if (numbers < 1).any() or (numbers > n_samples).any():
+        raise UnusualFileError("key frames that do not exist")
+    is_key = np.zeros(n_samples, np.bool_)
+    is_key[numbers - 1] = True
+    return is_key
+
+
+def _edit(
+    edits: Boxes,
+    times: NDArray[np.int64],
+    steps: NDArray[np.int64],
+    is_key: NDArray[np.bool_],
+    units: Fraction,
+) -> int:
+    """Return what an edit list adds to the times; refuse lists that cut anything off.
+
+    Parameters
+    ----------
+    edits : Boxes
+        The ``edts`` box.
+    times, steps : ndarray of int64, shape (n_samples,)
+        In decoding order.
+    is_key : ndarray of bool, shape (n_samples,)
+        Key frames.
+    units : Fraction
+        Units of the media per unit of the movie, in which durations are stated.
+    """
+    rows = _edit_rows(edits.content(b"elst"))
+    if any(rate != 0x10000 or duration <= 0 for duration, _, rate in rows):
+        raise UnusualFileError("edits that change the speed, or last for ever")
+    durations = [_nearest(duration * units) for duration, _, _ in rows]
+    starts = [start for _, start, _ in rows]
+    pause = 0
+    if len(starts) == 2 and starts[0] == -1:
+        pause, durations, starts = durations[0], durations[1:], starts[1:]
+    if len(starts) != 1 or starts[0] < 0:
+        raise UnusualFileError("several edits")
+    start, stop = starts[0], starts[0] + durations[0]
+    is_whole = times[0] == start == times.min() and is_key[0] and times.max() < stop
+    # At the first key frame that reaches the end the demuxer stops.
+    is_early_end = ((times + steps >= stop) & is_key)[:-1].any()
+    if not is_whole or is_early_end:
+        raise UnusualFileError("edits that cut frames off")
+    return pause - start
+
+
+def _edit_rows(content: bytes) -> list[tuple[int, int, int]]:
+    """Return duration, start and speed of every edit, of the two versions of the box."""
+    layout = ">QqI" if content[:1] == b"\x01" else ">IiI"
+    if len(content) != 8 + _number(content, 4) * struct.calcsize(layout):
+        raise UnusualFileError("an edit list that is not as long as it claims")
+    return list(struct.iter_unpack(layout, content[8:]))
+
+
+def _nearest(value: Fraction) -> int:
+    """Return the nearest whole number, halves up."""
+    return (2 * value.numerator + value.denominator) // (2 * value.denominator)

@@ -1,0 +1,78 @@
+"""A screen looks at stamps alone: it finds what they give away, and lets nothing pass."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from syncaudit.batch import run_batch
+from syncaudit.datasets import clip_to_row
+from syncaudit.model import ReasonCode, Verdict
+from syncaudit.pipeline import evidence
+from syncaudit.policy import load_policy
+
+
+@pytest.fixture
+def no_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a screen decodes nothing")
+
+    monkeypatch.setattr(evidence, "iter_luma", refuse)
+
+
+@pytest.mark.usefixtures("no_decoding")
+def test_good_stamps_do_not_pass(clip: Any, healthy: Any) -> None:
+    assert healthy.verdict is Verdict.PASS
+    verdict = clip.audit(is_screen=True)
+    assert verdict.verdict is Verdict.UNVERIFIED
+    assert "only the stamps were looked at" in verdict.reasons[0].message
+    assert verdict.pairs == ()
+    timing = {name: source.timing for name, source in verdict.sources.items()}
+    assert timing == {name: source.timing for name, source in healthy.sources.items()}
+
+
+@pytest.mark.usefixtures("no_decoding")
+@pytest.mark.parametrize("kept", [("cam_front",), ("imu",), ("cam_front", "imu")])
+def test_sources_of_one_clock_do_not_pass_either(clip: Any, kept: tuple[str, ...]) -> None:
+    row = clip.keep(*kept).row
+    for source in row["sources"].values():
+        source["clock"] = "one"
+    verdict = clip.write(row).audit(is_screen=True)
+    assert verdict.verdict is Verdict.UNVERIFIED
+
+
+@pytest.mark.usefixtures("no_decoding")
+def test_stamps_that_run_backwards_are_rejected(clip: Any) -> None:
+    clip.restamp("cam_front.csv", lambda t: np.r_[t[:40], t[39] - 200_000_000, t[41:]])
+    verdict = clip.audit(is_screen=True)
+    assert verdict.verdict is Verdict.REJECT
+    assert ReasonCode.BACKWARDS in {reason.code for reason in verdict.reasons}
+    assert any("only the stamps" in warning.message for warning in verdict.warnings)
+
+
+@pytest.mark.usefixtures("no_decoding")
+def test_another_policy_lets_no_screened_clip_pass(clip: Any, tmp_path: Any) -> None:
+    lenient = replace(load_policy(), required_kinds=frozenset())
+    verdicts = []
+    for policy in (load_policy(), lenient):
+        summary = run_batch(
+            [clip.clip], policy, out=tmp_path / "out", workers=0, settings={"is_screen": True}
+        )
+        verdicts.append(summary.counts)
+    assert summary.about["judged_again"] == 1
+    assert verdicts == [{"pass": 0, "reject": 0, "unverified": 1}] * 2
+
+
+def test_an_audit_after_a_screen_looks_at_the_pictures(clip: Any, tmp_path: Any) -> None:
+    clips = [clip.clip]
+    options: dict[str, Any] = {"out": tmp_path / "out", "workers": 0, "to_row": clip_to_row}
+    run_batch(clips, load_policy(), settings={"is_screen": True}, **options)
+    summary = run_batch(clips, load_policy(), **options)
+    assert summary.reused == 0
+    assert summary.counts == {"pass": 1, "reject": 0, "unverified": 0}
+    row = json.loads((tmp_path / "out" / "verdicts.jsonl").read_text())
+    assert "only the stamps" not in json.dumps(row)
