@@ -40,6 +40,7 @@ def import_if_needed(
     *,
     format_name: str | None,
     limit: int | None,
+    rules: Mapping[str, Any] | None = None,
     is_quiet: bool = False,
 ) -> str:
     """Return the manifest to judge: `source` itself, or one written into `out` of a data set.
@@ -54,6 +55,8 @@ def import_if_needed(
         Format of the data set; None: `source` may be a manifest, else the format is probed.
     limit : int, optional
         Most clips to import.
+    rules : mapping, optional
+        What is what in the data set.
     is_quiet : bool
         Say nothing of the import.
 
@@ -65,6 +68,12 @@ def import_if_needed(
         If the data set is broken.
     """
     if format_name is None and _is_manifest(source):
+        if rules:
+            raise UsageError(
+                "this is a manifest, which says itself what is what",
+                path=source,
+                hint="Leave --rules out, or name the data set.",
+            )
         return source
     if out is None:
         raise UsageError(
@@ -79,7 +88,12 @@ def import_if_needed(
     target = out / _MANIFEST_NAMES[0]
     with ImportView(stderr(), is_quiet=is_quiet) as view:
         imported = import_dataset(
-            source, target, format_name=format_name or "auto", limit=limit, on_clip=view
+            source,
+            target,
+            format_name=format_name or "auto",
+            rules=rules,
+            limit=limit,
+            on_clip=view,
         )
     if not is_quiet:
         print_import(stderr(), imported, str(target))

@@ -26,6 +26,12 @@ def validate(
         str | None,
         typer.Option("--format", help="Format of the data set (see 'manifest'); or auto."),
     ] = None,
+    rules: Annotated[
+        Path | None,
+        typer.Option(
+            "--rules", help="What is what in the data set (TOML or JSON), see 'manifest'."
+        ),
+    ] = None,
     policy: Annotated[
         Path | None, typer.Option("--policy", help="Policy file (TOML) with tolerances.")
     ] = None,
@@ -105,6 +111,7 @@ def validate(
         import_if_needed,
         load_calibration,
         load_clips,
+        load_rules,
         parse_shard,
     )
     from syncaudit.cli.progress import ProgressView
@@ -112,7 +119,7 @@ def validate(
     from syncaudit.datasets import clip_to_row
     from syncaudit.policy import load_policy
 
-    rules = load_policy(None if policy is None else str(policy), profile=profile)
+    limits = load_policy(None if policy is None else str(policy), profile=profile)
     part = None if shard is None else parse_shard(shard)
     known = load_calibration(calibration)
     with OutputFolder(out) as place:
@@ -120,6 +127,7 @@ def validate(
             manifest,
             None if place.is_remote else place.folder,
             format_name=format_name,
+            rules=load_rules(rules),
             limit=limit,
             is_quiet=quiet,
         )
@@ -129,7 +137,7 @@ def validate(
         with ProgressView(stderr(), is_quiet=quiet) as view:
             summary = run_batch(
                 clips,
-                rules,
+                limits,
                 out=place.folder,
                 workers=cores() if workers is None else workers,
                 calibration=known,
