@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from syncaudit import __version__
+from syncaudit.batch.marks import marks_in
 from syncaudit.batch.plain import json_line, plain
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, Clip
@@ -20,9 +21,6 @@ __all__ = ["FILE_KEYS", "content_half", "fingerprint_of", "with_policy"]
 
 # Keys of a source that name files (formats, section 2).
 FILE_KEYS = ("uri", "timestamps", "dbc", "arrivals")
-
-# Where remote file systems keep what changes with the content.
-_REMOTE_MARKS = ("size", "ETag", "etag", "mtime", "LastModified", "last_modified", "md5Hash")
 
 
 def fingerprint_of(
@@ -174,7 +172,7 @@ def _remote_marks(uri: str) -> object | None:
 
     try:
         filesystem, path = fsspec.core.url_to_fs(uri)
-        return _said(filesystem.info(path)) or None
+        return marks_in(filesystem.info(path)) or None
     except Exception:  # noqa: BLE001  # every remote store raises its own kinds
         return None
 
@@ -186,10 +184,6 @@ def _listed(folder: str) -> dict[str, object] | None:
     try:
         filesystem, path = fsspec.core.url_to_fs(folder)
         entries = filesystem.ls(path, detail=True)
-        return {posixpath.basename(entry["name"]): _said(entry) for entry in entries}
+        return {posixpath.basename(entry["name"]): marks_in(entry) for entry in entries}
     except Exception:  # noqa: BLE001  # every remote store raises its own kinds
         return None
-
-
-def _said(info: Mapping[str, object]) -> dict[str, str]:
-    return {key: str(info[key]) for key in _REMOTE_MARKS if info.get(key) is not None}

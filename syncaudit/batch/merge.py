@@ -30,6 +30,8 @@ class Shard:
     ----------
     folder : Path
         Where they lie.
+    name : str
+        What the user calls it.
     clips : sequence of Clip
         Clips that have a verdict, in the order of the verdicts.
     policy : mapping
@@ -39,13 +41,14 @@ class Shard:
     """
 
     folder: Path
+    name: str
     clips: Sequence[Clip]
     policy: Mapping[str, Any]
     number: int | None
     count: int | None
 
 
-def read_shard(folder: Path, clips: Sequence[Clip]) -> Shard:
+def read_shard(folder: Path, clips: Sequence[Clip], *, name: str | None = None) -> Shard:
     """Return a shard from its ``summary.json``.
 
     Parameters
@@ -54,6 +57,8 @@ def read_shard(folder: Path, clips: Sequence[Clip]) -> Shard:
         Output folder of a run.
     clips : sequence of Clip
         Clips of its split manifests, in the order of its verdicts.
+    name : str, optional
+        What the user calls the folder, where `folder` is only a copy.
 
     Raises
     ------
@@ -73,12 +78,13 @@ def read_shard(folder: Path, clips: Sequence[Clip]) -> Shard:
         ) from error
     if not is_complete:
         raise UsageError(
-            f"the run in {folder} was stopped early",
+            f"the run in {name or folder} was stopped early",
             path=str(path),
             hint="Run it again: it goes on where it stopped. Then merge.",
         )
     return Shard(
         folder=folder,
+        name=name or str(folder),
         clips=clips,
         policy=policy,
         number=shard.get("number"),
@@ -120,7 +126,7 @@ def merge_shards(
             wall_s=time.monotonic() - began,
             workers=0,
             stopped=None,
-            about={"merged": [str(shard.folder) for shard in shards]},
+            about={"merged": [shard.name for shard in shards]},
         )
         return finish(clips, ledger, policy, folder, facts, to_row=to_row)
 
@@ -130,7 +136,7 @@ def _one_policy(shards: Sequence[Shard]) -> Policy:
     for shard in shards[1:]:
         if shard.policy != first.policy:
             raise UsageError(
-                f"{shard.folder} was judged by another policy than {first.folder}",
+                f"{shard.name} was judged by another policy than {first.name}",
                 hint="Judge it anew with 'syncaudit judge', then merge.",
             )
     return policy_from_plain(first.policy)

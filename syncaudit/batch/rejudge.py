@@ -55,6 +55,7 @@ def judge_again(
     workers: int = 0,
     on_progress: Callable[[Progress], None] | None = None,
     to_row: RowMaker | None = None,
+    judged_from: str | None = None,
 ) -> tuple[BatchSummary, list[Change]]:
     """Judge clips by `policy` and write all outputs of a run, and ``changes.jsonl``.
 
@@ -74,6 +75,8 @@ def judge_again(
         Called at the start and after every clip.
     to_row : callable, optional
         Makes manifest rows.
+    judged_from : str, optional
+        What the user calls the folder of `verdicts`, where that is only a copy.
 
     Returns
     -------
@@ -107,7 +110,10 @@ def judge_again(
             wall_s=time.monotonic() - began,
             workers=workers,
             stopped=None,
-            about={"judged_from": str(verdicts.path.parent), "judged_again": len(clips)},
+            about={
+                "judged_from": judged_from or str(verdicts.path.parent),
+                "judged_again": len(clips),
+            },
         )
         summary = finish(clips, ledger, policy, folder, facts, to_row=to_row)
         changes = list(_changes(clips, verdicts, ledger))

@@ -22,6 +22,7 @@ from syncaudit.batch.task import AuditFunction, AuditTask
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip
 from syncaudit.policy import Policy
+from syncaudit.readers.uris import is_url
 
 __all__ = ["check_unique", "make_folder", "run_batch"]
 
@@ -194,8 +195,14 @@ def make_folder(out: str | Path) -> Path:
     Raises
     ------
     UsageError
-        If it cannot be made.
+        If it cannot be made, or is a URL.
     """
+    if is_url(str(out)):
+        raise UsageError(
+            "outputs are written to local folders",
+            path=str(out),
+            hint="Send them with syncaudit.batch.OutputFolder, as the command line does.",
+        )
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)

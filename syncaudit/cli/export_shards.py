@@ -60,7 +60,8 @@ def export_shards(
     """
     from syncaudit.cli.console import stderr, stdout
     from syncaudit.cli.import_view import ImportView
-    from syncaudit.cli.inputs import load_clips, load_judged
+    from syncaudit.cli.inputs import load_clips
+    from syncaudit.cli.judged import load_judged
     from syncaudit.datasets.export import ExportOptions
     from syncaudit.datasets.export import export_shards as export
     from syncaudit.errors import UsageError

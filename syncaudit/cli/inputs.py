@@ -8,20 +8,16 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from syncaudit.errors import ManifestError, UsageError, nearest_name
 from syncaudit.model import Clip
-
-if TYPE_CHECKING:
-    from syncaudit.batch import VerdictFile
 
 __all__ = [
     "cores",
     "import_if_needed",
     "load_calibration",
     "load_clips",
-    "load_judged",
     "load_rules",
     "parse_shard",
     "pick_clip",
@@ -40,10 +36,11 @@ def cores() -> int:
 
 def import_if_needed(
     source: str,
-    out: Path,
+    out: Path | None,
     *,
     format_name: str | None,
     limit: int | None,
+    rules: Mapping[str, Any] | None = None,
     is_quiet: bool = False,
 ) -> str:
     """Return the manifest to judge: `source` itself, or one written into `out` of a data set.
@@ -52,24 +49,38 @@ def import_if_needed(
     ----------
     source : str
         A manifest, a folder with one, or a data set.
-    out : Path
-        Folder for the manifest of a data set.
+    out : Path, optional
+        Folder for the manifest of a data set; None: there is no local one.
     format_name : str, optional
         Format of the data set; None: `source` may be a manifest, else the format is probed.
     limit : int, optional
         Most clips to import.
+    rules : mapping, optional
+        What is what in the data set.
     is_quiet : bool
         Say nothing of the import.
 
     Raises
     ------
     UsageError
-        If it is neither; says of every format why.
+        If it is neither; says of every format why. Or if a data set has no place for its manifest.
     ManifestError
         If the data set is broken.
     """
     if format_name is None and _is_manifest(source):
+        if rules:
+            raise UsageError(
+                "this is a manifest, which says itself what is what",
+                path=source,
+                hint="Leave --rules out, or name the data set.",
+            )
         return source
+    if out is None:
+        raise UsageError(
+            "the manifest of a data set is written into the output folder, which must be local",
+            path=source,
+            hint="Write it with 'syncaudit manifest' first, and validate that.",
+        )
     from syncaudit.cli.console import stderr
     from syncaudit.cli.import_view import ImportView, print_import
     from syncaudit.datasets.importing import import_dataset
@@ -77,7 +88,12 @@ def import_if_needed(
     target = out / _MANIFEST_NAMES[0]
     with ImportView(stderr(), is_quiet=is_quiet) as view:
         imported = import_dataset(
-            source, target, format_name=format_name or "auto", limit=limit, on_clip=view
+            source,
+            target,
+            format_name=format_name or "auto",
+            rules=rules,
+            limit=limit,
+            on_clip=view,
         )
     if not is_quiet:
         print_import(stderr(), imported, str(target))
@@ -145,39 +161,6 @@ def load_clips(manifest: str, *, limit: int | None = None) -> Sequence[Clip]:
     if not clips:
         raise ManifestError("the manifest holds no clip", path=manifest)
     return clips
-
-
-def load_judged(folder: Path) -> tuple[Sequence[Clip], VerdictFile]:
-    """Return the clips of an output folder in the order of its verdicts, and the verdicts.
-
-    Raises
-    ------
-    UsageError
-        If the folder lacks its verdicts or its split manifests.
-    """
-    from syncaudit.batch import VerdictFile
-    from syncaudit.batch.outputs import SPLIT_FILES
-    from syncaudit.datasets import ClipTable, iter_manifest
-
-    if folder.name == "verdicts.jsonl":
-        folder = folder.parent
-    verdicts = VerdictFile(folder / "verdicts.jsonl")
-    paths = [folder / name for name in SPLIT_FILES.values()]
-    table = ClipTable(
-        clip
-        for path in paths
-        if path.exists() and path.stat().st_size
-        for clip in iter_manifest(str(path))
-    )
-    place = {clip.clip_id: k for k, clip in enumerate(table)}
-    missing = [clip_id for clip_id in verdicts.clip_ids if clip_id not in place]
-    if missing:
-        raise UsageError(
-            f"the manifest row of clip '{missing[0]}' is missing",
-            path=str(folder),
-            hint=f"{', '.join(SPLIT_FILES.values())} must lie beside the verdicts.",
-        )
-    return ClipTable(table[place[clip_id]] for clip_id in verdicts.clip_ids), verdicts
 
 
 def parse_shard(text: str) -> tuple[int, int]:

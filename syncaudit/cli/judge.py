@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,8 +25,10 @@ SHOWN = 20
 
 
 def judge(
-    verdicts: Annotated[Path, typer.Argument(help="Output folder of an earlier 'validate'.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the new outputs.")],
+    verdicts: Annotated[str, typer.Argument(help="Output folder of an earlier 'validate'.")],
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="Folder or fsspec URL for the new outputs.")
+    ],
     policy: Annotated[
         Path | None, typer.Option("--policy", help="Policy file (TOML) with tolerances.")
     ] = None,
@@ -51,31 +54,35 @@ def judge(
 
     - `syncaudit judge out/ --policy new.toml --out new/ --workers 16`
     """
-    from syncaudit.batch import judge_again
+    from syncaudit.batch import OutputFolder, judge_again
     from syncaudit.cli.console import stderr, stdout
-    from syncaudit.cli.inputs import cores, load_judged
+    from syncaudit.cli.inputs import cores
+    from syncaudit.cli.judged import load_outputs
     from syncaudit.cli.progress import ProgressView
     from syncaudit.cli.verdict_table import print_totals
     from syncaudit.datasets import clip_to_row
     from syncaudit.policy import load_policy
 
     rules = load_policy(None if policy is None else str(policy), profile=profile)
-    clips, known = load_judged(verdicts)
-    if workers is None:
-        workers = cores() if len(clips) > 2000 else 0
-    with ProgressView(stderr(), is_quiet=quiet) as view:
-        summary, changes = judge_again(
-            clips,
-            known,
-            rules,
-            out=out,
-            workers=workers,
-            on_progress=view,
-            to_row=clip_to_row,
-        )
-    if not quiet:
-        _print_changes(stdout(), changes)
-        print_totals(stdout(), summary, str(out))
+    with TemporaryDirectory(prefix="syncaudit-") as scratch, OutputFolder(out) as place:
+        place.check_apart([verdicts])
+        clips, known = load_outputs(verdicts, Path(scratch))
+        if workers is None:
+            workers = cores() if len(clips) > 2000 else 0
+        with ProgressView(stderr(), is_quiet=quiet) as view:
+            summary, changes = judge_again(
+                clips,
+                known,
+                rules,
+                out=place.folder,
+                workers=workers,
+                on_progress=place.watching(view),
+                to_row=place.to_row(clip_to_row),
+                judged_from=verdicts,
+            )
+        if not quiet:
+            _print_changes(stdout(), changes)
+            print_totals(stdout(), summary, out)
     raise typer.Exit(code_for(summary.counts, fail_on=fail_on))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -14,9 +15,11 @@ __all__ = ["merge"]
 
 def merge(
     folders: Annotated[
-        list[Path], typer.Argument(help="Output folders of 'validate', one a shard.")
+        list[str], typer.Argument(help="Output folders of 'validate', one a shard.")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the joined outputs.")],
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="Folder or fsspec URL for the joined outputs.")
+    ],
     fail_on: Annotated[
         FailOn, typer.Option("--fail-on", help="Which verdicts make the exit code 1.")
     ] = FailOn.REJECT,
@@ -29,17 +32,20 @@ def merge(
 
     **Example**: `syncaudit merge part*/ --out out/`
     """
-    from syncaudit.batch import merge_shards, read_shard
+    from syncaudit.batch import OutputFolder, merge_shards, read_shard
     from syncaudit.cli.console import stdout
-    from syncaudit.cli.inputs import load_judged
+    from syncaudit.cli.judged import load_outputs
     from syncaudit.cli.verdict_table import print_outcome
     from syncaudit.datasets import clip_to_row
 
-    shards = []
-    for folder in folders:
-        clips, verdicts = load_judged(folder)
-        shards.append(read_shard(verdicts.path.parent, clips))
-    summary = merge_shards(shards, out=out, to_row=clip_to_row)
-    if not quiet:
-        print_outcome(stdout(), summary, str(out))
+    with TemporaryDirectory(prefix="syncaudit-") as scratch, OutputFolder(out) as place:
+        place.check_apart(folders)
+        shards = []
+        for folder in folders:
+            clips, verdicts = load_outputs(folder, Path(scratch))
+            shards.append(read_shard(verdicts.path.parent, clips, name=folder))
+        to_row = place.to_row(clip_to_row)
+        summary = merge_shards(shards, out=place.folder, to_row=to_row)
+        if not quiet:
+            print_outcome(stdout(), summary, out)
     raise typer.Exit(code_for(summary.counts, fail_on=fail_on))

@@ -19,10 +19,18 @@ def validate(
             help="Clip manifest (.jsonl or .parquet, any fsspec URL), its folder, or a data set."
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for verdicts and report.")],
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="Folder or fsspec URL for verdicts and report.")
+    ],
     format_name: Annotated[
         str | None,
         typer.Option("--format", help="Format of the data set (see 'manifest'); or auto."),
+    ] = None,
+    rules: Annotated[
+        Path | None,
+        typer.Option(
+            "--rules", help="What is what in the data set (TOML or JSON), see 'manifest'."
+        ),
     ] = None,
     policy: Annotated[
         Path | None, typer.Option("--policy", help="Policy file (TOML) with tolerances.")
@@ -96,7 +104,7 @@ def validate(
 
     - `syncaudit validate manifest.jsonl --out out/`
 
-    - `syncaudit validate s3://bucket/m.parquet --out out/ --workers 16 --profile vla`
+    - `syncaudit validate s3://bucket/m.parquet --out s3://bucket/audit/ --workers 16`
 
     - `syncaudit validate manifest.jsonl --out out/ --fail-on never` (exit 0 with rejects)
 
@@ -109,9 +117,9 @@ def validate(
     - `syncaudit validate /data/aloha --out out/ --format lerobot --profile vla`
 
     **Outputs**: report.html, passed.jsonl, rejected.jsonl, unverified.jsonl, verdicts.jsonl,
-    verdicts.parquet, recordings.jsonl, summary.json.
+    verdicts.parquet, recordings.jsonl, summary.json; keep.json for LeRobot.
     """
-    from syncaudit.batch import run_batch
+    from syncaudit.batch import OutputFolder, run_batch
     from syncaudit.cli.ci_files import write_for_ci
     from syncaudit.cli.console import stderr, stdout
     from syncaudit.cli.inputs import (
@@ -119,6 +127,7 @@ def validate(
         import_if_needed,
         load_calibration,
         load_clips,
+        load_rules,
         parse_shard,
     )
     from syncaudit.cli.progress import ProgressView
@@ -126,35 +135,43 @@ def validate(
     from syncaudit.datasets import clip_to_row
     from syncaudit.policy import load_policy
 
-    rules = load_policy(None if policy is None else str(policy), profile=profile)
+    limits = load_policy(None if policy is None else str(policy), profile=profile)
     part = None if shard is None else parse_shard(shard)
     known = load_calibration(calibration)
-    manifest = import_if_needed(manifest, out, format_name=format_name, limit=limit, is_quiet=quiet)
-    clips = load_clips(manifest, limit=limit)
-    if part is not None:
-        clips = clips[part[0] - 1 :: part[1]]
-    with ProgressView(stderr(), is_quiet=quiet) as view:
-        summary = run_batch(
-            clips,
-            rules,
-            out=out,
-            workers=cores() if workers is None else workers,
-            calibration=known,
-            on_progress=view,
-            to_row=clip_to_row,
-            timeout_s=timeout,
-            memory_limit=memory_limit,
-            about={
-                "manifest": manifest,
-                "calibration": None if known is None else calibration,
-                "shard": None if part is None else {"number": part[0], "count": part[1]},
-                "screen": screen,
-            },
-            settings={"is_screen": True} if screen else None,
-            engine=engine,
-            address=address,
+    with OutputFolder(out) as place:
+        manifest = import_if_needed(
+            manifest,
+            None if place.is_remote else place.folder,
+            format_name=format_name,
+            rules=load_rules(rules),
+            limit=limit,
+            is_quiet=quiet,
         )
-    write_for_ci(summary, manifest, junit=junit, sarif=sarif)
-    if not quiet:
-        print_outcome(stdout(), summary, str(out))
+        clips = load_clips(manifest, limit=limit)
+        if part is not None:
+            clips = clips[part[0] - 1 :: part[1]]
+        with ProgressView(stderr(), is_quiet=quiet) as view:
+            summary = run_batch(
+                clips,
+                limits,
+                out=place.folder,
+                workers=cores() if workers is None else workers,
+                calibration=known,
+                on_progress=place.watching(view),
+                to_row=place.to_row(clip_to_row),
+                timeout_s=timeout,
+                memory_limit=memory_limit,
+                about={
+                    "manifest": manifest,
+                    "calibration": None if known is None else calibration,
+                    "shard": None if part is None else {"number": part[0], "count": part[1]},
+                    "screen": screen,
+                },
+                settings={"is_screen": True} if screen else None,
+                engine=engine,
+                address=address,
+            )
+        write_for_ci(summary, manifest, junit=junit, sarif=sarif)
+        if not quiet:
+            print_outcome(stdout(), summary, out)
     raise typer.Exit(code_for(summary.counts, fail_on=fail_on, stopped=summary.stopped))

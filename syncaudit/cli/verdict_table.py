@@ -33,6 +33,7 @@ _PURPOSES = {
     "rejected.jsonl": "manifest of the clips that were rejected",
     "unverified.jsonl": "manifest of the clips that hold too little evidence",
     "verdicts.parquet": "every figure, one row a clip (also verdicts.jsonl)",
+    "keep.json": "the episodes to keep, for LeRobot's own tools",
     "recordings.jsonl": "the clocks of recordings of several clips",
     "changes.jsonl": "the clips whose verdict is another now",
     "errors.log": "defects of syncaudit itself: please report them",

@@ -5,6 +5,7 @@ silently. Nothing here imports a loader before it is used.
 """
 
 from syncaudit.ingest.filters import (
+    PassedBatches,
     PassedDataset,
     PassedRows,
     PassedStream,
@@ -17,6 +18,7 @@ from syncaudit.ingest.verdict_index import UnknownClipError, VerdictIndex
 __all__ = [
     "BadSampleError",
     "Expected",
+    "PassedBatches",
     "PassedDataset",
     "PassedRows",
     "PassedStream",

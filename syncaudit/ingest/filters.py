@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
+from syncaudit.errors import UsageError
 from syncaudit.ingest.verdict_index import VerdictIndex
 
-__all__ = ["PassedDataset", "PassedRows", "PassedStream", "key_of", "passed_samples"]
+__all__ = [
+    "PassedBatches",
+    "PassedDataset",
+    "PassedRows",
+    "PassedStream",
+    "passed_samples",
+]
 
 _Sample = TypeVar("_Sample")
 
@@ -81,13 +90,20 @@ class PassedStream(Generic[_Sample]):
                 yield sample
 
 
-def key_of(sample: Mapping[str, Any]) -> str:
-    """Return the key of a WebDataset sample: the clip's id in shards that hold a clip a sample."""
-    return str(sample["__key__"])
+def _ids_of(sample: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a WebDataset sample's clip may be called, the likeliest first.
+
+    ``shard/key``, as `syncaudit manifest webdataset` calls it, for keys repeat between shards; or
+    the key alone, as in a manifest of one's own.
+    """
+    key = str(sample["__key__"]).removeprefix("./")
+    url = str(sample.get("__url__", ""))
+    shard = url.rstrip("/").rpartition("/")[2].removesuffix(".tar")
+    return (f"{shard}/{key}", key) if shard else (key,)
 
 
 def passed_samples(
-    verdicts: VerdictIndex, clip_id_of: Callable[[Mapping[str, Any]], str] = key_of
+    verdicts: VerdictIndex, clip_id_of: Callable[[Mapping[str, Any]], str] | None = None
 ) -> Callable[[Iterable[Mapping[str, Any]]], Iterator[Mapping[str, Any]]]:
     """Return a stage for WebDataset pipelines: ``WebDataset(urls).compose(passed_samples(v))``.
 
@@ -95,12 +111,16 @@ def passed_samples(
     ----------
     verdicts : VerdictIndex
         What may pass.
-    clip_id_of : callable
-        Clip id of a sample; default its ``__key__``.
+    clip_id_of : callable, optional
+        Clip id of a sample; default ``shard/key``, or the key where only that has a verdict.
     """
 
+    def known_id(sample: Mapping[str, Any]) -> str:
+        names = _ids_of(sample)
+        return next((name for name in names if verdicts.verdict(name) is not None), names[0])
+
     def stage(samples: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-        return iter(PassedStream(samples, verdicts, clip_id_of))
+        return iter(PassedStream(samples, verdicts, clip_id_of or known_id))
 
     return stage
 
@@ -122,4 +142,45 @@ class PassedRows:
 
     def __call__(self, row: Mapping[str, Any]) -> bool:
         """Return whether a row may train."""
-        return self._verdicts.admits(str(row[self._column]))
+        return self._verdicts.admits(str(_column(row, self._column)))
+
+
+class PassedBatches:
+    """Function of batches for Ray Data: ``ds.map_batches(PassedBatches(verdicts))``.
+
+    Takes dictionaries of arrays, Arrow tables and pandas frames, and returns what it was given
+    without the rows that may not train.
+
+    Parameters
+    ----------
+    verdicts, column
+        As for `PassedRows`.
+    """
+
+    def __init__(self, verdicts: VerdictIndex, column: str = "clip_id") -> None:
+        self._verdicts = verdicts
+        self._column = column
+
+    def __call__(self, batch: Any) -> Any:
+        """Return the rows that may train."""
+        names = _column(batch, self._column)
+        names = names.to_pylist() if hasattr(names, "to_pylist") else names
+        admitted = [self._verdicts.admits(str(name)) for name in names]
+        if isinstance(batch, Mapping):
+            return {key: _picked(values, admitted) for key, values in batch.items()}
+        return batch.filter(admitted) if hasattr(batch, "schema") else batch[admitted]
+
+
+def _picked(values: Any, admitted: Sequence[bool]) -> Any:
+    if isinstance(values, list | tuple):
+        return [value for value, is_in in zip(values, admitted, strict=True) if is_in]
+    return values[np.array(admitted, dtype=np.bool_)]
+
+
+def _column(rows: Any, name: str) -> Any:
+    try:
+        return rows[name]
+    except KeyError as error:
+        raise UsageError(
+            f"the rows have no column '{name}'", hint="Name the one that holds the clip's id."
+        ) from error

@@ -8,10 +8,13 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
-from syncaudit.errors import SyncAuditError, UsageError, nearest_name
+from syncaudit.errors import StreamReadError, SyncAuditError, UsageError, nearest_name
 from syncaudit.model import Verdict
 
 __all__ = ["UnknownClipError", "VerdictIndex"]
+
+# The quick one first.
+_NAMES = ("verdicts.parquet", "verdicts.jsonl")
 
 
 class UnknownClipError(SyncAuditError, KeyError):
@@ -71,7 +74,8 @@ class VerdictIndex:
         Parameters
         ----------
         path : str or Path
-            Folder, ``verdicts.parquet`` (read by column, the quick way) or ``verdicts.jsonl``.
+            Folder, ``verdicts.parquet`` (read by column, the quick way) or ``verdicts.jsonl``;
+            local or any fsspec URL.
         admit, unknown
             As for the class.
 
@@ -80,21 +84,21 @@ class VerdictIndex:
         UsageError
             If there are no verdicts, or the run that wrote them was stopped early.
         """
-        file = Path(path)
-        if file.is_dir():
-            _refuse_half_a_run(file)
-            found = [
-                name for name in ("verdicts.parquet", "verdicts.jsonl") if (file / name).is_file()
-            ]
+        from syncaudit.readers.uris import resolve  # heavy
+
+        place = resolve(str(path))
+        if not place.endswith((".parquet", ".jsonl")):
+            _refuse_half_a_run(place)
+            found = [name for name in _NAMES if _exists(f"{place.rstrip('/')}/{name}")]
             if not found:
                 raise UsageError(
                     "holds no verdicts",
                     path=str(path),
                     hint="Expected the output folder of 'syncaudit validate'.",
                 )
-            file /= found[0]
-        pairs = _parquet(file) if file.suffix == ".parquet" else _json_lines(file)
-        return cls(pairs, admit=admit, unknown=unknown, place=str(file))
+            place = f"{place.rstrip('/')}/{found[0]}"
+        pairs = _parquet(place) if place.endswith(".parquet") else _json_lines(place)
+        return cls(pairs, admit=admit, unknown=unknown, place=place)
 
     def __len__(self) -> int:
         """Return the number of clips that have a verdict."""
@@ -128,46 +132,65 @@ class VerdictIndex:
         return (clip_id for clip_id, verdict in self._verdicts.items() if verdict in self._admit)
 
 
-def _refuse_half_a_run(folder: Path) -> None:
+def _exists(place: str) -> bool:
+    from syncaudit.readers.uris import local_path, reworded
+
+    path = local_path(place)
+    if path is not None:
+        return path.is_file()
+    import fsspec
+
+    with reworded(place):
+        system, inner = fsspec.core.url_to_fs(place)
+        return bool(system.exists(inner))
+
+
+def _refuse_half_a_run(folder: str) -> None:
+    from syncaudit.readers.uris import read_bytes
+
     try:
-        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        summary = json.loads(read_bytes(f"{folder.rstrip('/')}/summary.json"))
+    except (StreamReadError, ValueError):
         return
     if isinstance(summary, dict) and summary.get("complete") is False:
         raise UsageError(
             "the run that wrote these verdicts was stopped early",
-            path=str(folder),
+            path=folder,
             hint="Run 'syncaudit validate' again, or name verdicts.jsonl itself.",
         )
 
 
-def _parquet(path: Path) -> Iterator[tuple[str, str]]:
+def _parquet(place: str) -> Iterator[tuple[str, str]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from syncaudit.readers.uris import open_file
+
     try:
-        with pq.ParquetFile(path) as file:
+        with open_file(place) as opened, pq.ParquetFile(opened) as file:
             for batch in file.iter_batches(columns=["clip_id", "verdict"]):
                 yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-    except (OSError, pa.ArrowException) as error:
-        raise _unreadable(path, error) from error
+    except (StreamReadError, OSError, pa.ArrowException) as error:
+        raise _unreadable(place, error) from error
 
 
-def _json_lines(path: Path) -> Iterator[tuple[str, str]]:
+def _json_lines(place: str) -> Iterator[tuple[str, str]]:
+    from syncaudit.readers.uris import open_file
+
     try:
-        with path.open(encoding="utf-8") as file:
+        with open_file(place) as file:
             for number, line in enumerate(file, start=1):
                 row = json.loads(line)
                 if not isinstance(row, dict) or row.get("verdict") not in set(Verdict):
                     raise ValueError(f"line {number} is no verdict")
                 yield str(row["clip_id"]), row["verdict"]
-    except (OSError, ValueError, KeyError) as error:
-        raise _unreadable(path, error) from error
+    except (StreamReadError, OSError, ValueError, KeyError) as error:
+        raise _unreadable(place, error) from error
 
 
-def _unreadable(path: Path, error: Exception) -> UsageError:
+def _unreadable(place: str, error: Exception) -> UsageError:
     return UsageError(
         f"the verdicts cannot be read: {' '.join(str(error).split())[:160]}",
-        path=str(path),
+        path=place,
         hint="Expected the output of 'syncaudit validate'.",
     )

@@ -106,3 +106,51 @@ def test_a_moving_clock_is_told_once_in_each_unit():
     assert line.plain == (
         "drive (12 clips): cam drifts by 0.83 ± 0.05 ppm (2.99 ms/h), jumps by 20.0 ± 1.0 ms"
     )
+
+
+def test_outputs_on_object_stores(invoke, manifest, tmp_path, monkeypatch):
+    """Shards are written to a store, merged there and judged again."""
+    import fsspec
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    store = fsspec.filesystem("memory")
+    ids = [f"pass{k}" for k in range(5)]
+    path = manifest(*ids)
+    for k in (1, 2):
+        options = ("-j", "0", "--shard", f"{k}/2")
+        result = invoke("validate", path, "--out", f"memory://cli/part{k}", *options)
+        assert result.exit_code == 0, result.output
+        assert f"In memory://cli/part{k}:" in result.output
+    parts = ("memory://cli/part1", "memory://cli/part2")
+    result = invoke("merge", *parts, "--out", "memory://cli/all", "-q")
+    assert result.exit_code == 0, result.output
+    rows = store.cat("/cli/all/verdicts.jsonl").splitlines()
+    assert [json.loads(row)["clip_id"] for row in rows] == ids
+    assert json.loads(store.cat("/cli/all/summary.json"))["merged"] == list(parts)
+    result = invoke("judge", "memory://cli/all", "--out", "memory://cli/again", "-q")
+    assert result.exit_code == 0, result.output
+    summary = json.loads(store.cat("/cli/again/summary.json"))
+    assert summary["judged_from"] == "memory://cli/all"
+    assert store.exists("/cli/again/report.html")
+
+
+def test_a_url_is_not_judged_onto_itself(invoke, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    result = invoke("judge", "memory://cli/x", "--out", "memory://cli/x/")
+    assert result.exit_code == 2
+    assert "holds what is to be read" in result.output
+
+
+def test_a_url_without_verdicts_is_told(invoke, tmp_path):
+    result = invoke("judge", "memory://cli/nothing", "--out", str(tmp_path / "o"))
+    assert result.exit_code == 2
+    assert "the verdicts cannot be read" in result.output
+
+
+def test_a_data_set_needs_a_place_for_its_manifest(invoke, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "drives").mkdir()
+    options = ("--out", "memory://cli/set", "--format", "folder")
+    result = invoke("validate", str(tmp_path / "drives"), *options)
+    assert result.exit_code == 2
+    assert "Write it with 'syncaudit manifest' first" in result.output

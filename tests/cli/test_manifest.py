@@ -97,3 +97,18 @@ def test_validate_goes_by_the_format_that_is_named(invoke, drives, tmp_path):
     arguments = ["validate", str(drives), "--out", str(tmp_path / "out")]
     assert invoke(*arguments, "--format", "lerobot").exit_code == 2
     assert invoke(*arguments, "--format", "folder", "-j", "0").exit_code in (0, 1, 4)
+
+
+def test_validate_takes_rules_for_a_data_set_and_none_for_a_manifest(
+    invoke, drives, manifest, tmp_path
+):
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[source]]\nmatch = "imu.csv"\nkind = "imu"\nname = "body"\n')
+    options = ("--out", str(tmp_path / "o"), "--rules", str(rules), "-j", "0")
+    result = invoke("validate", str(drives), *options, "--format", "folder", width=120)
+    assert result.exit_code == 0, result.output
+    rows = (tmp_path / "o" / "manifest.jsonl").read_text().splitlines()
+    assert [list(json.loads(row)["sources"]) for row in rows] == [["body"]] * 3
+    result = invoke("validate", manifest("pass1"), *options, width=200)
+    assert result.exit_code == 2
+    assert "says itself what is what" in result.output

@@ -2,10 +2,13 @@
 
 import pickle
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
-from syncaudit.errors import MissingExtraError
+from syncaudit.errors import MissingExtraError, UsageError
 from syncaudit.ingest import (
+    PassedBatches,
     PassedDataset,
     PassedRows,
     PassedStream,
@@ -73,3 +76,52 @@ def test_torch_stream(verdicts):
     stream = torch_stream(SAMPLES, verdicts, lambda sample: sample[0])
     assert isinstance(stream, IterableDataset)
     assert [int(n) for _, n in DataLoader(stream, batch_size=None)] == [0, 2, 4]
+
+
+def test_samples_of_shards_go_by_shard_and_key():
+    """Keys repeat between shards: the importer's ids say which shard."""
+    index = VerdictIndex([("a/0", "pass"), ("b/0", "reject"), ("plain", "pass")])
+    samples = [
+        {"__key__": "./0", "__url__": "/data/a.tar"},
+        {"__key__": "0", "__url__": "s3://bucket/b.tar"},
+        {"__key__": "plain", "__url__": "c.tar"},
+    ]
+    assert [s["__key__"] for s in passed_samples(index)(samples)] == ["./0", "plain"]
+    with pytest.raises(UnknownClipError, match="'c/0'"):
+        list(passed_samples(index)([{"__key__": "0", "__url__": "c.tar"}]))
+
+
+BATCH = {"clip_id": ["a", "b", "d"], "x": [1, 2, 3]}
+
+
+@pytest.mark.parametrize(
+    ("batch", "values"),
+    [
+        (BATCH, lambda b: b["x"]),
+        ({k: np.array(v) for k, v in BATCH.items()}, lambda b: b["x"].tolist()),
+        (pa.table(BATCH), lambda b: b.column("x").to_pylist()),
+    ],
+    ids=["lists", "numpy", "arrow"],
+)
+def test_batches_keep_their_kind(verdicts, batch, values):
+    keep = pickle.loads(pickle.dumps(PassedBatches(verdicts)))  # noqa: S301  # our own
+    left = keep(batch)
+    assert type(left) is type(batch)
+    assert values(left) == [1, 3]
+
+
+def test_pandas_frames_are_batches_too(verdicts):
+    pandas = pytest.importorskip("pandas")
+    left = PassedBatches(verdicts)(pandas.DataFrame(BATCH))
+    assert left["x"].tolist() == [1, 3]
+
+
+def test_an_unseen_clip_stops_a_batch(verdicts):
+    with pytest.raises(UnknownClipError, match="'z'"):
+        PassedBatches(verdicts)({"clip_id": ["a", "z"]})
+
+
+@pytest.mark.parametrize("keep", [PassedRows, PassedBatches])
+def test_a_wrong_column_is_named(verdicts, keep):
+    with pytest.raises(UsageError, match="no column 'clip'"):
+        keep(verdicts, "clip")({"clip_id": ["a"]})

@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import subprocess
+import sys
 
 import pytest
 
@@ -91,3 +93,37 @@ def test_wrong_options_are_refused():
         VerdictIndex([], admit=("passed",))
     with pytest.raises(UsageError, match="unknown is 'keep'"):
         VerdictIndex([], unknown="keep")
+
+
+def test_verdicts_are_read_from_stores(folder):
+    import fsspec
+
+    store = fsspec.filesystem("memory")
+    if store.exists("/index"):
+        store.rm("/index", recursive=True)
+    (file,) = folder.iterdir()
+    store.pipe(f"/index/{file.name}", file.read_bytes())
+    assert VerdictIndex.load("memory://index/").verdict("b") == "reject"
+    assert VerdictIndex.load(f"memory://index/{file.name}").verdict("c") == "unverified"
+    store.pipe("/index/summary.json", b'{"complete": false}')
+    with pytest.raises(UsageError, match="was stopped early"):
+        VerdictIndex.load("memory://index")
+    with pytest.raises(UsageError, match="holds no verdicts"):
+        VerdictIndex.load("memory://index/nothing")
+
+
+def test_a_file_of_any_name_can_be_named(folder):
+    (file,) = folder.iterdir()
+    copy = file.rename(folder / f"monday{file.suffix}")
+    assert VerdictIndex.load(copy).verdict("a") == "pass"
+
+
+def test_importing_it_imports_no_loader():
+    code = (
+        "import sys, syncaudit.ingest\n"
+        "print([m for m in ('torch', 'datasets', 'ray', 'webdataset', 'pandas', 'pyarrow', 'av')"
+        " if m in sys.modules])"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603  # ours
+    assert done.stdout.strip() == "[]"

@@ -34,8 +34,8 @@ class Collected:
         Video file or folder of stills.
     log : bytes, optional
         Bus log in the format of candump.
-    groups : dict of str to list of str
-        Channels of a state: name to columns.
+    said : dict
+        Further keys of the manifest: ``columns`` of a state, ``signals`` of a decoded bus.
     findings : list of str
         ``code: text``.
     """
@@ -47,7 +47,7 @@ class Collected:
     is_captured: bool
     pictures: str | None = None
     log: bytes | None = None
-    groups: dict[str, list[str]] = field(default_factory=dict)
+    said: dict[str, Any] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
 
 
@@ -61,6 +61,11 @@ class Damage:
         """Count one message."""
         self._first = self._first or str(error)
         self._count += 1
+
+    @property
+    def first(self) -> str:
+        """What was wrong with the first, "" if none was."""
+        return self._first
 
     def findings(self, topic: str) -> list[str]:
         """Return one finding about all of them, or none."""

@@ -13,8 +13,10 @@ from syncaudit.datasets.bags.collected import Collected
 from syncaudit.datasets.bags.collectors import Collector, collector_for
 from syncaudit.datasets.bags.definitions import Definitions
 from syncaudit.datasets.bags.layout import LayoutError
+from syncaudit.datasets.bags.named_fields import FieldCollector
 from syncaudit.datasets.bags.rules import BagRules
 from syncaudit.datasets.bags.storage import Recording, messages_of
+from syncaudit.datasets.bags.topic_rules import rule_for
 from syncaudit.datasets.bags.topics import Topic, TopicTable
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.manifest import clip_from_row
@@ -106,7 +108,13 @@ def _collector(
     if not rules.takes(topic.name):
         return None
     pictures = None if rules.stamps_only else _path(recording, topic.name)
+    rule = rule_for(rules.topic, topic.name)
+    if rule is not None and topic.encoding not in ("ros1", "cdr"):
+        job.note(f"{topic.name}: a rule can only name fields of ROS messages")
+        return None
     try:
+        if rule is not None:
+            return FieldCollector(topic, definitions.of(topic), rule)
         return collector_for(
             topic,
             definitions.of(topic),
@@ -130,7 +138,7 @@ def _names(topics: list[str], rules: BagRules) -> list[str]:
     long = [_plain(topic) for topic in topics]
     short = [_PLAIN_ENDS.sub("", name) or name for name in long]
     names = [s if short.count(s) == 1 else n for s, n in zip(short, long, strict=True)]
-    names = [rules.names.get(topic, name) for topic, name in zip(topics, names, strict=True)]
+    names = [rules.name_of(topic, name) for topic, name in zip(topics, names, strict=True)]
     return [name if names.count(name) == 1 else f"{name}_{k}" for k, name in enumerate(names)]
 
 
@@ -145,12 +153,10 @@ def _source(
     """Write what a topic gave; return its source as the manifest has it."""
     path = _path(recording, f"{found.topic}{found.suffix}")
     table = job.sidecars.write_table(f"{path}.parquet", found.columns)
-    row: dict[str, Any] = {"kind": found.kind, "uri": table}
+    row: dict[str, Any] = {"kind": found.kind, "uri": table, **found.said}
     if found.kind == "camera" and found.pictures is not None:
         row |= {"uri": found.pictures, "timestamps": table}
-    elif found.kind == "state":
-        row["columns"] = found.groups
-    elif found.kind == "can":
+    elif found.log is not None:
         row |= _bus(found, path, rules, job)
     if "receive_ns" in found.columns:
         row["arrivals"] = table

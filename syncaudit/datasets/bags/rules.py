@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from syncaudit.datasets.bags.topic_rules import TopicRule, parse_topic_rules, rule_for
 from syncaudit.errors import UsageError, nearest_name
 
 __all__ = ["BagRules", "parse_bag_rules"]
@@ -24,6 +25,8 @@ class BagRules:
         Length of the clips that a recording is cut into; None keeps it whole.
     topics : tuple of str
         Patterns of the topics to take (``/camera/*``).
+    topic : tuple of TopicRule
+        What messages of other types are.
     names : mapping of str to str
         Topic to source name.
     sources : mapping of str to mapping
@@ -38,6 +41,7 @@ class BagRules:
     stamps_only: bool = False
     clip_seconds: float | None = None
     topics: tuple[str, ...] = ("*",)
+    topic: tuple[TopicRule, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     dbc: str | None = None
@@ -50,6 +54,11 @@ class BagRules:
             if fnmatch.fnmatchcase(name, pattern):
                 said |= keys
         return said
+
+    def name_of(self, topic: str, default: str) -> str:
+        """Return the name of a topic's source."""
+        rule = rule_for(self.topic, topic)
+        return self.names.get(topic, (rule.name if rule is not None else None) or default)
 
     def takes(self, topic: str) -> bool:
         """Return whether a topic is wanted."""
@@ -78,6 +87,8 @@ def parse_bag_rules(content: Mapping[str, Any]) -> BagRules:
     if "topics" in found:
         _check(found, "topics", list, "a list of patterns such as '/camera/*'")
         found["topics"] = tuple(str(pattern) for pattern in found["topics"])
+    if "topic" in found:
+        found["topic"] = parse_topic_rules(found["topic"])
     for key in ("names", "signals", "sources"):
         _check(found, key, Mapping, "a table")
     for pattern, keys in found.get("sources", {}).items():

@@ -16,7 +16,6 @@ from syncaudit.datasets.bags.topics import Topic
 __all__ = ["SAMPLE_TYPES", "SampleCollector"]
 
 _BATCH = 4096
-_SECONDS, _NANOSECONDS = "header.stamp.sec", "header.stamp.nanosec"
 _Columns = dict[str, NDArray[Any]]
 
 
@@ -37,7 +36,9 @@ class SampleCollector:
         self.topic, self._types = topic, types
         self._waiting: list[tuple[int, int, int | None, bytes]] = []
         self._parts: dict[Hashable, list[_Columns]] = {}
-        self._damage = Damage()
+        self.damage = Damage()
+        self.stamp = "header.stamp"
+        self.is_stamped = True
         self._n_seen = 0
 
     def add(self, receive_ns: int, publish_ns: int | None, data: bytes) -> None:
@@ -55,12 +56,16 @@ class SampleCollector:
             for place, (key, parts) in enumerate(self._parts.items())
         ]
         if found:
-            found[0].findings.extend(self._damage.findings(self.topic.name))
+            found[0].findings.extend(self.damage.findings(self.topic.name))
         return found
 
     def wanted(self, layout: Layout) -> Sequence[str]:
         """Return the numeric fields that are needed."""
         raise NotImplementedError
+
+    def select(self, layout: Layout, columns: _Columns) -> _Columns:  # noqa: ARG002  # rules need it
+        """Return what is kept of the fields of messages of one layout."""
+        return columns
 
     def key(self, layout: Layout, data: bytes) -> Hashable:  # noqa: ARG002  # joints need them
         """Return what tells the sources of one topic apart."""
@@ -77,11 +82,14 @@ class SampleCollector:
             is_ros1 = self.topic.encoding == "ros1"
             try:
                 layout = lay_out(first, self._types, self.topic.type_name, is_ros1=is_ros1)
+                wanted = self.wanted(layout)
             except LayoutError as error:
-                self._damage.note(error)
+                self.damage.note(error)
                 waiting = waiting[1:]
                 continue
-            names = (_SECONDS, _NANOSECONDS, *self.wanted(layout))
+            stamp = (f"{self.stamp}.sec", f"{self.stamp}.nanosec")
+            self.is_stamped = set(stamp) <= layout.slots.keys()
+            names = (*(stamp if self.is_stamped else ()), *wanted)
             is_alike, columns = read_columns([item[3] for item in waiting], layout, names)
             alike = [item for item, same in zip(waiting, is_alike, strict=True) if same]
             waiting = [item for item, same in zip(waiting, is_alike, strict=True) if not same]
@@ -91,9 +99,10 @@ class SampleCollector:
                 "publish_ns": np.array(
                     [item[2] for item in alike if item[2] is not None], dtype=np.int64
                 ),
-                "capture_ns": columns.pop(_SECONDS)[:, 0].astype(np.int64) * 10**9
-                + columns.pop(_NANOSECONDS)[:, 0].astype(np.int64),
-                **columns,
+                "capture_ns": _stamps(*(columns.pop(name) for name in stamp))
+                if self.is_stamped
+                else np.zeros(len(alike), np.int64),
+                **self.select(layout, columns),
             }
             self._parts.setdefault(self.key(layout, first), []).append(part)
 
@@ -105,7 +114,7 @@ class SampleCollector:
         *,
         suffix: str = "",
         log: bytes | None = None,
-        groups: dict[str, list[str]] | None = None,
+        said: dict[str, Any] | None = None,
     ) -> Collected:
         columns, is_captured, findings = stamp_columns(
             stamps["capture_ns"], stamps["receive_ns"], stamps["publish_ns"]
@@ -117,9 +126,13 @@ class SampleCollector:
             columns=columns | values,
             is_captured=is_captured,
             log=log,
-            groups=groups or {},
+            said=said or {},
             findings=findings,
         )
+
+
+def _stamps(seconds: NDArray[Any], nanoseconds: NDArray[Any]) -> NDArray[np.int64]:
+    return seconds[:, 0].astype(np.int64) * 10**9 + nanoseconds[:, 0].astype(np.int64)
 
 
 def _in_order(parts: list[_Columns]) -> _Columns:
@@ -183,7 +196,8 @@ class JointCollector(SampleCollector):
             values |= {name: columns[kind][:, at] for at, name in enumerate(groups[kind])}
         suffix = "" if place == 0 else f"_{place + 1}"
         kind = "state" if groups else "events"
-        return self._made(kind, columns, values, suffix=suffix, groups=groups)
+        said = {"columns": groups} if groups else {}
+        return self._made(kind, columns, values, suffix=suffix, said=said)
 
 
 class CanCollector(SampleCollector):

@@ -1,0 +1,223 @@
+"""Outputs on object stores: written here, where files can be appended to, and sent there.
+
+A store cannot append to an object, and the ledger is nothing but appending. So a run writes to a
+folder in the user's cache that belongs to the URL; the ledger is sent now and then, everything at
+the end. A run that was killed finds its folder again, one on another machine fetches the ledger.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from syncaudit.batch.episodes import KEEP_FILE
+from syncaudit.batch.marks import marks_in
+from syncaudit.batch.outputs import RowMaker
+from syncaudit.errors import UsageError
+from syncaudit.readers.uris import is_url, resolve
+
+__all__ = ["OutputFolder", "fetch_outputs"]
+
+_LEDGER = "verdicts.jsonl"
+_OUTDATED = f".{_LEDGER}.outdated"
+_SENT = ".sent.json"  # what the store said of the ledger when it was last sent from here
+_SEND_EVERY_S = 60.0
+_SHARE_OF_TIME = 0.05
+
+_State = TypeVar("_State")
+
+
+class OutputFolder:
+    """Where a run writes to; as a context it fetches what is there and sends what was made.
+
+    Parameters
+    ----------
+    out : str
+        Local folder or any fsspec URL.
+    cache : Path, optional
+        Folder for the local copies; default the user's cache.
+
+    Raises
+    ------
+    UsageError
+        On entering, if the URL cannot be reached and written to; on leaving, if the outputs
+        cannot be sent: they are kept then.
+    """
+
+    def __init__(self, out: str, *, cache: Path | None = None) -> None:
+        self.uri = _cleaned(out)
+        self.is_remote = is_url(self.uri)
+        self.folder = Path(self.uri)
+        if self.is_remote:
+            digest = hashlib.sha256(self.uri.encode()).hexdigest()[:16]
+            name = re.sub(r"[^A-Za-z0-9_-]+", "_", self.uri)[-40:].strip("_")
+            self.folder = (cache or _user_cache()) / "outputs" / f"{name}-{digest}"
+        self._next_at = time.monotonic() + _SEND_EVERY_S
+
+    def __enter__(self) -> OutputFolder:
+        """Fetch the verdicts of an earlier run."""
+        if not self.is_remote:
+            return self
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with _reworded(self.uri, "the output folder cannot be written to"):
+            system, place = _at(self.uri)
+            system.makedirs(place, exist_ok=True)
+            system.pipe_file(f"{place}/.probe", b"syncaudit was here\n")
+            system.rm_file(f"{place}/.probe")
+            self._fetch(system, place)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Send everything; the local copy goes when all of it has arrived.
+
+        After an error it stays for the next run: another one may be writing to it.
+        """
+        if not self.is_remote or kind is not None or not (self.folder / _LEDGER).exists():
+            return
+        with _reworded(self.uri, f"the outputs cannot be sent; they are kept in {self.folder}"):
+            self._send_all()
+        shutil.rmtree(self.folder)
+
+    def check_apart(self, folders: Iterable[str]) -> None:
+        """Refuse to write to a URL that is read from.
+
+        Raises
+        ------
+        UsageError
+            If it is among `folders`; local ones are compared by those who open them.
+        """
+        for folder in folders:
+            if self.is_remote and _cleaned(folder) == self.uri:
+                raise UsageError(
+                    f"{self.uri} holds what is to be read", hint="Choose another --out folder."
+                )
+
+    def watching(self, tell: Callable[[_State], None]) -> Callable[[_State], None]:
+        """Return `tell`, which also sends the ledger now and then, for at most 5 % of the time."""
+        if not self.is_remote:
+            return tell
+
+        def told(state: _State) -> None:
+            tell(state)
+            began = time.monotonic()
+            if began < self._next_at:
+                return
+            with suppress(Exception):  # every store raises its own kinds; the end tells
+                self.checkpoint()
+            spent = time.monotonic() - began
+            self._next_at = began + max(_SEND_EVERY_S, spent / _SHARE_OF_TIME)
+
+        return told
+
+    def checkpoint(self) -> None:
+        """Send the ledger as it is."""
+        system, place = _at(self.uri)
+        system.put_file(str(self.folder / _LEDGER), f"{place}/{_LEDGER}")
+        marks = marks_in(system.info(f"{place}/{_LEDGER}"))
+        (self.folder / _SENT).write_text(json.dumps(marks), encoding="utf-8")
+
+    def to_row(self, make: RowMaker) -> RowMaker:
+        """Return what makes manifest rows that resolve from where they will lie."""
+        if not self.is_remote:
+            return make
+        return lambda clip, *, relative_to: make(clip, relative_to=self.uri)  # noqa: ARG005
+
+    def _fetch(self, system: Any, place: str) -> None:
+        """Take over the ledger of the store, unless the one here is the same or goes on from it."""
+        sent = self.folder / _SENT
+        known = json.loads(sent.read_text(encoding="utf-8")) if sent.exists() else None
+        there = f"{place}/{_LEDGER}"
+        marks = marks_in(system.info(there)) if system.exists(there) else None
+        if marks == known:
+            return
+        shutil.rmtree(self.folder)
+        self.folder.mkdir()
+        if marks is None:
+            return
+        for name in (_OUTDATED, "errors.log", _LEDGER):
+            if system.exists(f"{place}/{name}"):
+                system.get_file(f"{place}/{name}", str(self.folder / name))
+        sent.write_text(json.dumps(marks), encoding="utf-8")
+
+    def _send_all(self) -> None:
+        system, place = _at(self.uri)
+        self.checkpoint()
+        made = [path for path in sorted(self.folder.iterdir()) if path.is_file()]
+        names = {path.name for path in made if not path.name.startswith(".")}
+        names |= {_OUTDATED} & {path.name for path in made}
+        # The summary last: it says that a run is complete.
+        for name in sorted(names - {_LEDGER}, key=lambda name: (name == "summary.json", name)):
+            system.put_file(str(self.folder / name), f"{place}/{name}")
+        for name in {KEEP_FILE, _OUTDATED} - names:
+            if system.exists(f"{place}/{name}"):
+                system.rm_file(f"{place}/{name}")
+
+
+def fetch_outputs(folder: str, scratch: Path) -> Path:
+    """Return a local folder with the verdicts and the summary of a run.
+
+    Parameters
+    ----------
+    folder : str
+        Output folder of a run: local, which is returned as it is, or any fsspec URL.
+    scratch : Path
+        Folder for copies; the caller removes it.
+
+    Raises
+    ------
+    UsageError
+        If the URL cannot be reached or holds no verdicts.
+    """
+    uri = _cleaned(folder)
+    if not is_url(uri):
+        return Path(uri)
+    target = scratch / hashlib.sha256(uri.encode()).hexdigest()[:16]
+    target.mkdir(exist_ok=True)
+    with _reworded(uri, "the verdicts cannot be read"):
+        system, place = _at(uri)
+        for name in (_LEDGER, "summary.json"):
+            system.get_file(f"{place}/{name}", str(target / name))
+    return target
+
+
+def _cleaned(out: str) -> str:
+    uri = resolve(out)
+    bare = uri.rstrip("/")
+    return bare if bare and is_url(bare) == is_url(uri) else uri
+
+
+def _at(uri: str) -> tuple[Any, str]:
+    import fsspec
+
+    system, place = fsspec.core.url_to_fs(uri)
+    return system, place.rstrip("/")
+
+
+def _user_cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "syncaudit"
+
+
+@contextmanager
+def _reworded(uri: str, what: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # every remote store raises its own kinds
+        raise UsageError(
+            f"{what} ({type(error).__name__}: {' '.join(str(error).split())[:160]})",
+            path=uri,
+            hint="Check the URL and credentials, and that fsspec's package for it is installed.",
+        ) from error

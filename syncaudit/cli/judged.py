@@ -1,0 +1,91 @@
+"""Read what an earlier run wrote: its verdicts, and the manifest rows beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from syncaudit.errors import UsageError
+from syncaudit.model import Clip
+
+if TYPE_CHECKING:
+    from syncaudit.batch import VerdictFile
+
+__all__ = ["load_judged", "load_outputs"]
+
+
+def load_judged(
+    folder: Path, *, manifests_in: str | None = None
+) -> tuple[Sequence[Clip], VerdictFile]:
+    """Return the clips of an output folder in the order of its verdicts, and the verdicts.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder, or its ``verdicts.jsonl``.
+    manifests_in : str, optional
+        URL of the split manifests, where `folder` is only a copy of the verdicts.
+
+    Raises
+    ------
+    UsageError
+        If the folder lacks its verdicts or its split manifests.
+    """
+    from syncaudit.batch import VerdictFile
+    from syncaudit.batch.outputs import SPLIT_FILES
+    from syncaudit.datasets import ClipTable, iter_manifest
+
+    if folder.name == "verdicts.jsonl":
+        folder = folder.parent
+    verdicts = VerdictFile(folder / "verdicts.jsonl")
+    table = ClipTable(
+        clip
+        for name in SPLIT_FILES.values()
+        if (path := _filled(folder, manifests_in, name)) is not None
+        for clip in iter_manifest(path)
+    )
+    place = {clip.clip_id: k for k, clip in enumerate(table)}
+    missing = [clip_id for clip_id in verdicts.clip_ids if clip_id not in place]
+    if missing:
+        raise UsageError(
+            f"the manifest row of clip '{missing[0]}' is missing",
+            path=str(folder),
+            hint=f"{', '.join(SPLIT_FILES.values())} must lie beside the verdicts.",
+        )
+    return ClipTable(table[place[clip_id]] for clip_id in verdicts.clip_ids), verdicts
+
+
+def load_outputs(folder: str, scratch: Path) -> tuple[Sequence[Clip], VerdictFile]:
+    """Return clips and verdicts of an output folder, local or any fsspec URL.
+
+    Parameters
+    ----------
+    folder : str
+        The folder.
+    scratch : Path
+        Folder for copies of what is remote; the caller removes it.
+
+    Raises
+    ------
+    UsageError
+        As `load_judged`, or if a URL cannot be reached.
+    """
+    from syncaudit.batch import fetch_outputs
+    from syncaudit.readers.uris import is_url, resolve
+
+    place = resolve(folder)
+    local = fetch_outputs(folder, scratch)
+    return load_judged(local, manifests_in=place if is_url(place) else None)
+
+
+def _filled(folder: Path, url: str | None, name: str) -> str | None:
+    """Return where a manifest lies; None if it is missing or empty."""
+    if url is None:
+        path = folder / name
+        return str(path) if path.exists() and path.stat().st_size else None
+    import fsspec
+
+    uri = f"{url.rstrip('/')}/{name}"
+    system, place = fsspec.core.url_to_fs(uri)
+    return uri if system.exists(place) and system.size(place) else None
