@@ -22,6 +22,7 @@ from syncaudit.model.evidence import (
     Evidence,
     FlashEdges,
     FlashIntervals,
+    PictureMotion,
     Quantity,
     RotationIncrements,
 )
@@ -78,6 +79,7 @@ __all__ = [
     "Interval",
     "LoopClosure",
     "PairMeasurement",
+    "PictureMotion",
     "Quantity",
     "ReasonCode",
     "RotationIncrements",
