@@ -195,7 +195,7 @@ def _measure(
         "offset_std_s": fit.offset_std_s,
     }
     reduced = combined(driver, foretold.mixing)
-    step = find_step(mixed, reduced, fit)
+    step = find_step(mixed, driver, fit)
     why = _why_not(foretold, fit, start_s, slower_s, has_step=step is not None)
     if why is None and step is None:
         parts = _parts(mixed, reduced, fit)
