@@ -4,9 +4,11 @@ from syncaudit.detectors.band_energy import find_band_energies
 from syncaudit.detectors.flash import FlashDetector
 from syncaudit.detectors.motion import detect_motion
 from syncaudit.detectors.picture_audit import PictureAuditor
+from syncaudit.detectors.picture_motion import PictureMotionDetector
 from syncaudit.detectors.rotation import RotationDetector
 from syncaudit.detectors.sound import find_clicks, find_loudness
 from syncaudit.detectors.stamps import audit_stamps, audit_stream
+from syncaudit.detectors.state import find_state
 from syncaudit.detectors.strobe import find_strobe, find_triggers
 from syncaudit.detectors.taps import find_taps
 from syncaudit.detectors.tier import find_spoken_tier, spoken_tier
@@ -15,6 +17,7 @@ from syncaudit.detectors.tier_audit import audit_tier
 __all__ = [
     "FlashDetector",
     "PictureAuditor",
+    "PictureMotionDetector",
     "RotationDetector",
     "audit_stamps",
     "audit_stream",
@@ -24,6 +27,7 @@ __all__ = [
     "find_clicks",
     "find_loudness",
     "find_spoken_tier",
+    "find_state",
     "find_strobe",
     "find_taps",
     "find_triggers",

@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline, PPoly
 from scipy.ndimage import uniform_filter1d
 
-__all__ = ["RunningIntegral", "integrate_samples", "interpolate_angle", "smooth_angle"]
+__all__ = [
+    "GAP_PERIODS",
+    "RunningIntegral",
+    "integrate_samples",
+    "interpolate_angle",
+    "smooth_angle",
+]
 
 Floats = NDArray[np.float64]
 

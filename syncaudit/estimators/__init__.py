@@ -10,6 +10,7 @@ from syncaudit.estimators.rotation import (
 )
 from syncaudit.estimators.sound import estimate_microphones
 from syncaudit.estimators.speech import measure_speech
+from syncaudit.estimators.state import measure_camera_state, measure_states
 from syncaudit.estimators.vehicle import measure_can_imu
 
 __all__ = [
@@ -18,9 +19,11 @@ __all__ = [
     "estimate_microphones",
     "measure_camera_camera",
     "measure_camera_gyro",
+    "measure_camera_state",
     "measure_can_imu",
     "measure_flashes",
     "measure_imu_imu",
     "measure_speech",
+    "measure_states",
     "measure_yaw_camera",
 ]

@@ -22,7 +22,15 @@ from syncaudit.estimators.refusals import (
 )
 from syncaudit.model import PairMeasurement, nanoseconds
 
-__all__ = ["DRIFT_Z", "DelayTask", "measure_delay", "refuse"]
+__all__ = [
+    "DRIFT_Z",
+    "MIN_ROWS",
+    "DelayTask",
+    "measure_delay",
+    "record_delay",
+    "refuse",
+    "search_range",
+]
 
 Floats = NDArray[np.float64]
 
@@ -122,7 +130,7 @@ def measure_delay(
     if n < MIN_ROWS:
         return refuse(task, middle_s, f"only {n} usable increments, needed {MIN_ROWS}", rows=n)
     epochs_s = (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
-    lowest_s, highest_s = _search_range(task, increments, driver, epochs_s)
+    lowest_s, highest_s = search_range(task, increments, driver, epochs_s)
     curve = search_delay(
         increments, driver, lowest_s=lowest_s, highest_s=highest_s, step_s=task.step_s
     )
@@ -147,12 +155,13 @@ def measure_delay(
         why = why_delay_wanders(increments, driver, fit)
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
-    return _record(task, increments, driver, fit, step, epochs_s, figures)
+    return record_delay(task, increments, driver, fit, step, epochs_s, figures)
 
 
-def _search_range(
+def search_range(
     task: DelayTask, increments: Increments, driver: RunningIntegral, epochs_s: float
 ) -> tuple[float, float]:
+    """Return the delays to search: the task's range, or every overlap of unrelated epochs."""
     first_s, last_s = float(increments.start_s.min()), float(increments.stop_s.max())
     overlap_s = min(last_s, driver.stop_s + epochs_s) - max(first_s, driver.start_s + epochs_s)
     shorter_s = min(last_s - first_s, driver.stop_s - driver.start_s)
@@ -221,7 +230,7 @@ def _why_not(
     return None
 
 
-def _record(
+def record_delay(
     task: DelayTask,
     increments: Increments,
     driver: RunningIntegral,
@@ -230,6 +239,21 @@ def _record(
     epochs_s: float,
     figures: dict[str, float],
 ) -> PairMeasurement:
+    """Return the accepted record of a fit, with the step, or the drift where it can be told.
+
+    Parameters
+    ----------
+    task, increments, driver
+        As for `measure_delay`.
+    fit : DelayFit
+        The delay.
+    step : ClockStep or None
+        Of the clock inside the clip.
+    epochs_s : float
+        Target epoch after source epoch.
+    figures : dict of str to float
+        Diagnostics; those of the drift are added.
+    """
     systematic_s = math.hypot(task.systematic_std_s, FLOOR_STD_S)
     if fit.line_delay_s is not None:
         # What "the row that the stamp means" may be off by, when the manifest does not tell.

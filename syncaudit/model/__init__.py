@@ -23,6 +23,7 @@ from syncaudit.model.evidence import (
     Evidence,
     FlashEdges,
     FlashIntervals,
+    PictureMotion,
     Quantity,
     RotationIncrements,
 )
@@ -84,6 +85,7 @@ __all__ = [
     "PictureAudit",
     "PictureFault",
     "PictureSpell",
+    "PictureMotion",
     "Quantity",
     "ReasonCode",
     "RotationIncrements",

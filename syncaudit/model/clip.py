@@ -148,11 +148,17 @@ class EventsSpec(_TableSpec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateSpec(_TableSpec):
-    """Robot state or action channels; `columns` maps a group name to its columns."""
+    """Robot state or action channels; `columns` maps a group name to its columns.
+
+    `is_command` tells what the robot was told from what it did, `is_rate` velocities or steps
+    from positions; None is guessed by name.
+    """
 
     kind: Literal["state"] = "state"
     uri: str
     columns: Mapping[str, list[str]] | None = None
+    is_command: bool | None = None
+    is_rate: bool | None = None
 
 
 SourceSpec = CameraSpec | ImuSpec | CanSpec | AudioSpec | TranscriptSpec | EventsSpec | StateSpec

@@ -134,9 +134,18 @@ class SignalStream(Stream):
 
     `time_ns` of the stream holds the stamps that are audited: the samples of an IMU, all
     decoded messages of a bus in file order. Each channel has stamps of its own.
+
+    Parameters
+    ----------
+    channels : tuple of Channel
+        As read.
+    is_command, is_rate : bool, optional
+        Of robot state, as the manifest says; None is left to names.
     """
 
     channels: tuple[Channel, ...] = ()
+    is_command: bool | None = None
+    is_rate: bool | None = None
 
     def channel(self, name: str) -> Channel | None:
         """Return the channel called `name`, or None."""

@@ -13,6 +13,7 @@ from syncaudit.decode import iter_luma
 from syncaudit.detectors import (
     FlashDetector,
     PictureAuditor,
+    PictureMotionDetector,
     RotationDetector,
     audit_tier,
     detect_motion,
@@ -20,6 +21,7 @@ from syncaudit.detectors import (
     find_clicks,
     find_loudness,
     find_spoken_tier,
+    find_state,
     find_strobe,
     find_taps,
     find_triggers,
@@ -36,10 +38,12 @@ from syncaudit.model import (
     FlashEdges,
     FlashIntervals,
     PictureAudit,
+    PictureMotion,
     Quantity,
     ReasonCode,
     RotationIncrements,
     SignalStream,
+    SourceKind,
     SpokenTier,
     Stream,
     TranscriptStream,
@@ -64,8 +68,10 @@ class ClipEvidence:
     ----------
     rotations : dict of str to RotationIncrements
         Of cameras in which anything could be tracked.
+    pictures : dict of str to PictureMotion
+        Of cameras in clips with a robot's state.
     motion : dict of str to dict
-        Activities of IMUs and buses by quantity.
+        Activities of IMUs, buses and robots by quantity.
     flashes : dict of str to FlashEdges or FlashIntervals
         Light pulses: seen by cameras, counted by the strobe counter of a bus.
     triggers : dict of str to EventTrain
@@ -87,6 +93,7 @@ class ClipEvidence:
     """
 
     rotations: dict[str, RotationIncrements] = field(default_factory=dict)
+    pictures: dict[str, PictureMotion] = field(default_factory=dict)
     motion: dict[str, dict[Quantity, Activity]] = field(default_factory=dict)
     flashes: dict[str, FlashEdges | FlashIntervals] = field(default_factory=dict)
     triggers: dict[str, EventTrain] = field(default_factory=dict)
@@ -124,22 +131,29 @@ def find_evidence(
     """
     evidence = ClipEvidence()
     looks: list[PictureLook] = []
+    is_robot = _is_robot(streams)
     for name, stream in streams.items():
         if isinstance(stream, CameraStream):
             rotation, flash = RotationDetector(stream), FlashDetector(stream)
-            look = _watch(stream, (rotation, flash), evidence, stages, (wanted or {}).get(name))
+            picture = PictureMotionDetector(stream)
+            detectors = (rotation, flash, picture) if is_robot else (rotation, flash)
+            look = _watch(stream, detectors, evidence, stages, (wanted or {}).get(name))
             if look is None:
                 continue
             looks.append(look)
             with stages.spent_on("detect"):
                 _keep_rotation(rotation, evidence)
                 _keep_flashes(flash, evidence)
+                _keep_picture(picture, evidence)
             continue
         with stages.spent_on("detect"):
             if isinstance(stream, SignalStream):
                 motion: dict[Quantity, Activity] = {}
                 for activity in detect_motion(stream):
                     motion.setdefault(activity.quantity, activity)
+                state = find_state(stream)
+                if state is not None:
+                    motion[state.quantity] = state
                 evidence.motion[name] = motion
                 _keep_strobe(stream, evidence)
             elif isinstance(stream, AudioStream) and stream.samples.size:
@@ -187,6 +201,18 @@ def _keep_rotation(detector: RotationDetector, evidence: ClipEvidence) -> None:
     rotation = detector.finish()
     if rotation is not None and _n_in_order(rotation.start_s) >= MIN_INCREMENTS:
         evidence.rotations[rotation.source] = rotation
+
+
+def _is_robot(streams: Mapping[str, Stream]) -> bool:
+    """Tell whether pictures are to be held against a robot's state: no clip of a car has to pay."""
+    kinds = {stream.kind for stream in streams.values()}
+    return SourceKind.STATE in kinds and SourceKind.CAN not in kinds
+
+
+def _keep_picture(detector: PictureMotionDetector, evidence: ClipEvidence) -> None:
+    picture = detector.finish()
+    if picture is not None and picture.start_s.size >= MIN_INCREMENTS:
+        evidence.pictures[picture.source] = picture
 
 
 def _keep_flashes(detector: FlashDetector, evidence: ClipEvidence) -> None:

@@ -10,10 +10,12 @@ from syncaudit.estimators import (
     estimate_microphones,
     measure_camera_camera,
     measure_camera_gyro,
+    measure_camera_state,
     measure_can_imu,
     measure_flashes,
     measure_imu_imu,
     measure_speech,
+    measure_states,
     measure_yaw_camera,
 )
 from syncaudit.model import (
@@ -42,6 +44,7 @@ def measure_pairs(evidence: ClipEvidence, *, max_offset_s: float) -> list[PairMe
     Cameras are measured against a gyroscope. Those that no gyroscope explains, or all where there
     is none, are measured against the camera that moves most and against a CAN yaw rate: a star,
     not all pairs, because pairs that share a camera share its noise and would feign agreement.
+    Where the clip holds a robot's state, cameras are measured against that.
 
     Parameters
     ----------
@@ -67,7 +70,10 @@ def measure_pairs(evidence: ClipEvidence, *, max_offset_s: float) -> list[PairMe
             continue
         for imu in imus.values():
             measured += measure_can_imu(signals, imu, max_offset_s=max_offset_s)
-    measured += _cameras(evidence, imus, max_offset_s)
+    robot = _robot(evidence, max_offset_s)
+    tied = {pair.source for pair in robot if pair.accepted}
+    measured += robot
+    measured += _cameras(evidence, imus, tied, max_offset_s)
     measured += _sounds(evidence, imus, max_offset_s)
     measured += _flashes(evidence, max_offset_s)
     measured += [
@@ -118,6 +124,26 @@ def _is_by_camera(found: FlashEdges | FlashIntervals) -> bool:
     return isinstance(found, FlashEdges) or found.quantity is Quantity.FLASH
 
 
+def _robot(evidence: ClipEvidence, max_offset_s: float) -> list[PairMeasurement]:
+    """Measure cameras against what a robot did, and what it was told against what it did.
+
+    Cameras are held against a command only where nothing tells what the robot did: the arm trails
+    it. Where several sources tell of the robot, the first is the one the others are held against.
+    """
+    told = [m[Quantity.COMMAND] for m in evidence.motion.values() if Quantity.COMMAND in m]
+    did = [m[Quantity.STATE] for m in evidence.motion.values() if Quantity.STATE in m]
+    if not told and not did:
+        return []
+    hub, *others = [*did, *told]
+    return [
+        *(measure_states(other, hub, max_offset_s=max_offset_s) for other in others),
+        *(
+            measure_camera_state(picture, hub, max_offset_s=max_offset_s)
+            for picture in evidence.pictures.values()
+        ),
+    ]
+
+
 def _imus(imus: dict[str, dict[Quantity, Activity]], max_offset_s: float) -> list[PairMeasurement]:
     names = list(imus)
     measured = []
@@ -134,7 +160,10 @@ def _imus(imus: dict[str, dict[Quantity, Activity]], max_offset_s: float) -> lis
 
 
 def _cameras(
-    evidence: ClipEvidence, imus: dict[str, dict[Quantity, Activity]], max_offset_s: float
+    evidence: ClipEvidence,
+    imus: dict[str, dict[Quantity, Activity]],
+    tied: set[str],
+    max_offset_s: float,
 ) -> list[PairMeasurement]:
     measured: list[PairMeasurement] = []
     alone = dict(evidence.rotations)
@@ -147,7 +176,8 @@ def _cameras(
             measured.append(pair)
             if pair.accepted:
                 del alone[name]
-    if not alone:
+    # Where a robot's state explains some cameras, they do not ride on one rigid body.
+    if not alone or tied & set(evidence.pictures):
         return measured
     hub, pairs = _star(evidence, alone, max_offset_s)
     measured += pairs

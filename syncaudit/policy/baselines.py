@@ -6,7 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from syncaudit.model import ClockEstimate, ClockSolution, Finding, PairMeasurement, ReasonCode
+from syncaudit.model import (
+    ClockEstimate,
+    ClockSolution,
+    Finding,
+    PairMeasurement,
+    ReasonCode,
+    SourceKind,
+)
 from syncaudit.model.wording import word_duration, word_measure
 from syncaudit.policy.clocks import word_method
 from syncaudit.policy.equivalence import Standing, compare
@@ -15,7 +22,8 @@ from syncaudit.policy.opinion import defect
 
 __all__ = ["Baselined", "judge_baselines"]
 
-# Steering and wheel speed are read from the vehicle's bus.
+# Steering and wheel speed are read from the vehicle's bus, commands from the robot's; a camera
+# that is held against them is the likelier to be late.
 _VEHICLE_KINDS = ("can", "state")
 
 
@@ -79,7 +87,9 @@ def judge_baselines(
                 name for name, end in zip((m.source, m.target), ends, strict=True) if end is None
             )
         elif standing is Standing.OUTSIDE:
-            blamed = m.target if kinds.get(m.target) in _VEHICLE_KINDS else m.source
+            blamed = m.source if kinds.get(m.source) == SourceKind.CAMERA else m.target
+            if kinds.get(m.target) not in _VEHICLE_KINDS:
+                blamed = m.source
             text = (
                 f"{word_method(m.method)} between {m.source} and {m.target} is "
                 f"{word_measure(rest_s, std_s)} away from its baseline of "

@@ -27,13 +27,12 @@ from syncaudit.policy.equivalence import (
     seconds_to_step,
     worst,
 )
+from syncaudit.policy.frame_words import word_hidden, word_slip
 from syncaudit.policy.limits import Limits
 from syncaudit.policy.opinion import Opinion, defect, remark
 
 __all__ = ["judge_clock", "word_method"]
 
-# Share of a frame period that no error bar need be smaller than, to call it a whole period.
-_SAME_PERIOD = 0.02
 # Crystals of any make stay within 100 ppm; twice that is none's.
 _QUARTZ_PPM = 200.0
 
@@ -60,6 +59,7 @@ def judge_clock(
     span_s: float,
     z: float,
     period_s: float | None = None,
+    is_counted: bool = False,
 ) -> Opinion:
     """Return the opinion on one source from its clock's estimate.
 
@@ -83,6 +83,8 @@ def judge_clock(
         Standard errors of the confidence interval.
     period_s : float, optional
         Frame period of a camera: offsets and steps of whole periods are told as lost frames.
+    is_counted : bool
+        Whether the stamps only count samples: then only the content can tell an offset.
     """
     estimate = solution.clocks.get(clock)
     if estimate is None or not estimate.is_observable or estimate.offset_s is None:
@@ -94,7 +96,7 @@ def judge_clock(
     course = course_of(estimate, at_ns=solution.at_ns, span_s=span_s)
     moment = _word_moment(estimate, solution.at_ns, span_s)
     opinions = [
-        _judge_course(name, estimate, course, limits, z, beyond, period_s, moment),
+        _judge_course(name, estimate, course, limits, z, beyond, period_s, moment, is_counted),
         _judge_drift(name, clock == solution.reference, estimate, limits, z),
         _judge_step(name, estimate, limits, z, period_s, moment),
     ]
@@ -140,6 +142,7 @@ def _judge_course(
     beyond: str,
     period_s: float | None,
     moment: str,
+    is_counted: bool,
 ) -> Opinion:
     """Judge the offset at every instant; say which of offset, drift and step takes it out."""
     limit = limits.offset_s
@@ -150,7 +153,7 @@ def _judge_course(
     if overall is Standing.OPEN:
         return _unknown(name, _too_uncertain(name, estimate, course, limit, z), limit=limit)
     jump = word_measure(estimate.step_s or 0.0, estimate.step_std_s)
-    slip = _word_slip(estimate.step_s or 0.0, estimate.step_std_s or 0.0, period_s, z)
+    slip = word_slip(estimate.step_s or 0.0, estimate.step_std_s or 0.0, period_s, z)
     beyond_step = [s for p, s in zip(course, standings, strict=True) if p.is_stepped]
     if standings[0] is Standing.OUTSIDE and beyond_step and set(beyond_step) == {Standing.INSIDE}:
         # Good on the other side: the step alone is to blame.
@@ -166,7 +169,8 @@ def _judge_course(
         message = (
             f"{name} is {word_measure(point.value_s, point.std_s)} "
             f"{word_direction(point.value_s)}{beyond}; limit {word_duration(limit)}"
-            f"{_word_slip(point.value_s, point.std_s, period_s, z)}"
+            f"{word_hidden(point.value_s, period_s) if is_counted else ''}"
+            f"{'' if is_counted else word_slip(point.value_s, point.std_s, period_s, z)}"
         )
     else:
         outside = [p for p, s in zip(course, standings, strict=True) if s is Standing.OUTSIDE]
@@ -196,24 +200,6 @@ def _word_moment(estimate: ClockEstimate, at_ns: int, span_s: float) -> str:
         return "inside the clip"
     after_s = seconds_to_step(estimate, at_ns=at_ns, span_s=span_s) + 0.5 * span_s
     return f"{after_s:.1f} s after the clip's start"
-
-
-def _word_slip(size_s: float, std_s: float, period_s: float | None, z: float) -> str:
-    """Say that a size is a whole number of frame periods, where it is known well enough to tell.
-
-    A chance hit is one in five at worst: the interval must be shorter than a tenth of the period
-    to either side.
-    """
-    if period_s is None or not period_s > 0.0 or z * std_s > 0.1 * period_s:
-        return ""
-    n = round(abs(size_s) / period_s)
-    if n < 1 or abs(abs(size_s) - n * period_s) > max(z * std_s, _SAME_PERIOD * period_s):
-        return ""
-    what = "lost" if size_s > 0.0 else "doubled"
-    return (
-        f": exactly {word_count(n, 'frame period')}, as if {word_count(n, 'frame')} had been "
-        f"{what} while the stamps ran on"
-    )
 
 
 def _too_uncertain(
@@ -302,7 +288,7 @@ def _judge_step(
     message = (
         f"{name} jumps by {word_measure(estimate.step_s, estimate.step_std_s)} {moment}; limit "
         f"{word_duration(limit)}"
-        f"{_word_slip(estimate.step_s, estimate.step_std_s or 0.0, period_s, z)}"
+        f"{word_slip(estimate.step_s, estimate.step_std_s or 0.0, period_s, z)}"
     )
     return Opinion(
         verdict=Verdict.REJECT,

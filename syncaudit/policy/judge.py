@@ -145,6 +145,7 @@ def judge(
             span_s=span_s,
             z=z,
             period_s=_frame_period_s(kinds[name], stamps.get(name)),
+            is_counted=spec.stamp_kind == "counter",
         )
         opinions[name] = _opinion(
             own,

@@ -100,4 +100,6 @@ def read_state(
         stamp_kind=spec.stamp_kind,
         findings=tuple(findings),
         channels=tuple(channels),
+        is_command=spec.is_command,
+        is_rate=spec.is_rate,
     )

@@ -2,6 +2,7 @@
 
 from syncaudit.model.evidence.activity import Activity, EventTrain, Quantity
 from syncaudit.model.evidence.flashes import FlashEdges, FlashIntervals
+from syncaudit.model.evidence.picture import PictureMotion
 from syncaudit.model.evidence.rotation import RotationIncrements
 
 __all__ = [
@@ -10,8 +11,9 @@ __all__ = [
     "Evidence",
     "FlashEdges",
     "FlashIntervals",
+    "PictureMotion",
     "Quantity",
     "RotationIncrements",
 ]
 
-Evidence = Activity | RotationIncrements | EventTrain | FlashEdges | FlashIntervals
+Evidence = Activity | RotationIncrements | PictureMotion | EventTrain | FlashEdges | FlashIntervals

@@ -27,7 +27,8 @@ class Quantity(StrEnum):
     LATERAL_ACCEL = "lateral_accel"  # m/s^2
     LOUDNESS = "loudness"  # log energy of sound
     WAVEFORM = "waveform"  # sound pressure, full scale 1
-    STATE = "state"  # robot state, any unit
+    STATE = "state"  # where a robot is: joints or a pose, any unit
+    COMMAND = "command"  # where it is told to be
     FLASH = "flash"
     CLICK = "click"
     STROBE = "strobe"

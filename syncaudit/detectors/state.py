@@ -1,0 +1,117 @@
+"""Turn a table of robot state into one activity: where the robot is, or is told to be."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.model import Activity, Channel, Quantity, SignalStream, SourceKind, seconds_since
+from syncaudit.model.time import MAX_SPAN_S
+
+__all__ = ["find_state"]
+
+Floats = NDArray[np.float64]
+
+MIN_SAMPLES = 16
+# Switches and grippers that know few positions are no motion.
+MIN_VALUES = 9
+# Jumps of about a whole turn are an angle that runs over its end.
+TURNS = (2.0 * math.pi, 360.0)
+TURN_SHARE = 0.9
+
+_COMMANDS = ("action", "command", "cmd", "target", "goal", "setpoint", "desired", "leader")
+_RATES = ("vel", "twist", "delta", "rate", "speed")
+_NO_MOTION = ("effort", "torque", "current", "force", "temperature", "voltage", "reward", "done")
+
+
+def find_state(stream: SignalStream) -> Activity | None:
+    """Return what a state source tells of motion, or None where nothing in it moves.
+
+    Velocities and steps are summed up, angles that jump by a turn are unwrapped; efforts,
+    switches and channels that stand still are left out. Commands are told from state by the
+    manifest (`is_command`, `is_rate`) or else by their names.
+
+    Parameters
+    ----------
+    stream : SignalStream
+        As read, of kind ``state``.
+
+    Returns
+    -------
+    Activity or None
+        Quantity ``state`` or ``command``, one column a moving channel.
+    """
+    if stream.kind is not SourceKind.STATE or stream.time_ns.size < MIN_SAMPLES:
+        return None
+    epoch_ns = int(np.sort(stream.time_ns)[stream.time_ns.size // 2])
+    # Of one table: all channels have its stamps.
+    channels = [c for c in stream.channels if c.time_ns.size == stream.time_ns.size]
+    moving = [c for c in channels if not _is_called(c.name, _NO_MOTION)]
+    if not moving or _is_called(stream.name, _NO_MOTION):
+        return None
+    near = np.abs(stream.time_ns.astype(np.float64) - float(epoch_ns)) * 1e-9 < MAX_SPAN_S
+    later = np.concatenate(
+        [[True], stream.time_ns[1:] > np.maximum.accumulate(stream.time_ns)[:-1]]
+    )
+    usable = near & later
+    for channel in moving:
+        usable &= np.isfinite(channel.values).all(axis=1)
+    if int(usable.sum()) < MIN_SAMPLES:
+        return None
+    times_s = seconds_since(stream.time_ns[usable], epoch_ns)
+    columns = [
+        column
+        for channel in moving
+        for column in _positions(stream, channel, times_s, channel.values[usable])
+    ]
+    if not columns:
+        return None
+    return Activity(
+        source=stream.name,
+        quantity=Quantity.COMMAND if _is_command(stream) else Quantity.STATE,
+        epoch_ns=epoch_ns,
+        times_s=times_s,
+        values=np.stack(columns, axis=1),
+    )
+
+
+def _is_command(stream: SignalStream) -> bool:
+    if stream.is_command is not None:
+        return stream.is_command
+    if _is_called(stream.name, _COMMANDS):
+        return True
+    return bool(stream.channels) and all(_is_called(c.name, _COMMANDS) for c in stream.channels)
+
+
+def _positions(
+    stream: SignalStream, channel: Channel, times_s: Floats, values: Floats
+) -> list[Floats]:
+    """Return the columns of a channel that move, as positions."""
+    is_rate = stream.is_rate
+    if is_rate is None:
+        is_rate = _is_called(channel.name, _RATES) or _is_called(stream.name, _RATES)
+    columns = []
+    for column in values.T:
+        if np.unique(column).size < MIN_VALUES:
+            continue
+        if is_rate:
+            middle = 0.5 * (column[1:] + column[:-1]) * np.diff(times_s)
+            columns.append(np.concatenate([[0.0], np.cumsum(middle)]))
+        else:
+            columns.append(_unwrapped(column))
+    return columns
+
+
+def _unwrapped(column: Floats) -> Floats:
+    for turn in TURNS:
+        if TURN_SHARE * turn < np.ptp(column) <= 1.001 * turn:
+            steps = np.diff(column)
+            steps -= turn * np.rint(steps / turn) * (np.abs(steps) > TURN_SHARE * turn)
+            return np.concatenate([column[:1], column[0] + np.cumsum(steps)])
+    return column
+
+
+def _is_called(name: str, words: tuple[str, ...]) -> bool:
+    return any(word in name.lower() for word in words)

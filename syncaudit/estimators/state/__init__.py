@@ -1,0 +1,5 @@
+"""Robots: pictures and states against the motion of the joints."""
+
+from syncaudit.estimators.state.measure import measure_camera_state, measure_states
+
+__all__ = ["measure_camera_state", "measure_states"]

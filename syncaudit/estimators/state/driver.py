@@ -1,0 +1,110 @@
+"""What a robot's state can do to anything that watches it: a curve to be matched at any delay.
+
+A camera sees the joints through a Jacobian that changes with the pose. To first order each entry
+is a constant plus a linear function of the pose, so the motion of a picture is linear in the joint
+rates and in the joint rates times the few principal coordinates of the pose. The running integrals
+of all of these are the channels of the driver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import PPoly
+
+from syncaudit.dsp.integral import GAP_PERIODS, RunningIntegral, interpolate_angle, smooth_angle
+from syncaudit.model import Activity
+
+__all__ = ["combined", "state_driver"]
+
+Floats = NDArray[np.float64]
+
+# Pose coordinates that a Jacobian may depend on, channels in all, and rows needed for each.
+MAX_POSE = 3
+MAX_CHANNELS = 42
+ROWS_PER_CHANNEL = 6
+# Points of the curve in one smoothing width.
+GRID_PER_WIDTH = 8
+# A channel whose changes are this much smaller than its largest reading stands still.
+STILL = 1e-9
+
+
+def state_driver(
+    state: Activity, *, width_s: float, n_rows: int, is_linear: bool = False
+) -> RunningIntegral | None:
+    """Return the driver of a state, smoothed; None where it is too short or stands still.
+
+    Encoders have steps, and a curve through the samples would carry their noise at each of them
+    but half of it in between: see `smooth_angle`.
+
+    Parameters
+    ----------
+    state : Activity
+        Of quantity ``state`` or ``command``, d channels.
+    width_s : float
+        Width of the smoothing: two periods of the slower side.
+    n_rows : int
+        Increments that will be matched: fewer carry fewer channels.
+    is_linear : bool
+        Whether the mixing does not depend on the pose (state against state).
+
+    Returns
+    -------
+    RunningIntegral or None
+        The first d' channels are the joints, each in units of its own typical change.
+    """
+    times_s = state.times_s
+    if times_s[-1] - times_s[0] < 6.0 * width_s:
+        return None
+    steps = np.diff(state.values, axis=0)
+    scale = np.sqrt(np.mean(steps**2, axis=0))
+    moving = scale > STILL * (np.abs(state.values).max(axis=0) + 1e-30)
+    if not moving.any():
+        return None
+    joints = (state.values[:, moving] - state.values[0, moving]) / scale[moving]
+    gap = np.diff(times_s) > GAP_PERIODS * float(np.median(np.diff(times_s)))
+    smooth = smooth_angle(
+        times_s, joints, width_s=width_s, gaps_s=(times_s[:-1][gap], times_s[1:][gap])
+    )
+    n_joints = joints.shape[1]
+    most = min(MAX_CHANNELS, n_rows // ROWS_PER_CHANNEL)
+    n_pose = 0 if is_linear else min(MAX_POSE, most // n_joints - 1)
+    if n_pose <= 0:
+        return smooth
+    grid_s = np.linspace(
+        smooth.start_s,
+        smooth.stop_s,
+        max(16, round(GRID_PER_WIDTH * (smooth.stop_s - smooth.start_s) / width_s)),
+    )
+    places, rates = smooth.at(grid_s), smooth.rate_at(grid_s)
+    pose = places - places.mean(axis=0)
+    pose /= np.sqrt(np.mean(pose**2, axis=0)) + 1e-12
+    left, _, _ = np.linalg.svd(pose, full_matrices=False)
+    coordinates = left[:, :n_pose] * np.sqrt(grid_s.size)
+    products = [rates * coordinates[:, [k]] for k in range(coordinates.shape[1])]
+    step_s = grid_s[1] - grid_s[0]
+    bent = np.concatenate(products, axis=1)
+    summed = np.zeros_like(bent)
+    summed[1:] = np.cumsum(0.5 * step_s * (bent[1:] + bent[:-1]), axis=0)
+    curve = interpolate_angle(grid_s, np.concatenate([places, summed], axis=1))
+    return replace(
+        curve,
+        gap_start_s=smooth.gap_start_s,
+        gap_stop_s=smooth.gap_stop_s,
+        period_s=smooth.period_s,
+    )
+
+
+def combined(driver: RunningIntegral, mixing: Floats) -> RunningIntegral:
+    """Return a driver whose channels are fixed mixtures of another's, mixing of shape (p, r)."""
+    integral = PPoly(driver.integral.c @ mixing, driver.integral.x)
+    return replace(
+        driver,
+        integral=integral,
+        rate=integral.derivative(),
+        n_channels=mixing.shape[1],
+        coupling_std=None,
+        n_signals=None,
+    )

@@ -1,0 +1,298 @@
+"""Cameras against a robot's state, and states against one another.
+
+The displacement of every cell of the picture is regressed on what the joints do over the same
+interval at every delay, with a mixing that is free and may depend on the pose (see `driver`). The
+delay that foretells best is refined like any other (`fit_delay`), and refused where another
+foretells almost as well, where parts of the clip or of the picture disagree, or where too little
+moves.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.estimators.clock_step import find_step
+from syncaudit.estimators.delay import (
+    MIN_ROWS,
+    DelayTask,
+    record_delay,
+    refuse,
+    search_range,
+)
+from syncaudit.estimators.delay_fit import DelayFit, fit_delay
+from syncaudit.estimators.increments import Increments
+from syncaudit.estimators.refusals import why_ambiguous, why_too_weak
+from syncaudit.estimators.state.driver import combined, state_driver
+from syncaudit.estimators.state.search import Foretold, search_state
+from syncaudit.model import Activity, PairMeasurement, PictureMotion, Quantity
+
+__all__ = ["measure_camera_state", "measure_states"]
+
+Floats = NDArray[np.float64]
+
+# Lobes are as wide as moves of the arm are long.
+SEARCH_STEP_S = 0.02
+# Smoothing of both sides, in periods of the slower one, and at least so much.
+SMOOTHING_PERIODS = 2.0
+MIN_SMOOTHING_S = 0.066
+# Video coding repeats what moves by less than a pixel: pictures seem late by a share of a frame.
+CODING_PERIODS = 0.06
+# Age of a joint reading when it is stamped, one sigma: bus and servo tell nothing of it.
+READING_STD_S = 1.5e-3
+# Share of what is seen that the state must foretell.
+MIN_SHARE = 0.08
+# Pieces of the clip and halves of what is seen may differ by this many standard errors. Where the
+# arm is near or far the mixing is not quite the same, which moves each by a share of a period.
+N_PARTS = 5
+MAX_PART_Z = 4.0
+PART_STD_PERIODS = 0.15
+# A delay that is known no better than this part of a frame period tells nothing of frames.
+MAX_STD_PERIODS = 0.5
+MAX_STD_S = 0.02
+
+
+def measure_camera_state(
+    camera: PictureMotion, state: Activity, *, max_offset_s: float = 2.0
+) -> PairMeasurement:
+    """Measure a camera's clock against that of a robot's state.
+
+    Parameters
+    ----------
+    camera : PictureMotion
+        Source.
+    state : Activity
+        Target. Commands are trailed by the arm: against them the measurement is for comparison
+        with a baseline only.
+    max_offset_s : float
+        Search range.
+
+    Returns
+    -------
+    PairMeasurement
+        Method ``arm_motion``, or ``commanded_motion`` against commands.
+    """
+    is_command = state.quantity is Quantity.COMMAND
+    period_s = float(np.median(camera.stop_s - camera.start_s))
+    task = DelayTask(
+        source=camera.source,
+        target=state.source,
+        method="commanded_motion" if is_command else "arm_motion",
+        source_epoch_ns=camera.epoch_ns,
+        target_epoch_ns=state.epoch_ns,
+        max_offset_s=max_offset_s,
+        step_s=SEARCH_STEP_S,
+        expected_gain=(),
+        systematic_std_s=math.hypot(
+            math.hypot(camera.stamp_std_s, CODING_PERIODS * period_s), READING_STD_S
+        ),
+        is_baseline_only=is_command,
+    )
+    increments = Increments(
+        start_s=camera.start_s,
+        stop_s=camera.stop_s,
+        values=_smoothed(camera.moves),
+        weights=np.ones_like(camera.moves),
+    )
+    return _measure(task, increments, state, period_s)
+
+
+def measure_states(
+    source: Activity, target: Activity, *, max_offset_s: float = 2.0
+) -> PairMeasurement:
+    """Measure one state against another: a command against the arm that follows it, two arms.
+
+    Parameters
+    ----------
+    source, target : Activity
+        Of quantities ``state`` or ``command``.
+    max_offset_s : float
+        Search range.
+
+    Returns
+    -------
+    PairMeasurement
+        Method ``command`` where either is one, for comparison with a baseline only; else
+        ``joint_motion``.
+    """
+    is_command = Quantity.COMMAND in (source.quantity, target.quantity)
+    period_s = float(np.median(np.diff(source.times_s)))
+    task = DelayTask(
+        source=source.source,
+        target=target.source,
+        method="command" if is_command else "joint_motion",
+        source_epoch_ns=source.epoch_ns,
+        target_epoch_ns=target.epoch_ns,
+        max_offset_s=max_offset_s,
+        step_s=SEARCH_STEP_S,
+        expected_gain=(),
+        systematic_std_s=math.hypot(READING_STD_S, READING_STD_S),
+        is_baseline_only=is_command,
+    )
+    width_s = max(MIN_SMOOTHING_S, SMOOTHING_PERIODS * period_s)
+    curve = state_driver(source, width_s=width_s, n_rows=0, is_linear=True)
+    if curve is None:
+        return refuse(task, 0.0, f"{source.source} is too short or stands still")
+    n = max(0, math.floor((curve.stop_s - curve.start_s) / width_s))
+    begin = curve.start_s + width_s * np.arange(n, dtype=np.float64)
+    end = np.minimum(begin + width_s, curve.stop_s)
+    values = curve.at(end) - curve.at(begin)
+    increments = Increments(start_s=begin, stop_s=end, values=values, weights=np.ones_like(values))
+    return _measure(task, increments.rows(curve.covers(begin, end)), target, period_s)
+
+
+def _smoothed(moves: Floats) -> Floats:
+    """Average each increment with its neighbours, which shifts nothing."""
+    padded = np.concatenate([moves[:1], moves, moves[-1:]])
+    return np.asarray(0.25 * padded[:-2] + 0.5 * moves + 0.25 * padded[2:])
+
+
+def _measure(
+    task: DelayTask, increments: Increments, target: Activity, period_s: float
+) -> PairMeasurement:
+    n = increments.values.shape[0]
+    middle_s = float(np.median(increments.mid_s)) if n else 0.0
+    if n < MIN_ROWS:
+        return refuse(task, middle_s, f"only {n} usable increments, needed {MIN_ROWS}", rows=n)
+    target_period_s = float(np.median(np.diff(target.times_s)))
+    slower_s = max(period_s, target_period_s)
+    driver = state_driver(
+        target,
+        width_s=max(MIN_SMOOTHING_S, SMOOTHING_PERIODS * slower_s),
+        n_rows=n,
+        is_linear=task.method in ("command", "joint_motion"),
+    )
+    if driver is None:
+        return refuse(task, middle_s, f"{target.source} is too short or stands still", rows=n)
+    epochs_s = (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
+    lowest_s, highest_s = search_range(task, increments, driver, epochs_s)
+    delays_s = np.arange(lowest_s, highest_s + 0.5 * task.step_s, task.step_s)
+    foretold = search_state(increments, driver, delays_s)
+    if foretold is None:
+        unseen = "the two do not overlap in time, or nothing moves that both could see"
+        return refuse(task, middle_s, unseen, rows=n)
+    curve, best = foretold.curve, foretold.curve.best()
+    values = increments.values @ foretold.mixtures
+    mixed = replace(increments, values=values, weights=np.ones_like(values))
+    start_s = float(curve.delays_s[best])
+    fit = fit_delay(mixed, driver, start_s=start_s)
+    figures = {
+        "rows": float(n),
+        "log_likelihood": float(curve.log_likelihood[best]),
+        "runner_up": curve.runner_up(best),
+        "foretold": foretold.share,
+    }
+    if fit is None:
+        return refuse(task, middle_s, "nothing moves that both could see", **figures)
+    figures |= {
+        "explained": fit.explained,
+        "correlation_factor": fit.correlation_factor,
+        "offset_s": fit.offset_s + epochs_s,
+        "offset_std_s": fit.offset_std_s,
+    }
+    reduced = combined(driver, foretold.mixing)
+    step = find_step(mixed, driver, fit)
+    why = _why_not(foretold, fit, start_s, slower_s, has_step=step is not None)
+    if why is None and step is None:
+        parts = _parts(mixed, reduced, fit)
+        why = _why_apart(parts, slower_s, "parts of the clip")
+        why = why or _why_apart(_halves(mixed, driver, fit), slower_s, "parts of what moves")
+        fit = replace(fit, offset_std_s=fit.offset_std_s * _unevenness(parts))
+    if why is not None:
+        return refuse(task, fit.anchor_s, why, **figures)
+    return record_delay(task, mixed, driver, fit, step, epochs_s, figures)
+
+
+def _why_not(
+    foretold: Foretold, fit: DelayFit, start_s: float, slower_s: float, *, has_step: bool
+) -> str | None:
+    curve, best = foretold.curve, foretold.curve.best()
+    if curve.is_at_edge(best):
+        return (
+            f"the best delay lies at the edge of the search range "
+            f"({curve.delays_s[0]:+.3g} to {curve.delays_s[-1]:+.3g} s)"
+        )
+    if foretold.share < MIN_SHARE:
+        return (
+            f"too little of what is seen follows the robot: {100.0 * foretold.share:.0f} % is "
+            f"foretold, needed {100.0 * MIN_SHARE:.0f} %"
+        )
+    if not has_step:
+        likelihood = float(curve.log_likelihood[best])
+        why = why_ambiguous(likelihood, curve.runner_up(best), 1.0, round(foretold.n_values))
+        if why is not None:
+            return why
+    why = why_too_weak(fit)
+    if why is not None:
+        return why
+    if abs(fit.offset_s - start_s) > 0.1 and not has_step:
+        return "the delay that fits best is not the one that foretells best"
+    limit_s = max(MAX_STD_S, MAX_STD_PERIODS * slower_s)
+    if fit.offset_std_s > limit_s:
+        return (
+            f"standard error {1e3 * fit.offset_std_s:.0f} ms is too large to be of use, needed "
+            f"{1e3 * limit_s:.0f} ms: the robot moves too little, or too evenly"
+        )
+    return None
+
+
+def _parts(increments: Increments, reduced: RunningIntegral, fit: DelayFit) -> list[DelayFit]:
+    """Return the delays of pieces of the clip, with the mixing of the whole."""
+    n = increments.values.shape[0]
+    pieces = [
+        fit_delay(increments.rows(rows), reduced, start_s=fit.offset_s)
+        for rows in np.array_split(np.arange(n), min(N_PARTS, n // MIN_ROWS))
+    ]
+    return [piece for piece in pieces if piece is not None]
+
+
+def _halves(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> list[DelayFit]:
+    """Return the delays of two sets of mixtures of what is seen."""
+    if increments.values.shape[1] < 2:
+        return []
+    halves = [
+        fit_delay(
+            replace(
+                increments, values=increments.values[:, k::2], weights=increments.weights[:, k::2]
+            ),
+            driver,
+            start_s=fit.offset_s,
+        )
+        for k in range(2)
+    ]
+    return [half for half in halves if half is not None]
+
+
+def _unevenness(parts: list[DelayFit]) -> float:
+    """Return by how much parts scatter more than their errors say, at least 1.
+
+    The root of the reduced chi-square (Birge, "The calculation of errors by the method of least
+    squares", Phys. Rev. 40, 1932, doi:10.1103/PhysRev.40.207).
+    """
+    if len(parts) < 3:
+        return 1.0
+    delays = np.array([part.offset_s for part in parts])
+    weights = np.array([part.offset_std_s for part in parts]) ** -2.0
+    mean = float(np.average(delays, weights=weights))
+    return math.sqrt(max(1.0, float(np.sum(weights * (delays - mean) ** 2)) / (len(parts) - 1)))
+
+
+def _why_apart(parts: list[DelayFit], slower_s: float, noun: str) -> str | None:
+    """Return which parts of the evidence tell another delay, or None."""
+    own_s = PART_STD_PERIODS * slower_s
+    for k, part in enumerate(parts):
+        for other in parts[:k]:
+            apart_s = abs(part.offset_s - other.offset_s)
+            std_s = math.hypot(
+                math.hypot(part.offset_std_s, own_s), math.hypot(other.offset_std_s, own_s)
+            )
+            if apart_s > MAX_PART_Z * std_s:
+                return (
+                    f"{noun} disagree by {1e3 * apart_s:.0f} ± {1e3 * std_s:.0f} ms: something "
+                    "else moves, or the delay changes"
+                )
+    return None

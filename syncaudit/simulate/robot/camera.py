@@ -1,0 +1,133 @@
+"""Pictures of the arm at work: from a stand beside it and from its wrist."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
+
+from syncaudit.simulate.camera import CameraConfig
+from syncaudit.simulate.planes import Planes
+from syncaudit.simulate.raycast import Shot
+from syncaudit.simulate.textures import Texture
+from syncaudit.simulate.visibility import Extents
+
+from .arm import Link, hand_pose, links_at
+from .scene import HAND_HALF_M, Scene, box_planes
+
+__all__ = ["ArmCamera"]
+
+Floats = NDArray[np.float64]
+
+_WALL_LUMA = 120
+# Of the wrist camera in the tool's axes: behind and above the fingers, looking down at them.
+_WRIST_PLACE_M = np.array([-0.02, 0.0, 0.055])
+_WRIST_TILT_RAD = 0.45
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ArmCamera:
+    """One camera of the cell.
+
+    Attributes
+    ----------
+    scene : Scene
+    config : CameraConfig
+    joints : CubicSpline
+        Of the arm: seconds to degrees.
+    hand : CubicSpline, optional
+        Place and turn (x, y, z, radians) of a person's hand.
+    stand_m, aim_m : ndarray, shape (3,), optional
+        Where a camera on a stand is and looks; None rides on the wrist.
+    """
+
+    scene: Scene
+    config: CameraConfig
+    joints: CubicSpline
+    hand: CubicSpline | None = None
+    stand_m: Floats | None = None
+    aim_m: Floats | None = None
+
+    def render(self, time_s: float) -> NDArray[np.uint8]:
+        """Return the luma of the frame whose middle row is exposed at `time_s`.
+
+        Rows have poses of their own; what moves before a camera on a stand is drawn as it stands
+        at the middle row.
+        """
+        width, height = self.config.size_px
+        times_s = self.config.row_times_s(time_s)
+        rotation, centre = self._poses(times_s)
+        columns = np.ones((2, width), dtype=np.float32)
+        columns[0] = (np.arange(width) - (width - 1) / 2) / self.config.focal_px
+        shot = Shot(
+            columns=columns,
+            row_y=(np.arange(height, dtype=np.float64) - (height - 1) / 2) / self.config.focal_px,
+            rotation=rotation,
+            centre=centre,
+            row_shift_s=times_s - time_s,
+            focal_px=self.config.focal_px,
+            luma=np.full((height, width), _WALL_LUMA, dtype=np.uint8),
+        )
+        eye_m = centre[height // 2]
+        _paint(shot, self.scene.ground, eye_m)
+        boxes, faces = self._boxes(time_s)
+        order = np.argsort([-np.linalg.norm(box.centre_m - eye_m) for box in boxes], kind="stable")
+        _paint(shot, box_planes([boxes[k] for k in order], [faces[k] for k in order]), eye_m)
+        return shot.luma
+
+    def _boxes(self, time_s: float) -> tuple[list[Link], list[tuple[Texture, ...]]]:
+        links = links_at(self.joints(time_s))
+        faces = list(self.scene.link_faces)
+        if self.stand_m is None:  # of itself the wrist camera sees its fingers
+            links, faces = links[4:], faces[4:]
+        boxes = [*self.scene.objects, *links]
+        painted = [*self.scene.object_faces, *faces]
+        if self.hand is not None and self.scene.hand_faces:
+            x, y, z, turn = self.hand(time_s)
+            cos, sin = np.cos(turn), np.sin(turn)
+            boxes.append(
+                Link(
+                    rotation=np.array([[cos, -sin, 0.0], [sin, cos, 0.0], [0.0, 0.0, 1.0]]),
+                    centre_m=np.array([x, y, z]),
+                    half_size_m=HAND_HALF_M,
+                )
+            )
+            painted.append(self.scene.hand_faces)
+        return boxes, painted
+
+    def _poses(self, times_s: Floats) -> tuple[Floats, Floats]:
+        if self.stand_m is not None and self.aim_m is not None:
+            forward = (self.aim_m - self.stand_m) / np.linalg.norm(self.aim_m - self.stand_m)
+            right = np.cross(forward, [0.0, 0.0, 1.0])
+            right /= np.linalg.norm(right)
+            rotation = np.stack([right, np.cross(forward, right), forward], axis=1)
+            return (
+                np.broadcast_to(rotation, (times_s.size, 3, 3)),
+                np.broadcast_to(self.stand_m, (times_s.size, 3)),
+            )
+        # A read-out is short: poses between its ends lie on a line but for a millionth.
+        ends = [hand_pose(self.joints(t)) for t in times_s[[0, -1]]]
+        share = np.linspace(0.0, 1.0, times_s.size)[:, None]
+        centres = np.stack([place + turn @ _WRIST_PLACE_M for turn, place in ends])
+        cos, sin = np.cos(_WRIST_TILT_RAD), np.sin(_WRIST_TILT_RAD)
+        optics = np.stack([[0.0, -1.0, 0.0], [-sin, 0.0, -cos], [cos, 0.0, -sin]], axis=1)
+        first, last = (turn @ optics for turn, _ in ends)
+        mixed = first + share[:, :, None] * (last - first)
+        mixed /= np.linalg.norm(mixed, axis=1, keepdims=True)
+        return mixed, centres[0] + share * (centres[1] - centres[0])
+
+
+def _paint(shot: Shot, planes: Planes, eye_m: Floats) -> None:
+    towards = np.einsum("nc,nc->n", planes.corner_m - eye_m, planes.axes[:, 2])
+    planes = planes.select(np.flatnonzero(towards > 0.002))
+    extents = shot.extents(planes.corners(), planes.velocity_mps)
+    size = extents.boxes[:, 1::2] - extents.boxes[:, ::2]
+    seen = np.flatnonzero((size > 0).all(axis=1))
+    shot.paint(
+        planes.select(seen),
+        Extents(
+            boxes=extents.boxes[seen], depth_m=extents.depth_m[seen], inner=extents.inner[seen]
+        ),
+    )

@@ -1,0 +1,161 @@
+"""Episodes as LeRobot stores them: v2.1 with files of their own, v3.0 with shared ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.simulate.encode import encode_frames
+
+from .arm import JOINTS
+from .episode import Episode
+
+__all__ = ["write_lerobot"]
+
+_DATA = {
+    "v2.1": "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet",
+    "v3.0": "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet",
+}
+_VIDEO = {
+    "v2.1": "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4",
+    "v3.0": "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4",
+}
+
+
+def write_lerobot(
+    folder: Path, episodes: Sequence[Episode], *, version: str = "v2.1", has_state: bool = True
+) -> None:
+    """Write a data set; the pictures are rendered on the way.
+
+    Parameters
+    ----------
+    folder : Path
+        Created.
+    episodes : sequence of Episode
+        At least one; all of one size, rate and set of cameras.
+    version : str
+        ``v2.1`` or ``v3.0``.
+    has_state : bool
+        Whether the joints are stored beside the commands.
+
+    Raises
+    ------
+    ValueError
+        If the version is another.
+    """
+    if version not in _DATA:
+        raise ValueError(f"version is {version!r}, expected one of {', '.join(_DATA)}")
+    (folder / "meta").mkdir(parents=True)
+    info = _info(episodes, version, has_state=has_state)
+    (folder / "meta/info.json").write_text(json.dumps(info, indent=1), encoding="utf-8")
+    (_write_own if version == "v2.1" else _write_shared)(folder, episodes, has_state)
+
+
+def _info(episodes: Sequence[Episode], version: str, *, has_state: bool) -> dict[str, Any]:
+    config = episodes[0].config
+    vector = {"dtype": "float32", "shape": [len(JOINTS)], "names": list(JOINTS)}
+    features: dict[str, Any] = {"observation.state": vector} if has_state else {}
+    features["action"] = vector
+    for name in config.cameras:
+        width, height = config.size_px
+        features[f"observation.images.{name}"] = {"dtype": "video", "shape": [height, width, 3]}
+    for key, kind in (("timestamp", "float32"), ("frame_index", "int64"), ("index", "int64")):
+        features[key] = {"dtype": kind, "shape": [1], "names": None}
+    return {
+        "codebase_version": version,
+        "fps": config.fps,
+        "features": features,
+        "total_episodes": len(episodes),
+        "chunks_size": 1000,
+        "data_path": _DATA[version],
+        "video_path": _VIDEO[version],
+    }
+
+
+def _table(episode: Episode, number: int, first: int, has_state: bool) -> Any:
+    import pyarrow as pa
+
+    def vectors(values: NDArray[np.float64]) -> Any:
+        flat = pa.array(values.astype(np.float32).ravel())
+        return pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
+
+    index = np.arange(episode.config.n_frames)
+    columns = {"observation.state": vectors(episode.state)} if has_state else {}
+    return pa.table(
+        {
+            **columns,
+            "action": vectors(episode.action),
+            "timestamp": (index / episode.config.fps).astype(np.float32),
+            "frame_index": index,
+            "episode_index": np.full(index.size, number),
+            "index": index + first,
+        }
+    )
+
+
+def _write_own(folder: Path, episodes: Sequence[Episode], has_state: bool) -> None:
+    import pyarrow.parquet as pq
+
+    first, lines = 0, []
+    for number, episode in enumerate(episodes):
+        place = {"episode_chunk": 0, "episode_index": number}
+        data = folder / _DATA["v2.1"].format(**place)
+        data.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(_table(episode, number, first, has_state), data)
+        for name in episode.config.cameras:
+            key = f"observation.images.{name}"
+            video = folder / _VIDEO["v2.1"].format(**place, video_key=key)
+            video.parent.mkdir(parents=True, exist_ok=True)
+            encode_frames(episode.frames(name), video, episode.config.camera(name))
+        n = episode.config.n_frames
+        lines.append(json.dumps({"episode_index": number, "tasks": ["pick"], "length": n}))
+        first += n
+    text = "\n".join(lines) + "\n"
+    (folder / "meta/episodes.jsonl").write_text(text, encoding="utf-8", newline="\n")
+
+
+def _write_shared(folder: Path, episodes: Sequence[Episode], has_state: bool) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    place = {"chunk_index": 0, "file_index": 0}
+    first, rows, tables = 0, [], []
+    for number, episode in enumerate(episodes):
+        stop = first + episode.config.n_frames
+        row: dict[str, Any] = {
+            "episode_index": number,
+            "tasks": ["pick"],
+            "length": stop - first,
+            "dataset_from_index": first,
+            "dataset_to_index": stop,
+            "data/chunk_index": 0,
+            "data/file_index": 0,
+        }
+        for name in episode.config.cameras:
+            prefix = f"videos/observation.images.{name}"
+            row |= {f"{prefix}/{key}": value for key, value in place.items()}
+            row[f"{prefix}/from_timestamp"] = first / episode.config.fps
+            row[f"{prefix}/to_timestamp"] = stop / episode.config.fps
+        rows.append(row)
+        tables.append(_table(episode, number, first, has_state))
+        first = stop
+    meta, data = folder / "meta/episodes/chunk-000", folder / _DATA["v3.0"].format(**place)
+    for parent in (meta, data.parent):
+        parent.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows), meta / "file-000.parquet")
+    pq.write_table(pa.concat_tables(tables), data)
+    for name in episodes[0].config.cameras:
+        key = f"observation.images.{name}"
+        video = folder / _VIDEO["v3.0"].format(**place, video_key=key)
+        video.parent.mkdir(parents=True)
+        encode_frames(_all_frames(episodes, name), video, episodes[0].config.camera(name))
+
+
+def _all_frames(episodes: Sequence[Episode], name: str) -> Iterator[NDArray[np.uint8]]:
+    for episode in episodes:
+        yield from episode.frames(name)
