@@ -1,0 +1,167 @@
+"""Are the clocks of recordings honest: Monte Carlo of clips' offsets, and a long drive as video.
+
+Each recording draws one clock (drift within 50 ppm, a wander, perhaps steps), reads it in clips
+with errors as claimed, and follows it. Told are how often the pooled offset lies within 1.96
+claimed errors of the truth, what pooling gains over the clip alone, the same of the drift, and
+steps.
+"""
+
+from __future__ import annotations
+
+import one_thread  # noqa: F401  # before numpy
+
+# isort: split
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.graph import follow_clock
+from syncaudit.model import ClockCourse
+from syncaudit.simulate import EPOCH_NS
+
+Floats = NDArray[np.float64]
+
+CLIP_STD_S = 8e-4
+CLIP_S = 20.0
+# Random walk of the offset, s per root second, and of the rate, per root second: each weak one
+# moves a clock by about 1.2 ms in an hour, each strong one by 12 ms.
+WANDERS = {
+    "none": (0.0, 0.0),
+    "offset weak": (2e-5, 0.0),
+    "offset strong": (2e-4, 0.0),
+    "rate weak": (0.0, 1e-8),
+    "rate strong": (0.0, 1e-7),
+}
+CASES = ("plain", "gaps", "5 % wrong", "sparse")
+N_CLIPS = (3, 5, 10, 50, 500)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What is drawn for one recording."""
+
+    n: int
+    wander: str
+    kind: str = "plain"
+    step_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drive:
+    """One drawn clock, and what clips read of it."""
+
+    times_s: Floats
+    truth_s: Floats
+    drift_ppm: float
+    seen_s: Floats
+    std_s: Floats
+    is_measured: NDArray[np.bool_]
+    step_after: int | None
+
+    def follow(self) -> ClockCourse:
+        """Return the course that is found."""
+        is_seen = self.is_measured.tolist()
+        course = follow_clock(
+            "cam",
+            EPOCH_NS + np.rint(self.times_s * 1e9).astype(np.int64),
+            [v if seen else None for v, seen in zip(self.seen_s.tolist(), is_seen, strict=True)],
+            [v if seen else None for v, seen in zip(self.std_s.tolist(), is_seen, strict=True)],
+        )
+        assert course is not None
+        return course
+
+
+def draw(case: Case, rng: np.random.Generator) -> Drive:
+    """Draw a recording: clips follow one another, or lie ten minutes apart if ``sparse``."""
+    n = case.n
+    every_s = 600.0 if case.kind == "sparse" else CLIP_S
+    times_s = every_s * np.arange(n)
+    if case.kind == "gaps":
+        times_s = times_s + 1800.0 * (np.arange(n) >= n // 2)
+    white, walk = WANDERS[case.wander]
+    gaps_s = np.diff(times_s)
+    a, b = rng.normal(size=(2, n - 1))
+    rate = 1e-6 * rng.uniform(-50.0, 50.0) + np.concatenate(
+        ([0.0], np.cumsum(walk * np.sqrt(gaps_s) * a))
+    )
+    bend = walk * gaps_s**1.5 * (0.5 * a + b / np.sqrt(12.0))
+    moves = rate[:-1] * gaps_s + bend + white * np.sqrt(gaps_s) * rng.normal(size=n - 1)
+    truth_s = rng.normal(0.0, 0.01) + np.concatenate(([0.0], np.cumsum(moves)))
+    is_measured = np.ones(n, dtype=bool)
+    if case.kind == "gaps" and n > 3:
+        is_measured[rng.choice(np.arange(n), int(0.3 * n), replace=False)] = False
+    known = np.flatnonzero(is_measured)
+    first, last = known[0], known[-1]
+    drift = (truth_s[last] - truth_s[first]) / (times_s[last] - times_s[first])
+    step_after = None
+    if case.step_s:
+        margin = max(1, min(6, n // 3))
+        step_after = int(rng.integers(margin - 1, n - margin))
+        truth_s = truth_s + case.step_s * rng.choice([-1.0, 1.0]) * (np.arange(n) > step_after)
+    std_s = CLIP_STD_S * np.exp(0.5 * rng.normal(size=n))
+    seen_s = truth_s + std_s * rng.normal(size=n)
+    if case.kind == "5 % wrong":
+        # A gross error in every twentieth clip, and in one of the recordings of few clips.
+        wrong = rng.choice(n, max(1, round(0.05 * n)), replace=False)
+        seen_s[wrong] += rng.choice([-1.0, 1.0], wrong.size) * rng.uniform(0.02, 0.5, wrong.size)
+    return Drive(
+        times_s=times_s,
+        truth_s=truth_s,
+        drift_ppm=1e6 * float(drift),
+        seen_s=seen_s,
+        std_s=std_s,
+        is_measured=is_measured,
+        step_after=step_after,
+    )
+
+
+def score(case: Case, rng: np.random.Generator) -> dict[str, Any]:
+    """Follow one drawn recording and compare."""
+    drive = draw(case, rng)
+    course = drive.follow()
+    judged = np.array([course.is_bracketed(k) for k in range(case.n)])
+    error_s = (course.offset_s - drive.truth_s)[judged]
+    std_s = course.offset_std_s[judged]
+    at_ns = course.at_ns.tolist()
+    found = [at_ns.index(step.after_ns) for step in course.steps]
+    row: dict[str, Any] = {
+        "z": error_s / std_s,
+        "share": std_s / drive.std_s[judged],
+        "n_steps": len(found),
+    }
+    if course.drift_ppm is not None and course.drift_std_ppm is not None:
+        row["drift_z"] = (course.drift_ppm - drive.drift_ppm) / course.drift_std_ppm
+    if drive.step_after is not None:
+        is_near = [abs(after - drive.step_after) <= 1 for after in found]
+        row["is_found"] = any(is_near)
+        row["n_false"] = len(found) - sum(is_near)
+    return row
+
+
+def run(case: Case, n_recordings: int, seed: int) -> dict[str, Any]:
+    """Return the figures of one case over many recordings."""
+    began = time.perf_counter()
+    rng = np.random.default_rng([seed, case.n, *map(ord, f"{case.wander}{case.kind}")])
+    rows = [score(case, rng) for _ in range(n_recordings)]
+    z = np.concatenate([row["z"] for row in rows])
+    drift_z = np.array([row["drift_z"] for row in rows if "drift_z" in row])
+    result = {
+        "n": case.n,
+        "wander": case.wander,
+        "kind": case.kind,
+        "step_s": case.step_s,
+        "recordings": n_recordings,
+        "covered": float(np.mean(np.abs(z) < 1.96)),
+        "rms_z": float(np.sqrt(np.mean(z**2))),
+        "std_share": float(np.median(np.concatenate([row["share"] for row in rows]))),
+        "drift_covered": float(np.mean(np.abs(drift_z) < 1.96)) if drift_z.size else None,
+        "with_steps": float(np.mean([row["n_steps"] > 0 for row in rows])),
+        "seconds": (time.perf_counter() - began) / n_recordings,
+    }
+    if case.step_s:
+        result["found"] = float(np.mean([row["is_found"] for row in rows]))
+        result["with_false"] = float(np.mean([row["n_false"] > 0 for row in rows]))
+    return result
