@@ -11,16 +11,26 @@ from __future__ import annotations
 import one_thread  # noqa: F401  # before numpy
 
 # isort: split
+import argparse
+import json
+import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from base_clips import OUT
+from long_drive import clocks, configs
 from numpy.typing import NDArray
+from tables import print_table, write_json
 
+from syncaudit.batch import run_batch
+from syncaudit.datasets import load_manifest
 from syncaudit.graph import follow_clock
 from syncaudit.model import ClockCourse
-from syncaudit.simulate import EPOCH_NS
+from syncaudit.policy import load_policy
+from syncaudit.simulate import EPOCH_NS, simulate_manifest
 
 Floats = NDArray[np.float64]
 
@@ -165,3 +175,172 @@ def run(case: Case, n_recordings: int, seed: int) -> dict[str, Any]:
         result["found"] = float(np.mean([row["is_found"] for row in rows]))
         result["with_false"] = float(np.mean([row["n_false"] > 0 for row in rows]))
     return result
+
+
+def speed(n: int, seed: int) -> dict[str, Any]:
+    """Return the processor time of one clock of a recording, without and with a step."""
+    row: dict[str, Any] = {"n": n}
+    for name, step_s in (("plain_s", 0.0), ("step_s", 0.03)):
+        case = Case(n=n, wander="offset weak", kind="plain", step_s=step_s)
+        drive = draw(case, np.random.default_rng(seed))
+        began = time.process_time()
+        drive.follow()
+        row[name] = time.process_time() - began
+    return row
+
+
+def audit_drive(n_clips: int, seed: int) -> dict[str, Any]:
+    """Render the long drive, validate it, and compare the pooled clocks and the verdicts."""
+    folder = OUT / f"long_drive-{n_clips}-{seed}"
+    if not (folder / "manifest.jsonl").exists():
+        simulate_manifest(configs(n_clips, seed), folder, seed)
+    clips = load_manifest(str(folder / "manifest.jsonl"))
+    run_batch(clips, load_policy(), out=folder / "out", workers=1)
+    line = (folder / "out" / "recordings.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    recording = json.loads(line)
+    verdicts = {}
+    rows = []
+    truth = clocks(n_clips, seed)
+    for text in (folder / "out" / "verdicts.jsonl").read_text(encoding="utf-8").splitlines():
+        verdict = json.loads(text)
+        k = int(verdict["clip_id"].removeprefix("clip"))
+        verdicts[k] = verdict["verdict"]
+        for name, source in verdict["sources"].items():
+            pooled = source["recording"]
+            if pooled is None or name == recording["reference"]:
+                continue
+            known_s = float(truth[name][k] - truth[recording["reference"]][k])
+            rows.append(
+                {
+                    "clip": k,
+                    "source": name,
+                    "truth_ms": 1e3 * known_s,
+                    "error_ms": 1e3 * (pooled["offset_s"] - known_s),
+                    "std_ms": 1e3 * pooled["offset_std_s"],
+                    "own_std_ms": None
+                    if source["offset_std_s"] is None
+                    else 1e3 * source["offset_std_s"],
+                }
+            )
+    return {
+        "recording": recording,
+        "verdicts": [verdicts[k] for k in sorted(verdicts)],
+        "rows": rows,
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run and print."""
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    parser.add_argument("--seed", type=int, default=31)
+    parser.add_argument("--budget", type=int, default=3000, help="clips drawn for each case")
+    parser.add_argument("--drive", type=int, default=0, metavar="N", help="also N clips as video")
+    parser.add_argument("--only-drive", action="store_true")
+    given = parser.parse_args(arguments)
+    result: dict[str, Any] = {"seed": given.seed, "budget": given.budget}
+    if not given.only_drive:
+        result |= _monte_carlo(given.seed, given.budget)
+    if given.drive:
+        result["drive"] = audit_drive(given.drive, given.seed)
+        _print_drive(result["drive"])
+    write_json(OUT / "pooling.json", result)
+    return 0
+
+
+def _monte_carlo(seed: int, budget: int) -> dict[str, Any]:
+    cases, steps = [], []
+    for n in N_CLIPS:
+        count = min(300, max(10, budget // n))
+        cases += [
+            run(Case(n=n, wander=wander, kind=kind), count, seed)
+            for kind in CASES
+            for wander in WANDERS
+            # One of few clips being wrong cannot be told from a clock that wanders.
+            if not (kind == "5 % wrong" and n < 5)
+        ]
+        if n >= 10:
+            steps += [
+                run(Case(n=n, wander=wander, step_s=size_s), count, seed)
+                for size_s in (5.0 * CLIP_STD_S, 0.03)
+                for wander in ("none", "offset weak", "rate strong")
+            ]
+    for n in N_CLIPS:
+        _print_cases(f"{n} clips", [row for row in cases if row["n"] == n])
+    _print_steps(steps)
+    speeds = [speed(n, seed) for n in (100, 1000, 10_000)]
+    print_table(
+        "One clock, processor seconds",
+        ("clips", "no step", "a step of 30 ms"),
+        [(str(row["n"]), row["plain_s"], row["step_s"]) for row in speeds],
+    )
+    return {"cases": cases, "steps": steps, "speeds": speeds}
+
+
+def _print_cases(title: str, rows: Sequence[dict[str, Any]]) -> None:
+    header = ("case", "recordings", "covered", "rms z", "std/clip's", "drift covered", "with steps")
+    print_table(
+        title,
+        header,
+        [
+            (
+                f"{row['kind']}, {row['wander']}",
+                row["recordings"],
+                row["covered"],
+                row["rms_z"],
+                row["std_share"],
+                row["drift_covered"],
+                row["with_steps"],
+            )
+            for row in rows
+        ],
+    )
+
+
+def _print_steps(rows: Sequence[dict[str, Any]]) -> None:
+    print_table(
+        "One step in each recording",
+        ("clips, wander", "step ms", "recordings", "found", "with a false one", "covered"),
+        [
+            (
+                f"{row['n']}, {row['wander']}",
+                1e3 * row["step_s"],
+                row["recordings"],
+                row["found"],
+                row["with_false"],
+                row["covered"],
+            )
+            for row in rows
+        ],
+    )
+
+
+def _print_drive(result: dict[str, Any]) -> None:
+    print("\nThe long drive, clip by clip:", " ".join(result["verdicts"]))
+    rows = []
+    for name, clock in result["recording"]["clocks"].items():
+        of = [row for row in result["rows"] if row["source"] == name]
+        if not of:
+            continue
+        z = np.array([row["error_ms"] / row["std_ms"] for row in of])
+        own = [row["own_std_ms"] for row in of if row["own_std_ms"]]
+        rows.append(
+            (
+                name,
+                float(np.sqrt(np.mean([row["error_ms"] ** 2 for row in of]))),
+                float(np.median([row["std_ms"] for row in of])),
+                float(np.median(own)) if own else None,
+                float(np.mean(np.abs(z) < 1.96)),
+                clock["drift_ms_per_h"],
+                clock["drift_std_ms_per_h"],
+                ", ".join(f"{1e3 * step['step_s']:.1f} ms" for step in clock["steps"]) or "-",
+            )
+        )
+    print_table(
+        f"Pooled clocks against the truth, read from {result['recording']['reference']}",
+        ("clock", "rmse ms", "claimed ms", "clip's ms", "covered", "ms/h", "+-", "steps"),
+        rows,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -38,7 +38,7 @@ def follow_clock(
     offset_s: Sequence[float | None],
     offset_std_s: Sequence[float | None],
     *,
-    systematic_std_s: float = 0.0,
+    common_std_s: Sequence[float] = (),
 ) -> ClockCourse | None:
     """Return the course of one clock, or None where no clip measured it.
 
@@ -50,8 +50,8 @@ def follow_clock(
         Middle of every clip, increasing.
     offset_s, offset_std_s : sequence of float or None, length n
         What each clip says; None where it says nothing.
-    systematic_std_s : float
-        Part of the errors that all clips have in common: more clips do not reduce it.
+    common_std_s : sequence of float, length n, optional
+        Part of each error that all clips have in common: more clips do not reduce it.
 
     Returns
     -------
@@ -61,8 +61,10 @@ def follow_clock(
     if not is_measured.any():
         return None
     stds = np.array([math.inf if std is None else std for std in offset_std_s])
-    own = np.maximum(np.sqrt(np.maximum(stds**2 - systematic_std_s**2, 0.0)), _LEAST_SHARE * stds)
+    common = np.array(common_std_s) if len(common_std_s) else np.zeros(stds.size)
+    own = np.sqrt(np.maximum(stds**2 - common**2, (_LEAST_SHARE * stds) ** 2))
     own = np.where(is_measured, np.maximum(own, 1e-9), math.inf)
+    precision = np.where(is_measured, 1.0 / own**2, 0.0)
     offsets = np.array([0.0 if value is None else value for value in offset_s])
     middle_s = float(np.median(offsets[is_measured]))
     offsets = np.where(is_measured, offsets - middle_s, 0.0)
@@ -73,7 +75,7 @@ def follow_clock(
     readings = Readings(
         times_s=times_s[inner],
         offsets_s=offsets[inner],
-        precision=np.where(is_measured, 1.0 / own**2, 0.0)[inner],
+        precision=precision[inner],
         step_std_s=1.0 + 10.0 * float(np.ptp(offsets)),
     )
     places, belief = _with_steps(readings)
@@ -86,7 +88,7 @@ def follow_clock(
         clock=clock,
         at_ns=at_ns,
         offset_s=levels_s + middle_s,
-        offset_std_s=np.hypot(level_std_s, systematic_std_s),
+        offset_std_s=np.hypot(level_std_s, precision @ common / precision.sum()),
         is_measured=is_measured,
         drift_ppm=1e6 * float(drift) if has_drift else None,
         drift_std_ppm=1e6 * float(drift_std) if has_drift else None,

@@ -18,7 +18,7 @@ __all__ = ["find_step"]
 _STEP_STD_S = 0.03
 # Gain in twice the log-likelihood that a step must bring, beside that for the number of gaps it may
 # lie in: fewer than one false step in a hundred recordings (`benchmarks/pooling.py`).
-_STEP_COST = 3.0
+_STEP_COST = 5.0
 # Centres and natural-log width of what wander is thought of while steps are looked for, walks of
 # offset and rate: calmer than where errors are claimed, or wander would explain every step of few
 # clips.

@@ -79,14 +79,14 @@ def pool_clips(clips: Sequence[Clip], records: Sequence[ClipRecord], policy: Pol
     order = sorted(range(len(clips)), key=lambda k: (records[k].at_ns, k))
     solutions = [_read_from(reference, clips[k], records[k], policy, own[k][0]) for k in order]
     at_ns = np.array([records[k].at_ns for k in order], dtype=np.int64)
-    common_s = common_errors(
-        (
-            (pair, {name: clock_of(name, spec) for name, spec in clip.sources.items()})
-            for clip, record in zip(clips, records, strict=True)
-            for pair in as_the_policy_takes_them(record, policy)
-        ),
-        reference,
-    )
+    common = [
+        common_errors(
+            as_the_policy_takes_them(records[k], policy),
+            {name: clock_of(name, spec) for name, spec in clips[k].sources.items()},
+            reference,
+        )
+        for k in order
+    ]
     clocks = {}
     for clock in sorted(set[str]().union(*map(lasting_clocks, clips)) - {reference}):
         estimates = [None if s is None else s.clocks.get(clock) for s in solutions]
@@ -95,7 +95,7 @@ def pool_clips(clips: Sequence[Clip], records: Sequence[ClipRecord], policy: Pol
             at_ns,
             [None if e is None else e.offset_s for e in estimates],
             [None if e is None else e.offset_std_s for e in estimates],
-            systematic_std_s=common_s.get(clock, 0.0),
+            common_std_s=[errors.get(clock, 0.0) for errors in common],
         )
         if course is not None:
             clocks[clock] = course

@@ -1,4 +1,4 @@
-"""Systematic parts that every clip shares stay, also along a chain of clocks."""
+"""Systematic parts are carried along chains of clocks, as the clip's own solution weighs them."""
 
 import pytest
 
@@ -24,11 +24,11 @@ def pair(source, target, *, std_s=1e-3, systematic_s=5e-4, method="rotation", ac
 
 
 def errors(pairs, reference="imu"):
-    return common_errors([(p, CLOCKS) for p in pairs], reference)
+    return common_errors(pairs, CLOCKS, reference)
 
 
-def test_one_kind_of_measurement_keeps_its_part_however_many_clips():
-    assert errors([pair("cam", "imu")] * 500)["cam"] == pytest.approx(5e-4, abs=EXACT_S)
+def test_a_measurement_keeps_its_part():
+    assert errors([pair("cam", "imu")])["cam"] == pytest.approx(5e-4, abs=EXACT_S)
 
 
 def test_a_chain_adds_the_parts_of_its_links():
@@ -57,4 +57,4 @@ def test_refused_and_untied_clocks_have_none():
 
 def test_sources_of_one_clock_do_not_count():
     clocks = {**CLOCKS, "can": "imu"}
-    assert common_errors([(pair("can", "imu"), clocks)], "imu") == {}
+    assert common_errors([pair("can", "imu")], clocks, "imu") == {}
