@@ -1,6 +1,7 @@
 """One consistent set of clocks out of many pair measurements (design, section 2)."""
 
+from syncaudit.graph.common_errors import common_errors
 from syncaudit.graph.course import follow_clock
 from syncaudit.graph.solve import solve_clocks
 
-__all__ = ["follow_clock", "solve_clocks"]
+__all__ = ["common_errors", "follow_clock", "solve_clocks"]

@@ -18,7 +18,7 @@ from syncaudit.model import (
 )
 from syncaudit.policy import Policy, judge
 
-__all__ = ["conclude", "lasting_clocks", "solve_record"]
+__all__ = ["as_the_policy_takes_them", "conclude", "lasting_clocks", "solve_record"]
 
 
 def conclude(clip: Clip, record: ClipRecord, policy: Policy) -> tuple[ClockSolution, ClipVerdict]:
@@ -47,7 +47,7 @@ def conclude(clip: Clip, record: ClipRecord, policy: Policy) -> tuple[ClockSolut
         stamps=record.stamps,
         findings=record.findings,
         pictures=record.pictures,
-        measurements=_as_the_policy_takes_them(record, policy),
+        measurements=as_the_policy_takes_them(record, policy),
         span_s=record.span_s,
         seconds=sum(stages.values()),
         stages=stages,
@@ -61,7 +61,7 @@ def solve_record(
     """Return the clocks of a clip, read from the clip's reference or another one."""
     clocks = {name: clock_of(name, spec) for name, spec in clip.sources.items()}
     return solve_clocks(
-        _as_the_policy_takes_them(record, policy),
+        as_the_policy_takes_them(record, policy),
         clocks,
         at_ns=record.at_ns,
         tolerance_s=policy.clock_tolerances(clip),
@@ -73,7 +73,8 @@ def solve_record(
     )
 
 
-def _as_the_policy_takes_them(record: ClipRecord, policy: Policy) -> tuple[PairMeasurement, ...]:
+def as_the_policy_takes_them(record: ClipRecord, policy: Policy) -> tuple[PairMeasurement, ...]:
+    """Return a clip's measurements, marked where the policy wants a baseline for them."""
     return tuple(
         replace(pair, is_baseline_only=True)
         if policy.is_baseline_only(pair) and not pair.is_baseline_only

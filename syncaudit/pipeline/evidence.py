@@ -68,7 +68,7 @@ class ClipEvidence:
     ----------
     rotations : dict of str to RotationIncrements
         Of cameras in which anything could be tracked.
-    pictures : dict of str to PictureMotion
+    picture_motions : dict of str to PictureMotion
         Of cameras in clips with a robot's state.
     motion : dict of str to dict
         Activities of IMUs, buses and robots by quantity.
@@ -87,13 +87,13 @@ class ClipEvidence:
     bands : dict of str to BandEnergies
         Of microphones that a transcript belongs to.
     pictures : dict of str to PictureAudit
-        Of cameras.
+        How the pictures of each camera look.
     findings : list of Finding
         Damage found while decoding.
     """
 
     rotations: dict[str, RotationIncrements] = field(default_factory=dict)
-    pictures: dict[str, PictureMotion] = field(default_factory=dict)
+    picture_motions: dict[str, PictureMotion] = field(default_factory=dict)
     motion: dict[str, dict[Quantity, Activity]] = field(default_factory=dict)
     flashes: dict[str, FlashEdges | FlashIntervals] = field(default_factory=dict)
     triggers: dict[str, EventTrain] = field(default_factory=dict)
@@ -212,7 +212,7 @@ def _is_robot(streams: Mapping[str, Stream]) -> bool:
 def _keep_picture(detector: PictureMotionDetector, evidence: ClipEvidence) -> None:
     picture = detector.finish()
     if picture is not None and picture.start_s.size >= MIN_INCREMENTS:
-        evidence.pictures[picture.source] = picture
+        evidence.picture_motions[picture.source] = picture
 
 
 def _keep_flashes(detector: FlashDetector, evidence: ClipEvidence) -> None:

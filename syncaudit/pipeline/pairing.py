@@ -139,7 +139,7 @@ def _robot(evidence: ClipEvidence, max_offset_s: float) -> list[PairMeasurement]
         *(measure_states(other, hub, max_offset_s=max_offset_s) for other in others),
         *(
             measure_camera_state(picture, hub, max_offset_s=max_offset_s)
-            for picture in evidence.pictures.values()
+            for picture in evidence.picture_motions.values()
         ),
     ]
 
@@ -177,7 +177,7 @@ def _cameras(
             if pair.accepted:
                 del alone[name]
     # Where a robot's state explains some cameras, they do not ride on one rigid body.
-    if not alone or tied & set(evidence.pictures):
+    if not alone or tied & set(evidence.picture_motions):
         return measured
     hub, pairs = _star(evidence, alone, max_offset_s)
     measured += pairs

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from syncaudit.errors import UsageError
-from syncaudit.graph import follow_clock
+from syncaudit.graph import common_errors, follow_clock
 from syncaudit.model import (
     Clip,
     ClipRecord,
@@ -19,7 +19,12 @@ from syncaudit.model import (
     ClockSolution,
     clock_of,
 )
-from syncaudit.pipeline.conclude import conclude, lasting_clocks, solve_record
+from syncaudit.pipeline.conclude import (
+    as_the_policy_takes_them,
+    conclude,
+    lasting_clocks,
+    solve_record,
+)
 from syncaudit.policy import Policy, judge_with_recording
 
 __all__ = ["Recording", "pool_clips"]
@@ -74,6 +79,14 @@ def pool_clips(clips: Sequence[Clip], records: Sequence[ClipRecord], policy: Pol
     order = sorted(range(len(clips)), key=lambda k: (records[k].at_ns, k))
     solutions = [_read_from(reference, clips[k], records[k], policy, own[k][0]) for k in order]
     at_ns = np.array([records[k].at_ns for k in order], dtype=np.int64)
+    common = [
+        common_errors(
+            as_the_policy_takes_them(records[k], policy),
+            {name: clock_of(name, spec) for name, spec in clips[k].sources.items()},
+            reference,
+        )
+        for k in order
+    ]
     clocks = {}
     for clock in sorted(set[str]().union(*map(lasting_clocks, clips)) - {reference}):
         estimates = [None if s is None else s.clocks.get(clock) for s in solutions]
@@ -82,7 +95,7 @@ def pool_clips(clips: Sequence[Clip], records: Sequence[ClipRecord], policy: Pol
             at_ns,
             [None if e is None else e.offset_s for e in estimates],
             [None if e is None else e.offset_std_s for e in estimates],
-            systematic_std_s=_systematic_std_s(clock, clips, records),
+            common_std_s=[errors.get(clock, 0.0) for errors in common],
         )
         if course is not None:
             clocks[clock] = course
@@ -135,19 +148,6 @@ def _read_from(
         return solve_record(clip, record, policy, reference=reference)
     except UsageError:
         return None
-
-
-def _systematic_std_s(clock: str, clips: Sequence[Clip], records: Sequence[ClipRecord]) -> float:
-    """Return the part of a clock's error that clips have in common."""
-    parts = [
-        pair.systematic_std_s
-        for clip, record in zip(clips, records, strict=True)
-        for pair in record.measurements
-        if pair.accepted
-        and not pair.is_baseline_only
-        and clock in {clock_of(name, clip.sources[name]) for name in (pair.source, pair.target)}
-    ]
-    return float(np.median(parts)) if parts else 0.0
 
 
 def _at_clip(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from syncaudit.model import CameraSpec, Clip, ClipRecord, ImuSpec, PairMeasurement
+from syncaudit.model import CameraSpec, CanSpec, Clip, ClipRecord, ImuSpec, PairMeasurement
 from syncaudit.pipeline import pool_clips
 from syncaudit.policy import load_policy
 
@@ -112,3 +112,74 @@ def test_a_clip_without_the_reference_does_no_harm():
     records[2] = replace(records[2], measurements=())
     recording = pool_clips([clip(0), clip(1), alone, clip(3)], records, load_policy())
     assert verdicts(recording) == ["pass"] * 4
+
+
+def long_drive(n=13, every_s=360.0, seed=4):
+    """Clips of two cameras, an IMU and a bus: one camera drifts by 3 ms/h, the IMU reboots."""
+    rng = np.random.default_rng(seed)
+    sources = {
+        "cam": CameraSpec(uri="c.mp4"),
+        "left": CameraSpec(uri="l.mp4"),
+        "imu": ImuSpec(uri="i.csv"),
+        "can": CanSpec(uri="b.csv"),
+    }
+    clips, records = [], []
+    for k in range(n):
+        at_s = k * every_s
+        truth_s = {
+            "cam": 0.0,
+            "left": 3e-3 / 3600.0 * at_s,
+            "imu": -0.03 if at_s >= 2400.0 else 0.0,
+            "can": 0.0,
+        }
+        at_ns = START_NS + round(at_s * 1e9)
+        pairs = []
+        for source, method, random_s, systematic_s in (
+            ("cam", "rotation", 5e-4, 2.8e-4),
+            ("left", "rotation", 5e-4, 2.8e-4),
+            ("can", "yaw_rate", 5e-4, 1.3e-3),
+        ):
+            pairs.append(
+                PairMeasurement(
+                    source=source,
+                    target="imu",
+                    method=method,
+                    at_ns=at_ns,
+                    offset_s=truth_s[source] - truth_s["imu"] + random_s * rng.normal(),
+                    offset_std_s=float(np.hypot(random_s, systematic_s)),
+                    systematic_std_s=systematic_s,
+                    accepted=True,
+                )
+            )
+        given = Clip(clip_id=f"drive/{k}", recording_id="drive", sources=sources)
+        clips.append(given)
+        records.append(
+            ClipRecord(at_ns=at_ns, span_s=9.0, max_offset_s=2.0, measurements=tuple(pairs))
+        )
+    return clips, records
+
+
+def test_a_drive_is_bad_from_the_reboot_of_its_imu_on():
+    clips, records = long_drive()
+    recording = pool_clips(clips, records, load_policy())
+    # Minute 40 lies between the clips of minutes 36 and 42.
+    assert verdicts(recording) == ["pass"] * 7 + ["reject"] * 6
+    assert all(r.source == "imu" for v in recording.verdicts for r in v.reasons)
+    (step,) = recording.clocks["imu"].steps
+    assert (step.after_ns, step.before_ns) == (records[6].at_ns, records[7].at_ns)
+    # Two sides of six clips, 0.7 ms each.
+    assert step.step_s == pytest.approx(-0.03, abs=2e-3)
+    left = recording.clocks["left"]
+    assert left.drift_ppm * 3.6 == pytest.approx(3.0, abs=3.0 * left.drift_std_ppm * 3.6)
+    assert left.drift_std_ppm * 3.6 < 1.0
+    assert not left.steps
+    assert not recording.clocks["cam"].steps
+
+
+def test_what_the_bus_has_wrong_in_every_clip_is_not_averaged_away():
+    clips, records = long_drive(n=60, every_s=20.0)
+    stated = [replace(clip, reference="can") for clip in clips]
+    recording = pool_clips(stated, records, load_policy())
+    # The cameras hang on the bus by way of the IMU.
+    for clock in ("imu", "cam", "left"):
+        assert np.all(recording.clocks[clock].offset_std_s >= 1.3e-3)

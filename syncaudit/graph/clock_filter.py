@@ -1,0 +1,306 @@
+"""Filter and smoother of the two-state clock: its offset, and its rate, which both wander.
+
+Between readings ``dt`` apart the rate takes steps of variance ``b^2 dt`` and the offset moves by
+rate times dt plus steps of variance ``a^2 dt``; together the covariance is
+
+    Q = a^2 [[dt, 0], [0, 0]] + b^2 [[dt^3 / 3, dt^2 / 2], [dt^2 / 2, dt]]
+
+(white and random-walk noise of the frequency; Zucca and Tavella, "The clock model and its
+relationship with the Allan and related variances", Metrologia 2005). The backward pass gives,
+beside the smoothed offsets, for every reading what all others say of it, and for every gap the
+size and the gain in likelihood of a step there (de Jong and Penzer, "Diagnosing shocks in time
+series", JASA 1998): no place needs a fit of its own. Every quantity is an array over rival noises,
+so that all strengths are tried in one pass over the readings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["RATE_STD", "Noise", "Readings", "Smoothed", "smooth", "weigh"]
+
+_Floats = NDArray[np.float64]
+
+# Prior of the rate at the first reading: crystals of any make stay within 100 ppm.
+RATE_STD = 1e-4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readings:
+    """What clips read of one clock.
+
+    Parameters
+    ----------
+    times_s : ndarray, shape (n,)
+        Increasing.
+    offsets_s : ndarray, shape (n,)
+        Readings; of any one number where the precision is zero, but not so first and last.
+    precision : ndarray, shape (n,)
+        Inverse variances.
+    step_std_s : float
+        Prior of the steps, far more than any of them.
+    """
+
+    times_s: _Floats
+    offsets_s: _Floats
+    precision: _Floats
+    step_std_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noise:
+    """Rival strengths of what moves a clock and blurs its readings, each of shape (h,).
+
+    Parameters
+    ----------
+    offset : ndarray
+        Random walk of the offset, seconds per root second.
+    rate : ndarray
+        Random walk of the rate, per root second.
+    scale : ndarray
+        Errors of the readings over what they claim.
+    """
+
+    offset: _Floats
+    rate: _Floats
+    scale: _Floats
+
+    def only(self, which: NDArray[np.intp]) -> Noise:
+        """Return some of the rivals."""
+        return Noise(offset=self.offset[which], rate=self.rate[which], scale=self.scale[which])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Smoothed:
+    """What all readings together say, for each of h noises.
+
+    Parameters
+    ----------
+    offset_s, offset_variance : ndarray, shape (n, h)
+        Of the clock at every reading.
+    end_rate, end_rate_variance, end_covariance : ndarray, shape (2, h)
+        Rate at the first and at the last reading, its variance, and its covariance with the offset.
+    deleted_s, deleted_variance : ndarray, shape (n, h)
+        A reading less what all others say of it, and the variance of that; 0 where nothing was
+        read.
+    step_s, step_variance : ndarray, shape (n, h)
+        Best step between this reading and the next; where there is one already, that one's.
+    drift, drift_variance : ndarray, shape (h,)
+        Mean rate from the first to the last reading, steps not counted.
+    minus_2ll : ndarray, shape (h,)
+        Minus twice the log-likelihood, less a constant.
+    """
+
+    offset_s: _Floats
+    offset_variance: _Floats
+    end_rate: _Floats
+    end_rate_variance: _Floats
+    end_covariance: _Floats
+    deleted_s: _Floats
+    deleted_variance: _Floats
+    step_s: _Floats
+    step_variance: _Floats
+    drift: _Floats
+    drift_variance: _Floats
+    minus_2ll: _Floats
+
+
+@dataclass(slots=True)
+class _Track:
+    """What the backward pass needs of the forward pass, each of shape (n, h)."""
+
+    offset_s: _Floats
+    rate: _Floats
+    p00: _Floats
+    p01: _Floats
+    p11: _Floats
+    gain1: _Floats
+    kept: _Floats  # share of the prediction that an update keeps
+    inverse: _Floats  # inverse variance of the innovation
+    innovation: _Floats
+
+
+@dataclass(slots=True)
+class _Adjoint:
+    """What later readings say, each of shape (n, h)."""
+
+    r0: _Floats
+    r1: _Floats
+    n00: _Floats
+    n01: _Floats
+    n11: _Floats
+    deleted: _Floats  # what the others say of a reading, over its variance
+    information: _Floats
+    pulled: _Floats  # r and N of the offset as predicted
+    certain: _Floats
+
+
+@dataclass(slots=True)
+class _End:
+    minus_2ll: _Floats
+    drift: _Floats
+    drift_variance: _Floats
+
+
+def weigh(readings: Readings, noise: Noise, steps: Collection[int]) -> _Floats:
+    """Return minus twice the log-likelihood of each noise, shape (h,).
+
+    Parameters
+    ----------
+    readings : Readings
+        At least one, the first and the last with a precision above zero.
+    noise : Noise
+        Rivals.
+    steps : collection of int
+        Readings that a step follows.
+    """
+    return _forward(readings, noise, steps, None).minus_2ll
+
+
+def smooth(readings: Readings, noise: Noise, steps: Collection[int]) -> Smoothed:
+    """Return offsets, drift and steps for each noise; parameters as of `weigh`."""
+    n, h = readings.times_s.size, noise.offset.size
+    track = _Track(*np.zeros((9, n, h)))
+    end = _forward(readings, noise, steps, track)
+    return _backward(readings, track, end, steps)
+
+
+def _forward(
+    readings: Readings, noise: Noise, steps: Collection[int], track: _Track | None
+) -> _End:
+    """Filter; the third state, offset moved since the first reading without steps, gives drift."""
+    h = noise.offset.size
+    white, walk, scale2 = noise.offset**2, noise.rate**2, noise.scale**2
+    offsets, precision = readings.offsets_s.tolist(), readings.precision.tolist()
+    gaps_s = np.diff(readings.times_s).tolist()
+    # The first reading sets the offset; nothing is known before it.
+    x0, x1, moved = np.full(h, offsets[0]), np.zeros(h), np.zeros(h)
+    p00, p01, p11 = scale2 / precision[0], np.zeros(h), np.full(h, RATE_STD**2)
+    c0, c1, c2 = np.zeros(h), np.zeros(h), np.zeros(h)
+    minus_2ll = np.zeros(h)
+    if track is not None:
+        _note(track, 0, (x0, x1, p00, p01, p11, c0, c0, c0, c0))
+    for k, gap_s in enumerate(gaps_s, start=1):
+        half = gap_s * p11
+        spread = white * gap_s + walk * (gap_s**3 / 3.0)
+        bent = walk * (gap_s**2 / 2.0)
+        moved = moved + gap_s * x1
+        x0 = x0 + gap_s * x1
+        c2 = c2 + gap_s * (2.0 * c1 + half) + spread
+        c0 = c0 + gap_s * (c1 + p01 + half) + spread
+        c1 = c1 + half + bent
+        p00 = p00 + gap_s * (2.0 * p01 + half) + spread
+        p01 = p01 + half + bent
+        p11 = p11 + walk * gap_s
+        if k - 1 in steps:
+            p00 = p00 + readings.step_std_s**2
+        if precision[k] > 0.0:
+            variance = scale2 / precision[k]
+            inverse = 1.0 / (p00 + variance)
+            innovation = offsets[k] - x0
+            kept = variance * inverse
+            pull, gain1 = inverse * innovation, p01 * inverse
+            minus_2ll = minus_2ll + pull * innovation - np.log(inverse)
+            x0, x1, moved = x0 + p00 * pull, x1 + p01 * pull, moved + c0 * pull
+            c2, c1 = c2 - c0 * c0 * inverse, c1 - gain1 * c0
+            p11 = p11 - p01 * gain1
+            c0, p00, p01 = c0 * kept, p00 * kept, p01 * kept
+        else:
+            kept, gain1, inverse, innovation = np.ones(h), c0 * 0.0, c0 * 0.0, c0 * 0.0
+        if track is not None:
+            _note(track, k, (x0, x1, p00, p01, p11, gain1, kept, inverse, innovation))
+    span_s = max(float(readings.times_s[-1] - readings.times_s[0]), 1e-3)
+    return _End(minus_2ll, moved / span_s, np.maximum(c2, 0.0) / span_s**2)
+
+
+def _note(track: _Track, k: int, values: tuple[_Floats, ...]) -> None:
+    (
+        track.offset_s[k],
+        track.rate[k],
+        track.p00[k],
+        track.p01[k],
+        track.p11[k],
+        track.gain1[k],
+        track.kept[k],
+        track.inverse[k],
+        track.innovation[k],
+    ) = values
+
+
+def _backward(readings: Readings, track: _Track, end: _End, steps: Collection[int]) -> Smoothed:
+    """Carry back what later readings say of the state: a vector r and its information N."""
+    n, h = track.offset_s.shape
+    gaps_s = np.diff(readings.times_s).tolist()
+    is_read = (readings.precision > 0.0).tolist()
+    r0, r1 = np.zeros((2, n, h))
+    n00, n01, n11 = np.zeros((3, n, h))  # at the filtered state of each reading
+    deleted, information = np.zeros((2, n, h))
+    pulled, certain = np.zeros((2, n, h))  # r and N of the offset as predicted there
+    for k in range(n - 1, -1, -1):
+        a, b, d = n00[k], n01[k], n11[k]
+        if k == 0:
+            # Without the first reading nothing but the later ones is known of the offset.
+            deleted[0], information[0] = -r0[0], a
+            break
+        u0, u1 = r0[k], r1[k]
+        kept, gain1, inverse = track.kept[k], track.gain1[k], track.inverse[k]
+        if is_read[k]:
+            deleted[k] = inverse * track.innovation[k] - (1.0 - kept) * u0 - gain1 * u1
+            cross = kept * b - gain1 * d
+            gain0 = 1.0 - kept
+            information[k] = inverse + gain0 * (gain0 * a + 2.0 * gain1 * b) + gain1 * gain1 * d
+            a = inverse + kept * kept * a - gain1 * (2.0 * kept * b - gain1 * d)
+            b = cross
+            u0 = u0 + deleted[k]
+        pulled[k], certain[k] = u0, a
+        gap_s = gaps_s[k - 1]
+        r0[k - 1], r1[k - 1] = u0, u1 + gap_s * u0
+        n00[k - 1], n01[k - 1] = a, b + gap_s * a
+        n11[k - 1] = d + gap_s * (2.0 * b + gap_s * a)
+    return _smoothed(
+        readings,
+        track,
+        end,
+        steps,
+        _Adjoint(r0, r1, n00, n01, n11, deleted, information, pulled, certain),
+    )
+
+
+def _smoothed(
+    readings: Readings, track: _Track, end: _End, steps: Collection[int], back: _Adjoint
+) -> Smoothed:
+    """Join what earlier and later readings say."""
+    r0, r1, n00, n01, n11 = back.r0, back.r1, back.n00, back.n01, back.n11
+    p00, p01, p11 = track.p00, track.p01, track.p11
+    n = readings.times_s.size
+    ends = [0, n - 1]
+    left = p00 * n00 + p01 * n01
+    right = p00 * n01 + p01 * n11
+    e0, e1 = p01[ends], p11[ends]
+    rate_left = e0 * n00[ends] + e1 * n01[ends]
+    rate_right = e0 * n01[ends] + e1 * n11[ends]
+    step_s, step_variance = np.zeros((2, n, track.rate.shape[1]))
+    known = np.maximum(back.certain[1:], 1e-300)
+    step_s[:-1], step_variance[:-1] = back.pulled[1:] / known, 1.0 / known
+    for place in steps:
+        step_variance[place] -= readings.step_std_s**2
+    return Smoothed(
+        offset_s=track.offset_s + p00 * r0 + p01 * r1,
+        offset_variance=np.maximum(p00 - left * p00 - right * p01, 0.0),
+        end_rate=track.rate[ends] + e0 * r0[ends] + e1 * r1[ends],
+        end_rate_variance=np.maximum(e1 - rate_left * e0 - rate_right * e1, 0.0),
+        end_covariance=e0 - left[ends] * e0 - right[ends] * e1,
+        deleted_s=back.deleted / np.maximum(back.information, 1e-300),
+        deleted_variance=np.where(
+            back.information > 0.0, 1.0 / np.maximum(back.information, 1e-300), 0.0
+        ),
+        step_s=step_s,
+        step_variance=np.maximum(step_variance, 0.0),
+        drift=end.drift,
+        drift_variance=end.drift_variance,
+        minus_2ll=end.minus_2ll,
+    )

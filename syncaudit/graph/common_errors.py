@@ -1,0 +1,67 @@
+"""What clips of a recording have wrong in common: no number of them averages that away.
+
+A measurement's systematic part (row times of a camera, delays inside a control unit) is the same in
+every clip. A clock that hangs on the reference through others inherits their parts, so they are
+carried through the same weighted least squares that solves the clip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from syncaudit.model import PairMeasurement
+
+__all__ = ["common_errors"]
+
+
+def common_errors(
+    measurements: Sequence[PairMeasurement], clock_of_source: Mapping[str, str], reference: str
+) -> dict[str, float]:
+    """Return the systematic part of the error of each clock of one clip, seconds.
+
+    Parameters
+    ----------
+    measurements : sequence of PairMeasurement
+        Of the clip; refused ones have no say. Their systematic parts are taken as independent of
+        one another.
+    clock_of_source : mapping of str to str
+        Clock that stamps each source.
+    reference : str
+        Clock that reference time is read from.
+
+    Returns
+    -------
+    dict
+        By clock; without those that nothing ties to the reference.
+    """
+    ties = [
+        (clock_of_source[pair.source], clock_of_source[pair.target], pair)
+        for pair in measurements
+        if pair.accepted and not pair.is_baseline_only and pair.offset_std_s is not None
+    ]
+    tied = _tied([(source, target) for source, target, _ in ties], reference)
+    clocks = sorted(tied - {reference})
+    if not clocks:
+        return {}
+    used = [tie for tie in ties if tie[0] in tied and tie[0] != tie[1]]
+    place = {clock: k for k, clock in enumerate(clocks)}
+    rows = np.zeros((len(used), len(clocks)))
+    for row, (source, target, _) in zip(rows, used, strict=True):
+        for clock, sign in ((source, 1.0), (target, -1.0)):
+            if clock != reference:
+                row[place[clock]] = sign
+    std_s = np.array([max(pair.offset_std_s or 0.0, 1e-9) for *_, pair in used])
+    systematic_s = np.array([pair.systematic_std_s for *_, pair in used])
+    share = std_s.min() / std_s
+    solve = np.linalg.pinv(rows * share[:, None]) * share
+    return dict(zip(clocks, np.sqrt(solve**2 @ systematic_s**2).tolist(), strict=True))
+
+
+def _tied(ties: Iterable[tuple[str, str]], reference: str) -> set[str]:
+    """Return the clocks that measurements tie to the reference, itself among them."""
+    pairs, tied = list(ties), {reference}
+    while more := {clock for ends in pairs if tied & set(ends) for clock in ends} - tied:
+        tied |= more
+    return tied
