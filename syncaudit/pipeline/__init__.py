@@ -3,6 +3,7 @@
 from syncaudit.pipeline.conclude import conclude
 from syncaudit.pipeline.evidence import ClipEvidence, find_events
 from syncaudit.pipeline.examine import Examination, audit, examine
+from syncaudit.pipeline.pictures import take_pictures
 from syncaudit.pipeline.reading import ReadClip, read_clip
 from syncaudit.pipeline.recordings import Recording, pool_clips
 from syncaudit.pipeline.speech_sample import draw_utterances
@@ -21,4 +22,5 @@ __all__ = [
     "measure_tier",
     "pool_clips",
     "read_clip",
+    "take_pictures",
 ]
