@@ -1,15 +1,14 @@
 """The page: it renders from nothing to thousands of clips, and trusts no name."""
 
-import json
 import re
 from html.parser import HTMLParser
 
 import fake_audits
 import pytest
-from fake_audits import make_clip, verdict_for
+from fake_audits import make_clip
+from made_rows import row, table_of, write
 
 from syncaudit.model import Verdict
-from syncaudit.report import write_report
 from syncaudit.report.clip_card import content_words, stamp_words
 from syncaudit.report.figures import Point, forest_plot
 from syncaudit.report.html import CARDS
@@ -33,28 +32,12 @@ class Balance(HTMLParser):
         assert self.open.pop() == tag
 
 
-def summary_of(n, **more):
-    clips = {"total": n, "done": n}
-    versions = {"syncaudit": "0.1.0"}
-    return {"clips": clips, "versions": versions, "tolerances_s": {"cam_rear": 0.01}} | more
-
-
 def render(tmp_path, rows, **more):
-    path = tmp_path / "report.html"
-    write_report(rows, summary_of(len(rows), **more), path)
-    page = path.read_text(encoding="utf-8")
+    page = write(tmp_path / "report.html", rows, **more)
     balance = Balance()
     balance.feed(page)
     assert balance.open == []
     return page, balance.tags
-
-
-def table_of(page):
-    return json.loads(re.search(r'id="clip-data">(.*?)</script>', page, re.DOTALL)[1])
-
-
-def row(clip_id, verdict=Verdict.PASS, **options):
-    return verdict_for(make_clip(clip_id), verdict, **options).to_json()
 
 
 def test_no_clips_render(tmp_path):
