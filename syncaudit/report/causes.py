@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +32,14 @@ class _Cause:
     alone: int = 0
     lost_s: float = 0.0
     sizes_s: Distribution = field(default_factory=Distribution)
+    limit_s: float = math.inf
+
+    def is_constant(self) -> bool:
+        """Tell whether one correction would bring (nearly) all of its clips inside the limit."""
+        median, spread = self.sizes_s.median(), self.sizes_s.spread()
+        if median is None or spread is None:
+            return False
+        return spread < min(_CONSTANT_SHARE * abs(median), self.limit_s / 2)
 
 
 def causes_of(row: Mapping[str, Any]) -> list[Key]:
@@ -64,7 +73,9 @@ class Causes:
         for reason in row["reasons"]:
             if reason["code"] in _SIZED:
                 key = self._kept((reason["code"], reason["source"] or ""))
-                self._causes[key].sizes_s.add(reason["value"])
+                cause = self._causes[key]
+                cause.sizes_s.add(reason["value"])
+                cause.limit_s = min(cause.limit_s, abs(reason["limit"] or math.inf))
 
     def _kept(self, key: Key) -> Key:
         """Return the key itself, or past too many of them the reason without the source."""
@@ -82,11 +93,8 @@ class Causes:
     def _view(self, key: Key, cause: _Cause) -> dict[str, Any]:
         code, source = key
         clips = cause.rejected + cause.unverified
-        median, spread = cause.sizes_s.median(), cause.sizes_s.spread()
-        extreme = cause.sizes_s.extreme()
-        is_constant = (
-            median is not None and spread is not None and spread < _CONSTANT_SHARE * abs(median)
-        )
+        median, extreme = cause.sizes_s.median(), cause.sizes_s.extreme()
+        is_constant = cause.is_constant()
         return {
             "code": code,
             "source": source,

@@ -60,9 +60,9 @@ CURES = {
 }
 
 _CONSTANT = (
-    "It is the same in every clip, so it can be corrected: syncaudit apply, or calibrate "
-    "once (syncaudit calibrate) and validate with --calibration. Then look for a fixed "
-    "delay in this source's stamping."
+    "It is the same in all of these clips, so it can be corrected: syncaudit apply, or "
+    "calibrate once (syncaudit calibrate) and validate with --calibration. Then look for a "
+    "fixed delay in this source's stamping."
 )
 
 

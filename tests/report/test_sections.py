@@ -40,11 +40,16 @@ def test_a_constant_offset_is_told_from_one_that_varies():
     same = overview_of([measured(f"c{k}", Verdict.REJECT, offset_s=0.133) for k in range(5)])
     cause = same["causes"][0]
     assert cause["beside"] == "Stamps say 0.0 ms, pixels say +133.0 ms."
-    assert "same in every clip" in cause["cure"]
+    assert "same in all of these clips" in cause["cure"]
     offsets = [0.02, -0.05, 0.08, -0.133, 0.06]
     mixed = overview_of([row(f"c{k}", Verdict.REJECT, offset_s=s) for k, s in enumerate(offsets)])
     assert mixed["causes"][0]["beside"] == "Stamps say 0.0 ms, pixels say up to −133.0 ms."
     assert "Stamp at capture" in mixed["causes"][0]["cure"]
+
+
+def test_an_offset_that_moves_by_more_than_its_limit_is_not_constant():
+    rows = [row(f"c{k}", Verdict.REJECT, offset_s=0.133 + 0.01 * k) for k in range(5)]
+    assert not overview_of(rows)["causes"][0]["is_constant"]
 
 
 def test_lost_data_is_counted_by_reason():
