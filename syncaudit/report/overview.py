@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,7 +40,7 @@ class Overview:
         self._summary = summary
         self._tolerances_s = summary.get("tolerances_s") or {}
         self._verdicts: Counter[str] = Counter()
-        self._spans_s: Counter[str] = Counter()
+        self._spans_s: defaultdict[str, float] = defaultdict(float)
         self._causes = Causes()
         self._sources: dict[str, SourceTally] = {}
         self._unshown: set[str] = set()
@@ -48,7 +48,7 @@ class Overview:
     def add(self, row: Mapping[str, Any]) -> None:
         """Take in one row of ``verdicts.jsonl``."""
         self._verdicts[row["verdict"]] += 1
-        self._spans_s[row["verdict"]] += span_of(row)  # type: ignore[assignment]  # seconds
+        self._spans_s[row["verdict"]] += span_of(row)
         self._causes.add(row)
         for name, source in row["sources"].items():
             if name not in self._sources:
