@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -17,11 +18,13 @@ from syncaudit.batch.recordings import pool_recordings, write_recordings
 from syncaudit.batch.summary import BatchSummary, Tally
 from syncaudit.model import Clip
 from syncaudit.policy import Policy
-from syncaudit.report import write_report
+from syncaudit.report import Picture, PictureMaker, write_report
 
 __all__ = ["RunFacts", "finish"]
 
 _PACKAGES = ("numpy", "scipy", "opencv-python-headless", "opencv-python", "av", "pyarrow", "ray")
+# Pictures of the report: some 0.1 s each on a disk; slow storage shall not hold a run up.
+_PICTURES_S = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +60,7 @@ def finish(
     facts: RunFacts,
     *,
     to_row: RowMaker | None = None,
+    with_pictures: bool = True,
 ) -> BatchSummary:
     """Pool recordings and write every output from the ledger.
 
@@ -74,6 +78,8 @@ def finish(
         For the summary.
     to_row : callable, optional
         Makes manifest rows; without it the split manifests are not written.
+    with_pictures : bool
+        Whether the report may open the cameras of its few worst clips to show a frame of each.
     """
     clip_ids = [clip.clip_id for clip in clips]
     ledger.settle()
@@ -100,8 +106,32 @@ def finish(
         write_split(clips, ledger.verdict, to_row, folder)
     write_keep(clips, ledger.verdict, folder)
     write_json(summary.to_json(), folder / "summary.json")
-    write_report(ledger.rows(clip_ids), summary.to_json(), folder / "report.html")
+    write_report(
+        ledger.rows(clip_ids),
+        summary.to_json(),
+        folder / "report.html",
+        pictures=_picture_maker(clips) if with_pictures else None,
+    )
     return summary
+
+
+def _picture_maker(clips: Sequence[Clip]) -> PictureMaker:
+    """Return a function that takes pictures of a clip, as long as that takes little time."""
+    spent_s = 0.0
+
+    def pictures(clip_id: str, sources: Sequence[str]) -> Sequence[Picture]:
+        nonlocal spent_s
+        clip = next((clip for clip in clips if clip.clip_id == clip_id), None)
+        if clip is None or spent_s > _PICTURES_S:
+            return ()
+        from syncaudit.pipeline import take_pictures  # heavy, and only for the report
+
+        began = time.monotonic()
+        found = take_pictures(clip, sources)
+        spent_s += time.monotonic() - began
+        return found
+
+    return pictures
 
 
 def _tolerances(clips: Sequence[Clip], policy: Policy) -> dict[str, float]:

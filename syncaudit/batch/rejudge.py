@@ -115,7 +115,7 @@ def judge_again(
                 "judged_again": len(clips),
             },
         )
-        summary = finish(clips, ledger, policy, folder, facts, to_row=to_row)
+        summary = finish(clips, ledger, policy, folder, facts, to_row=to_row, with_pictures=False)
         changes = list(_changes(clips, verdicts, ledger))
     text = "".join(
         json_line({"clip_id": c.clip_id, "before": c.before, "after": c.after, "why": c.why}) + "\n"

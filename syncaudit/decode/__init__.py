@@ -7,10 +7,11 @@ from types import MappingProxyType
 
 from syncaudit.decode.cpu import CpuDecoder
 from syncaudit.decode.luma import FrameDecoder, LumaFrame, LumaFrames
+from syncaudit.decode.still import decode_still
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import FrameFiles
 
-__all__ = ["DECODERS", "FrameDecoder", "LumaFrame", "LumaFrames", "iter_luma"]
+__all__ = ["DECODERS", "FrameDecoder", "LumaFrame", "LumaFrames", "decode_still", "iter_luma"]
 
 DECODERS: Mapping[str, Callable[[], FrameDecoder]] = MappingProxyType({"cpu": CpuDecoder})
 

@@ -6,6 +6,7 @@ from syncaudit.pipeline.examine import Examination, audit, examine
 from syncaudit.pipeline.reading import ReadClip, read_clip
 from syncaudit.pipeline.recordings import Recording, pool_clips
 from syncaudit.pipeline.speech_sample import draw_utterances
+from syncaudit.pipeline.thumbnails import take_pictures
 from syncaudit.pipeline.tiers import measure_tier
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "measure_tier",
     "pool_clips",
     "read_clip",
+    "take_pictures",
 ]

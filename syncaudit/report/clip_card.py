@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from markupsafe import Markup
+
 from syncaudit.model.wording import word_count, word_drift, word_duration
 from syncaudit.report.figures import Point, forest_plot
 from syncaudit.report.phrases import word_correction, word_rate
 
-__all__ = ["clip_card", "content_words", "stamp_words"]
+__all__ = ["WITNESSES", "clip_card", "content_words", "stamp_words"]
 
-# What tells the truth about a source of each kind.
-_WITNESS = {
+WITNESSES = {
     "camera": "pixels",
     "imu": "motion",
     "can": "signals",
@@ -21,8 +22,11 @@ _WITNESS = {
     "events": "events",
     "state": "motion",
 }
+"""What tells the truth about a source of each kind."""
+
 # Below this share of a sample interval people call stamps regular.
 _REGULAR_SHARE = 0.05
+_MAX_EVIDENCE = 10
 
 
 def clip_card(row: Mapping[str, Any], tolerances_s: Mapping[str, float]) -> dict[str, Any]:
@@ -64,7 +68,7 @@ def clip_card(row: Mapping[str, Any], tolerances_s: Mapping[str, float]) -> dict
                 "kind": source["kind"],
                 "verdict": source["verdict"],
                 "stamps": stamp_words(source["timing"]),
-                "witness": _WITNESS.get(source["kind"], "content"),
+                "witness": WITNESSES.get(source["kind"], "content"),
                 "content": content_words(source, row),
             }
             for name, source in row["sources"].items()
@@ -72,7 +76,30 @@ def clip_card(row: Mapping[str, Any], tolerances_s: Mapping[str, float]) -> dict
         "accepted": [_pair(pair) for pair in row["pairs"] if pair["accepted"]],
         "refused": [_pair(pair) for pair in row["pairs"] if not pair["accepted"]],
         "plot": forest_plot(points, label=label) if points else None,
+        "evidence": _evidence(row),
     }
+
+
+def _evidence(row: Mapping[str, Any]) -> Markup | None:
+    """Return the measurements behind the verdict as intervals, those of rejected sources first."""
+    rejected = {name for name, source in row["sources"].items() if source["verdict"] == "reject"}
+    pairs = [
+        pair
+        for pair in row["pairs"]
+        if pair["accepted"] and pair["offset_s"] is not None and not pair.get("is_baseline_only")
+    ]
+    pairs.sort(key=lambda pair: not rejected & {pair["source"], pair["target"]})
+    points = [
+        Point(
+            label=f"{pair['source']} → {pair['target']}",
+            offset_s=pair["offset_s"],
+            std_s=pair["offset_std_s"] or 0.0,
+            verdict="reject" if rejected & {pair["source"], pair["target"]} else "measured",
+        )
+        for pair in pairs[:_MAX_EVIDENCE]
+    ]
+    label = f"measurements of clip {row['clip_id']}"
+    return forest_plot(points, label=label) if points else None
 
 
 def stamp_words(timing: Mapping[str, Any] | None) -> str:

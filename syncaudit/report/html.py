@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import base64
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from syncaudit.model import Verdict
 from syncaudit.report.clip_card import clip_card
+from syncaudit.report.clip_table import ClipTable
+from syncaudit.report.courses import Courses
 from syncaudit.report.overview import Overview
-from syncaudit.report.page import write_page
+from syncaudit.report.page import read_part, write_page
+from syncaudit.report.picture import Picture
+from syncaudit.report.worst import WorstClips
 
-__all__ = ["CARDS", "write_report"]
+__all__ = ["CARDS", "PictureMaker", "write_report"]
 
-# How many clips of each verdict are shown one by one: 320 cards are about 3 MB of page.
-CARDS = {Verdict.REJECT: 200, Verdict.UNVERIFIED: 60, Verdict.PASS: 60}
+# How many clips of each verdict can be unfolded in the table: 180 cards are about 2 MB of page.
+CARDS = {Verdict.REJECT: 100, Verdict.UNVERIFIED: 40, Verdict.PASS: 40}
+
+PictureMaker = Callable[[str, Sequence[str]], Sequence[Picture]]
+"""Gives pictures of a clip, of the sources named first; none where they cannot be had."""
 
 
 def write_report(
-    verdicts: Iterable[Mapping[str, Any]], summary: Mapping[str, Any], path: str | Path
+    verdicts: Iterable[Mapping[str, Any]],
+    summary: Mapping[str, Any],
+    path: str | Path,
+    *,
+    pictures: PictureMaker | None = None,
 ) -> None:
     """Write one self-contained HTML page about a run.
 
@@ -33,15 +48,79 @@ def write_report(
         Content of ``summary.json``; ``tolerances_s`` (seconds by source) draws the bands.
     path : str or Path
         File to write; replaced in one step.
+    pictures : callable, optional
+        Asked for pictures of the few worst clips.
     """
     tolerances = summary.get("tolerances_s") or {}
-    overview = Overview(tolerances)
-    cards: dict[str, list[dict[str, Any]]] = {str(verdict): [] for verdict in CARDS}
+    overview, table, worst = Overview(summary), ClipTable(tolerances), WorstClips()
+    courses = Courses(summary.get("recordings") or (), tolerances)
+    cards: list[dict[str, Any]] = []
+    room = dict(CARDS)
     for row in verdicts:
         overview.add(row)
-        chosen = cards[row["verdict"]]
-        if len(chosen) < CARDS[Verdict(row["verdict"])]:
-            chosen.append(clip_card(row, tolerances))
+        courses.add(row)
+        worst.add(row)
+        verdict = Verdict(row["verdict"])
+        name = None
+        if room[verdict] > 0:
+            room[verdict] -= 1
+            name = f"card-{len(cards)}"
+            cards.append(clip_card(row, tolerances) | {"element": name})
+        table.add(row, name)
+    from jinja2.utils import htmlsafe_json_dumps  # heavy
+
+    script = read_part("page.js")
+    listed = table.to_view()
+    lines = courses.to_view()
     write_page(
-        "page.html.j2", Path(path), summary=summary, overview=overview.to_view(), cards=cards
+        "page.html.j2",
+        Path(path),
+        summary=summary,
+        overview=overview.to_view(),
+        courses=lines,
+        worst=[_worst_card(row, tolerances, pictures) for row in worst.rows()],
+        cards=cards,
+        left_out=listed["left_out"],
+        # Columns of a hundred thousand clips: no blanks between them.
+        columns=htmlsafe_json_dumps(listed["columns"], separators=(",", ":")),
+        script=Markup(script),  # noqa: S704  # a file of this package
+        # The one program that the page may run: what slips in beside it stays dead.
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
+
+
+def _worst_card(
+    row: Mapping[str, Any], tolerances_s: Mapping[str, float], pictures: PictureMaker | None
+) -> dict[str, Any]:
+    # A clip whose audit was never finished may have killed the process that opened it.
+    may_open = pictures is not None and row.get("record") is not None
+    found = pictures(row["clip_id"], _cameras(row)) if pictures is not None and may_open else ()
+    return clip_card(row, tolerances_s) | {
+        "pictures": [
+            {
+                "source": picture.source,
+                "words": picture.words,
+                "is_accused": row["sources"][picture.source]["verdict"] == "reject",
+                "verdict": row["sources"][picture.source]["verdict"],
+                "data": base64.b64encode(picture.jpeg).decode("ascii"),
+                "width_px": picture.width_px,
+                "height_px": picture.height_px,
+            }
+            for picture in found
+        ]
+    }
+
+
+# A file that one of these is said of was not decoded to the end.
+_UNREADABLE = frozenset({"unreadable", "corrupt", "missing_file", "empty", "timeout"})
+
+
+def _cameras(row: Mapping[str, Any]) -> list[str]:
+    """Return the cameras that were decoded, those that are rejected first."""
+    unreadable = {r["source"] for r in row["reasons"] if r["code"] in _UNREADABLE}
+    names = [
+        name
+        for name, source in row["sources"].items()
+        if source["kind"] == "camera" and name not in unreadable
+    ]
+    return sorted(names, key=lambda name: row["sources"][name]["verdict"] != "reject")

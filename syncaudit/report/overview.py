@@ -1,39 +1,29 @@
-"""What all clips say together: totals, reasons, and the offsets of each source."""
+"""What all clips say together: totals, causes, sources, and where the time went."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
 from syncaudit.model import SourceKind, Verdict
-from syncaudit.report.figures import Point, strip_plot
-from syncaudit.report.phrases import word_correction
+from syncaudit.report.budget import PARTS, PooledDrifts, budget_row
+from syncaudit.report.causes import Causes, span_of
+from syncaudit.report.clip_card import WITNESSES
+from syncaudit.report.phrases import signed_ms, word_share, word_span
+from syncaudit.report.source_tally import SourceTally
+from syncaudit.report.source_view import source_view
+from syncaudit.report.stage_times import stage_times
 
-__all__ = ["REASONS", "Overview"]
+__all__ = ["Overview"]
 
-# Stable codes (formats, section 3) in plain words.
-REASONS = {
-    "offset": "the stamps are early or late by more than the tolerance",
-    "drift": "the clock runs fast or slow",
-    "step": "the clock jumps inside the clip",
-    "inconsistent": "measurements contradict each other",
-    "jitter": "the stamps are uneven",
-    "gap": "samples are missing for a while",
-    "missing_frames": "frames are missing",
-    "duplicate": "stamps or frames occur twice",
-    "backwards": "stamps run backwards",
-    "rate": "the rate is not what it should be",
-    "unreadable": "a file cannot be read",
-    "corrupt": "a file is damaged",
-    "non_finite": "samples are NaN or infinite",
-    "missing_file": "a file is missing",
-    "empty": "a source holds no data",
-    "bad_text": "a text file is not what it claims",
-    "length_mismatch": "frames and stamps differ in number",
-    "unobservable": "nothing in the clip shows the offset",
-    "timeout": "the audit took too long",
-    "manifest": "the manifest row is wrong",
+# A data set names its sources alike in all clips; the page shows the first of those that do not.
+MAX_SOURCES = 60
+
+_OF_ONE = {
+    "pass": "The clip is shown to share one time.",
+    "reject": "The clip is rejected.",
+    "unverified": "Nothing is known of the clip: it holds too little evidence.",
 }
 
 
@@ -42,74 +32,97 @@ class Overview:
 
     Parameters
     ----------
-    tolerances_s : mapping of str to float
-        Tolerated offset by source.
+    summary : mapping
+        Content of ``summary.json``.
     """
 
-    def __init__(self, tolerances_s: Mapping[str, float]) -> None:
-        self._tolerances_s = tolerances_s
+    def __init__(self, summary: Mapping[str, Any]) -> None:
+        self._summary = summary
+        self._tolerances_s = summary.get("tolerances_s") or {}
         self._verdicts: Counter[str] = Counter()
-        self._reasons: Counter[str] = Counter()
-        self._kinds: dict[str, str] = {}
-        self._by_source: dict[str, Counter[str]] = {}
-        self._points: dict[str, list[Point]] = {}
+        self._spans_s: defaultdict[str, float] = defaultdict(float)
+        self._causes = Causes()
+        self._sources: dict[str, SourceTally] = {}
+        self._unshown: set[str] = set()
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Take in one row of ``verdicts.jsonl``."""
         self._verdicts[row["verdict"]] += 1
-        self._reasons.update({reason["code"] for reason in row["reasons"]})
+        self._spans_s[row["verdict"]] += span_of(row)
+        self._causes.add(row)
         for name, source in row["sources"].items():
-            self._kinds.setdefault(name, source["kind"])
-            self._by_source.setdefault(name, Counter())[source["verdict"]] += 1
-            if source["observable"] and source["offset_s"] is not None:
-                is_reference = source["clock"] == row["reference"]
-                point = Point(
-                    label=row["clip_id"],
-                    offset_s=source["offset_s"],
-                    std_s=source["offset_std_s"] or 0.0,
-                    verdict=source["verdict"],
-                    is_reference=is_reference,
+            if name not in self._sources:
+                if len(self._sources) >= MAX_SOURCES:
+                    self._unshown.add(name[:80])
+                    continue
+                self._sources[name] = SourceTally(
+                    name=name, kind=source["kind"], tolerance_s=self._tolerances_s.get(name)
                 )
-                self._points.setdefault(name, []).append(point)
+            self._sources[name].add(row, source)
+        for reason in row["reasons"]:
+            if reason["code"] == "step" and reason["source"] in self._sources:
+                self._sources[reason["source"]].add_step(reason["value"])
 
     def to_view(self) -> dict[str, Any]:
         """Return what the template shows."""
         n_clips = self._verdicts.total()
+        tallies = sorted(self._sources.values(), key=_order)
+        drifts = PooledDrifts(self._summary.get("recordings") or ())
+        causes = self._causes.to_view()
         return {
             "n_clips": n_clips,
+            "lead": self._lead(n_clips),
             "verdicts": [
-                {"name": str(v), "count": self._verdicts[v], "share": self._share(v, n_clips)}
-                for v in Verdict
+                {
+                    "name": str(verdict),
+                    "count": self._verdicts[verdict],
+                    "share": word_share(self._verdicts[verdict], n_clips),
+                    "span": word_span(span) if (span := self._spans_s[verdict]) else None,
+                }
+                for verdict in Verdict
             ],
-            "reasons": [
-                {"code": code, "count": count, "words": REASONS.get(code, "")}
-                for code, count in self._reasons.most_common()
-            ],
-            "most": max(self._reasons.values(), default=1),
-            "sources": [self._source(name) for name in sorted(self._kinds, key=self._order)],
+            "causes": [cause | {"beside": self._beside(cause)} for cause in causes],
+            "most": max((cause["clips"] for cause in causes), default=1),
+            "sources": [source_view(tally) for tally in tallies],
+            "n_unshown": len(self._unshown),
+            "budget_parts": PARTS,
+            "budget": [budget_row(tally, drifts) for tally in tallies],
+            "stages": stage_times(self._summary, n_clips),
         }
 
-    def _share(self, verdict: str, n_clips: int) -> float:
-        return 100.0 * self._verdicts[verdict] / n_clips if n_clips else 0.0
+    def _beside(self, cause: Mapping[str, Any]) -> str | None:
+        """Return what stamps and content say of a source, where they differ by an offset."""
+        source = self._sources.get(cause["source"])
+        if source is None or cause["offset_s"] is None:
+            return None
+        witness = WITNESSES.get(source.kind, "content")
+        says = "say" if witness.endswith("s") else "says"
+        most = "" if cause["is_constant"] or cause["clips"] == 1 else "up to "
+        shown = signed_ms(cause["offset_s"])
+        return f"Stamps say {signed_ms(0.0)}, {witness} {says} {most}{shown}."
 
-    def _order(self, name: str) -> tuple[int, str]:
-        kinds = list(SourceKind)
-        kind = self._kinds[name]
-        return (kinds.index(SourceKind(kind)) if kind in kinds else len(kinds)), name
+    def _lead(self, n_clips: int) -> str:
+        """Return the one sentence that somebody reads who reads no other."""
+        if not n_clips:
+            return "No clip has been audited."
+        passed, rejected, unknown = (
+            self._verdicts[v] for v in (Verdict.PASS, Verdict.REJECT, Verdict.UNVERIFIED)
+        )
+        if n_clips == 1:
+            return _OF_ONE["pass" if passed else "reject" if rejected else "unverified"]
+        if passed == n_clips:
+            return f"All {n_clips:,} clips are shown to share one time."
+        if unknown == n_clips:
+            return f"Nothing is known of the {n_clips:,} clips: they hold too little evidence."
+        are = "is" if passed == 1 else "are"
+        parts = [f"{passed:,} of {n_clips:,} clips {are} shown to share one time"]
+        if rejected:
+            parts.append(f"{rejected:,} {'is' if rejected == 1 else 'are'} rejected")
+        if unknown:
+            parts.append(f"{unknown:,} could not be verified")
+        return f"{'; '.join(parts)}."
 
-    def _source(self, name: str) -> dict[str, Any]:
-        points = self._points.get(name, [])
-        judged = [point for point in points if not point.is_reference]
-        tolerance_s = self._tolerances_s.get(name)
-        worst = max(judged, key=lambda point: abs(point.offset_s), default=None)
-        plot = strip_plot(judged, tolerance_s, label=f"offsets of {name}") if judged else None
-        return {
-            "name": name,
-            "kind": self._kinds[name],
-            "counts": {str(verdict): self._by_source[name][verdict] for verdict in Verdict},
-            "tolerance": None if tolerance_s is None else f"±{tolerance_s * 1e3:g} ms",
-            "worst": None if worst is None else word_correction(worst.offset_s, worst.std_s),
-            "worst_clip": None if worst is None else worst.label,
-            "n_reference": len(points) - len(judged),
-            "plot": plot,
-        }
+
+def _order(tally: SourceTally) -> tuple[int, str]:
+    kinds = [str(kind) for kind in SourceKind]
+    return (kinds.index(tally.kind) if tally.kind in kinds else len(kinds)), tally.name

@@ -5,7 +5,12 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-__all__ = ["write_page"]
+__all__ = ["read_part", "write_page"]
+
+
+def read_part(name: str) -> str:
+    """Return a template, style or script of this folder."""
+    return (resources.files("syncaudit.report") / name).read_text(encoding="utf-8")
 
 
 def write_page(template: str, path: Path, **content: object) -> None:
@@ -22,13 +27,12 @@ def write_page(template: str, path: Path, **content: object) -> None:
     """
     import jinja2
 
-    folder = resources.files("syncaudit.report")
     environment = jinja2.Environment(
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
-        loader=jinja2.FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
+        loader=jinja2.FunctionLoader(read_part),
     )
     page = environment.get_template(template).stream(content)
     draft = path.with_name(f".{path.name}.tmp")

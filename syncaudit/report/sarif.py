@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from syncaudit.report.overview import REASONS
+from syncaudit.report.reasons import REASONS
 
 __all__ = ["write_sarif"]
 

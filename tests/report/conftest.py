@@ -3,6 +3,6 @@
 import sys
 from pathlib import Path
 
-_FAKES = str(Path(__file__).parents[1] / "batch")
-if _FAKES not in sys.path:
-    sys.path.insert(0, _FAKES)
+for _folder in (Path(__file__).parents[1] / "batch", Path(__file__).parent):
+    if str(_folder) not in sys.path:
+        sys.path.insert(0, str(_folder))

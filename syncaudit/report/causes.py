@@ -1,0 +1,122 @@
+"""What is wrong with a data set: which source, for which reason, and what that costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from syncaudit.model.wording import word_duration
+from syncaudit.report.distribution import Distribution
+from syncaudit.report.phrases import word_correction, word_share, word_span
+from syncaudit.report.reasons import REASONS, cure_of
+
+__all__ = ["Causes", "causes_of", "span_of"]
+
+# Pairs of reason and source that are counted apart; a data set has some dozens.
+_MOST_CAUSES = 400
+# Codes whose figure is a time with a sign that people read as early or late.
+_SIGNED = ("offset", "step")
+_SIZED = (*_SIGNED, "jitter", "gap")
+# Offsets that scatter less than this share of themselves are one constant.
+_CONSTANT_SHARE = 0.2
+
+Key = tuple[str, str]
+
+
+@dataclass(slots=True)
+class _Cause:
+    rejected: int = 0
+    unverified: int = 0
+    alone: int = 0
+    lost_s: float = 0.0
+    sizes_s: Distribution = field(default_factory=Distribution)
+    limit_s: float = math.inf
+
+    def is_constant(self) -> bool:
+        """Tell whether one correction would bring (nearly) all of its clips inside the limit."""
+        median, spread = self.sizes_s.median(), self.sizes_s.spread()
+        if median is None or spread is None:
+            return False
+        return spread < min(_CONSTANT_SHARE * abs(median), self.limit_s / 2)
+
+
+def causes_of(row: Mapping[str, Any]) -> list[Key]:
+    """Return the pairs of reason and source that decided a clip, in their order."""
+    return list(dict.fromkeys((r["code"], r["source"] or "") for r in row["reasons"]))
+
+
+def span_of(row: Mapping[str, Any]) -> float:
+    """Return the seconds that a clip covers, 0 where it was never measured."""
+    record = row.get("record")
+    return float(record["span_s"]) if record is not None else 0.0
+
+
+class Causes:
+    """Counts causes over clips, one row at a time."""
+
+    def __init__(self) -> None:
+        self._causes: dict[Key, _Cause] = {}
+        self._clips = 0
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Take in one row of ``verdicts.jsonl``."""
+        self._clips += 1
+        keys = causes_of(row)
+        for key in keys:
+            cause = self._causes.setdefault(self._kept(key), _Cause())
+            cause.rejected += row["verdict"] == "reject"
+            cause.unverified += row["verdict"] == "unverified"
+            cause.alone += len(keys) == 1
+            cause.lost_s += span_of(row)
+        for reason in row["reasons"]:
+            if reason["code"] in _SIZED:
+                key = self._kept((reason["code"], reason["source"] or ""))
+                cause = self._causes[key]
+                cause.sizes_s.add(reason["value"])
+                cause.limit_s = min(cause.limit_s, abs(reason["limit"] or math.inf))
+
+    def _kept(self, key: Key) -> Key:
+        """Return the key itself, or past too many of them the reason without the source."""
+        if key in self._causes or len(self._causes) < _MOST_CAUSES:
+            return key
+        return key[0], ""
+
+    def to_view(self) -> list[dict[str, Any]]:
+        """Return the causes, those that reject most clips first."""
+        order = sorted(
+            self._causes.items(), key=lambda item: (-item[1].rejected, -item[1].unverified, item[0])
+        )
+        return [self._view(key, cause) for key, cause in order]
+
+    def _view(self, key: Key, cause: _Cause) -> dict[str, Any]:
+        code, source = key
+        clips = cause.rejected + cause.unverified
+        median, extreme = cause.sizes_s.median(), cause.sizes_s.extreme()
+        is_constant = cause.is_constant()
+        return {
+            "code": code,
+            "source": source,
+            "words": REASONS.get(code, code),
+            "verdict": "reject" if cause.rejected else "unverified",
+            "clips": clips,
+            "share": word_share(clips, self._clips),
+            "alone": cause.alone,
+            "lost": word_span(cause.lost_s) if cause.lost_s else None,
+            "offset_s": None if code != "offset" else median if is_constant else extreme,
+            "size": _size(code, cause.sizes_s, is_constant=is_constant),
+            "is_constant": is_constant,
+            "cure": cure_of(code, is_constant=is_constant and code == "offset"),
+        }
+
+
+def _size(code: str, sizes_s: Distribution, *, is_constant: bool) -> str | None:
+    """Return how large it is: a middle where there are enough, else the largest."""
+    n, extreme, median = len(sizes_s), sizes_s.extreme(), sizes_s.median()
+    if extreme is None or median is None:
+        return None
+    seconds, how = (extreme, "up to ") if n == 2 else (median, "typically " if n > 2 else "")
+    if is_constant:
+        seconds, how = median, ""
+    return how + (word_correction(seconds, None) if code in _SIGNED else word_duration(seconds))

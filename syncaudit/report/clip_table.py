@@ -1,0 +1,111 @@
+"""The table of all clips, column by column, small enough for a page of a hundred thousand."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from typing import Any
+
+from syncaudit.model import Verdict
+from syncaudit.report.axes import shorten
+from syncaudit.report.causes import causes_of
+
+__all__ = ["MAX_LISTED", "ClipTable"]
+
+# Clips listed by verdict: with names of 40 letters they are about 7 MB of page.
+MAX_LISTED = {Verdict.REJECT: 60_000, Verdict.UNVERIFIED: 20_000, Verdict.PASS: 40_000}
+# Longer names are cut in the table; the verdicts have them whole.
+_MAX_NAME = 160
+# Different recordings, causes and sources that are named; beyond, a name is left out.
+_MAX_NAMES = 50_000
+
+
+class _Names:
+    """Numbers for names, in the order in which they come."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+
+    def number(self, name: str) -> int:
+        """Return the number of a name, -1 where there are too many."""
+        if name not in self.numbers and len(self.numbers) >= _MAX_NAMES:
+            return -1
+        return self.numbers.setdefault(name, len(self.numbers))
+
+
+class ClipTable:
+    """Collects one short row a clip; the page sorts, filters and leafs through them."""
+
+    def __init__(self, tolerances_s: Mapping[str, float]) -> None:
+        self._tolerances_s = tolerances_s
+        self._listed: dict[str, int] = {str(verdict): 0 for verdict in Verdict}
+        self._left_out: dict[str, int] = {str(verdict): 0 for verdict in Verdict}
+        self._ids: list[str] = []
+        self._verdicts: list[str] = []
+        self._recordings, self._codes, self._sources = _Names(), _Names(), _Names()
+        self._recording_of = array("l")
+        self._why: list[tuple[int, ...]] = []
+        self._worst_of, self._worst_us = array("l"), array("q")
+        self._cards: dict[int, str] = {}
+
+    def add(self, row: Mapping[str, Any], card: str | None) -> None:
+        """Take in one row of ``verdicts.jsonl``.
+
+        Parameters
+        ----------
+        row : mapping
+            The row.
+        card : str, optional
+            Name of the element of the page that shows the clip in full.
+        """
+        verdict = row["verdict"]
+        if self._listed[verdict] >= MAX_LISTED[Verdict(verdict)]:
+            self._left_out[verdict] += 1
+            return
+        self._listed[verdict] += 1
+        if card is not None:
+            self._cards[len(self._ids)] = card
+        self._ids.append(shorten(row["clip_id"], _MAX_NAME))
+        self._verdicts.append(verdict[0])
+        recording = row["recording_id"]
+        is_own = recording == row["clip_id"]
+        self._recording_of.append(
+            -1 if is_own else self._recordings.number(shorten(recording, _MAX_NAME))
+        )
+        why: list[int] = []
+        for code, source in causes_of(row):
+            name = -1 if not source else self._sources.number(shorten(source, _MAX_NAME))
+            why += (self._codes.number(code), name)
+        self._why.append(tuple(why))
+        farthest, offset_s = self._worst(row)
+        self._worst_of.append(-1 if farthest is None else self._sources.number(farthest))
+        self._worst_us.append(round(1e6 * offset_s))
+
+    def _worst(self, row: Mapping[str, Any]) -> tuple[str | None, float]:
+        """Return the source that is farthest off for its tolerance, and its offset."""
+        found: tuple[float, str | None, float] = (-1.0, None, 0.0)
+        for name, source in row["sources"].items():
+            if source["clock"] == row["reference"] or not source["observable"]:
+                continue
+            offset_s = source["offset_s"]
+            if offset_s is not None and abs(offset_s) < 1e9:
+                size = abs(offset_s) / (self._tolerances_s.get(name) or 1.0)
+                found = max(found, (size, shorten(name, _MAX_NAME), offset_s), key=lambda f: f[0])
+        return found[1], found[2]
+
+    def to_view(self) -> dict[str, Any]:
+        """Return columns of plain lists, and how many clips are not in them by verdict."""
+        columns = {
+            "ids": self._ids,
+            "verdicts": "".join(self._verdicts),
+            "recordings": list(self._recordings.numbers),
+            "recording_of": self._recording_of.tolist(),
+            "codes": list(self._codes.numbers),
+            "sources": list(self._sources.numbers),
+            "why": self._why,
+            "worst_of": self._worst_of.tolist(),
+            "worst_us": self._worst_us.tolist(),
+            "cards": self._cards,
+        }
+        left_out = {verdict: n for verdict, n in self._left_out.items() if n}
+        return {"columns": columns, "left_out": left_out}

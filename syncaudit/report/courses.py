@@ -1,0 +1,165 @@
+"""Clocks of recordings over time: each clip's own offset and what all clips say together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from syncaudit.model.wording import word_count, word_drift, word_duration
+from syncaudit.report.course_plot import CoursePoint, course_plot
+from syncaudit.report.phrases import word_correction, word_span
+
+__all__ = ["Courses"]
+
+# Recordings drawn; the table lists those of the summary, the worst thousand.
+MAX_DRAWN = 6
+MAX_LINES = 4000
+MAX_LANES = 8
+# Points kept of a clock: some 4 pixels of a drawing each.
+_MAX_POINTS = 200
+
+
+@dataclass(slots=True)
+class _Series:
+    """Offsets of one clock; above the limit only the farther of two neighbours stays."""
+
+    points: list[CoursePoint] = field(default_factory=list)
+    stride: int = 1
+    seen: int = 0
+
+    def add(self, point: CoursePoint) -> None:
+        if self.seen % self.stride == 0:
+            self.points.append(point)
+        elif abs(point.offset_s) > abs(self.points[-1].offset_s):
+            self.points[-1] = point
+        self.seen += 1
+        if len(self.points) > _MAX_POINTS:
+            pairs = zip(self.points[::2], self.points[1::2], strict=False)
+            self.points = [max(pair, key=lambda p: abs(p.offset_s)) for pair in pairs]
+            self.stride *= 2
+            self.seen = len(self.points) * self.stride
+
+
+class Courses:
+    """Collects the offsets of the recordings that the page draws.
+
+    Parameters
+    ----------
+    recordings : iterable of mapping
+        Rows of ``recordings.jsonl``, the most urgent first.
+    tolerances_s : mapping of str to float
+        Tolerated offset by source.
+    """
+
+    def __init__(
+        self, recordings: Iterable[Mapping[str, Any]], tolerances_s: Mapping[str, float]
+    ) -> None:
+        self._recordings = list(recordings)
+        self._tolerances_s = tolerances_s
+        self._series: dict[str, dict[str, _Series]] = {
+            recording["recording_id"]: {
+                name: _Series() for name in islice(_clocks(recording), MAX_LANES)
+            }
+            for recording in self._recordings[:MAX_DRAWN]
+        }
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Take in one row of ``verdicts.jsonl``."""
+        lanes = self._series.get(row["recording_id"])
+        if lanes is None or row["at_ns"] is None:
+            return
+        seen = set()
+        for source in row["sources"].values():
+            clock, pooled = source["clock"], source.get("recording")
+            if clock not in lanes or clock in seen or clock == row["reference"]:
+                continue
+            seen.add(clock)
+            is_measured = source["observable"] and source["offset_s"] is not None
+            if not is_measured and pooled is None:
+                continue
+            lanes[clock].add(
+                CoursePoint(
+                    at_ns=row["at_ns"],
+                    offset_s=source["offset_s"] if is_measured else pooled["offset_s"],
+                    std_s=(source["offset_std_s"] or 0.0) if is_measured else 0.0,
+                    verdict=source["verdict"],
+                    is_measured=is_measured,
+                    pooled_s=None if pooled is None else pooled["offset_s"],
+                )
+            )
+
+    def to_view(self) -> dict[str, Any]:
+        """Return drawings and lines of a table."""
+        lines = list(islice(self._lines(), MAX_LINES))
+        return {
+            "n": len(self._recordings),
+            "drawn": [self._drawn(r) for r in self._recordings[:MAX_DRAWN]],
+            "lines": lines,
+        }
+
+    def _drawn(self, recording: Mapping[str, Any]) -> dict[str, Any]:
+        lanes = self._series[recording["recording_id"]]
+        clocks = recording["clocks"]
+        plot = course_plot(
+            {
+                name: sorted(series.points, key=lambda point: point.at_ns)
+                for name, series in lanes.items()
+                if series.points
+            },
+            words={name: _drift_words(clocks[name]) for name in lanes},
+            steps={name: clocks[name]["steps"] for name in lanes},
+            tolerances_s={name: self._tolerance_s(clocks[name]) for name in lanes},
+            label=f"offsets over time of recording {recording['recording_id']}",
+        )
+        return {
+            "recording_id": recording["recording_id"],
+            "reference": recording["reference"],
+            "clips": recording["clips"],
+            "counts": {name: recording[name] for name in ("pass", "reject", "unverified")},
+            "plot": plot,
+            "n_more": max(0, sum(1 for _ in _clocks(recording)) - len(lanes)),
+        }
+
+    def _tolerance_s(self, clock: Mapping[str, Any]) -> float | None:
+        known = (self._tolerances_s.get(source) for source in clock["sources"])
+        return min((value for value in known if value is not None), default=None)
+
+    def _lines(self) -> Iterable[list[Any]]:
+        for recording in self._recordings:
+            for name in _clocks(recording):
+                clock = recording["clocks"][name]
+                drift = clock["drift_ms_per_h"]
+                moved = clock["offset_last_s"] - clock["offset_first_s"]
+                yield [
+                    recording["recording_id"],
+                    name,
+                    recording["clips"],
+                    recording["reject"],
+                    [word_correction(clock["offset_s"], clock["offset_std_s"]), clock["offset_s"]],
+                    ["not known" if drift is None else _drift_words(clock), drift],
+                    [word_duration(abs(moved)) + f" in {word_span(clock['span_s'])}", abs(moved)],
+                    [
+                        f"{clock['wander_ms_per_root_h']:.2g} ms/√h",
+                        clock["wander_ms_per_root_h"],
+                    ],
+                    [_step_words(clock["steps"]), len(clock["steps"])],
+                ]
+
+
+def _clocks(recording: Mapping[str, Any]) -> Iterable[str]:
+    return (name for name in recording["clocks"] if name != recording["reference"])
+
+
+def _drift_words(clock: Mapping[str, Any]) -> str:
+    if clock["drift_ppm"] is None:
+        return "drift not known"
+    return word_drift(clock["drift_ppm"], clock["drift_std_ppm"])
+
+
+def _step_words(steps: list[Mapping[str, Any]]) -> str:
+    if not steps:
+        return "none"
+    largest = max(steps, key=lambda step: abs(step["step_s"]))
+    return f"{word_count(len(steps), 'step')}, up to {word_duration(abs(largest['step_s']))}"

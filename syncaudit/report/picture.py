@@ -1,0 +1,30 @@
+"""A small picture of a camera, for people to look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Picture"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """One frame, reduced and compressed.
+
+    Parameters
+    ----------
+    source : str
+        Camera.
+    jpeg : bytes
+        The picture.
+    width_px, height_px : int
+        Its size.
+    words : str
+        Which frame it is.
+    """
+
+    source: str
+    jpeg: bytes
+    width_px: int
+    height_px: int
+    words: str

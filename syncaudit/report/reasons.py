@@ -1,0 +1,73 @@
+"""Reason codes in plain words, and what to do about each."""
+
+from __future__ import annotations
+
+__all__ = ["CURES", "REASONS", "cure_of"]
+
+# Stable codes (formats, section 3) in plain words.
+REASONS = {
+    "offset": "the stamps are early or late by more than the tolerance",
+    "drift": "the clock runs fast or slow",
+    "step": "the clock jumps inside the clip",
+    "inconsistent": "measurements contradict each other",
+    "jitter": "the stamps are uneven",
+    "gap": "samples are missing for a while",
+    "missing_frames": "frames are missing",
+    "duplicate": "stamps or frames occur twice",
+    "backwards": "stamps run backwards",
+    "rate": "the rate is not what it should be",
+    "unreadable": "a file cannot be read",
+    "corrupt": "a file is damaged",
+    "non_finite": "samples are NaN or infinite",
+    "missing_file": "a file is missing",
+    "empty": "a source holds no data",
+    "bad_text": "a text file is not what it claims",
+    "length_mismatch": "frames and stamps differ in number",
+    "unobservable": "nothing in the clip shows the offset",
+    "timeout": "the audit took too long",
+    "manifest": "the manifest row is wrong",
+}
+
+CURES = {
+    "offset": "Stamp at capture (hardware trigger, PTP) instead of on arrival. Each clip can be "
+    "corrected by its own verdict: syncaudit apply.",
+    "drift": "Discipline the clock (PTP, GPS, one shared trigger). A steady drift can be corrected "
+    "in the stamps: syncaudit apply.",
+    "step": "Look for lost frames, a reboot or a time server that sets the clock while recording. "
+    "No single offset mends a jump: train on neither side, or cut the clip there.",
+    "inconsistent": "Look at the clips in person: two witnesses disagree, so one of the sources "
+    "is not what it claims.",
+    "jitter": "Stamp in the driver or the sensor, before buffers and network; what has passed "
+    "a buffer cannot be mended afterwards.",
+    "gap": "Look for an overloaded recorder, disk or link; record again.",
+    "missing_frames": "Look for an overloaded recorder or link; number frames in the sensor so "
+    "that losses show.",
+    "duplicate": "Look for a frame grabber that repeats its last frame, or an export run twice.",
+    "backwards": "Keep the order of capture on export; do not let a time server set the clock "
+    "backwards while recording.",
+    "rate": "Correct the stated rate, or the sensor's setting.",
+    "unreadable": "Copy the files again; rebuild what was never closed.",
+    "corrupt": "Copy the files again and compare checksums.",
+    "non_finite": "Export again without the invalid samples.",
+    "missing_file": "Copy the missing files, or correct the manifest.",
+    "empty": "Record or export again: the header is there, the data are not.",
+    "bad_text": "Export the text again as UTF-8.",
+    "length_mismatch": "Export one stamp a frame: which are missing is unknown.",
+    "unobservable": "Nothing is known to be wrong. Longer clips, more motion or a few flashes "
+    "(syncaudit flash-plan) would show it.",
+    "timeout": "Run again with more time for a clip, or look why its files read slowly.",
+    "manifest": "Correct the manifest row.",
+}
+
+_CONSTANT = (
+    "It is the same in all of these clips, so it can be corrected: syncaudit apply, or "
+    "calibrate once (syncaudit calibrate) and validate with --calibration. Then look for a "
+    "fixed delay in this source's stamping."
+)
+
+
+def cure_of(code: str, *, is_constant: bool = False) -> str:
+    """Return what to do; `is_constant` tells that an offset is alike in all clips."""
+    if code == "offset" and is_constant:
+        return _CONSTANT
+    return CURES.get(code, "Look at the clips named below.")

@@ -1,0 +1,93 @@
+"""What all clips say about one source: its stamps alone, its content, and what both are worth."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from syncaudit.report.distribution import Distribution
+
+__all__ = ["SourceTally"]
+
+_COUNTED = ("samples", "gaps", "missing", "duplicates", "doubled", "backwards")
+
+
+@dataclass(slots=True, kw_only=True)
+class SourceTally:
+    """Figures of one source, one clip at a time; memory does not grow with the clips.
+
+    Offsets are those of clips in which another clock was the reference: its own offset is zero
+    there by definition.
+    """
+
+    name: str
+    kind: str
+    tolerance_s: float | None
+    verdicts: Counter[str] = field(default_factory=Counter)
+    # Stamps alone.
+    audited: int = 0
+    clean: int = 0
+    made_up: int = 0
+    stepped: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    rates_hz: Distribution = field(default_factory=Distribution)
+    jitters_s: Distribution = field(default_factory=Distribution)
+    buffering_s: Distribution = field(default_factory=Distribution)
+    # Content.
+    as_reference: int = 0
+    offsets_s: dict[str, Distribution] = field(default_factory=dict)
+    stds_s: Distribution = field(default_factory=Distribution)
+    drifts_ppm: Distribution = field(default_factory=Distribution)
+    drift_stds_ppm: Distribution = field(default_factory=Distribution)
+    steps_s: Distribution = field(default_factory=Distribution)
+    worst_s: float = 0.0
+    worst_std_s: float | None = None
+    worst_clip: str | None = None
+
+    def add(self, row: Mapping[str, Any], source: Mapping[str, Any]) -> None:
+        """Take in what one row of ``verdicts.jsonl`` says of the source."""
+        self.verdicts[source["verdict"]] += 1
+        if source["timing"] is not None:
+            self._add_stamps(source["timing"])
+        if source["clock"] == row["reference"]:
+            self.as_reference += 1
+        elif source["observable"] and source["offset_s"] is not None:
+            self._add_content(row, source)
+
+    def add_step(self, seconds: float | None) -> None:
+        """Count a jump of its clock that the content shows."""
+        self.steps_s.add(seconds)
+
+    def _add_stamps(self, timing: Mapping[str, Any]) -> None:
+        self.audited += 1
+        for name in _COUNTED:
+            self.counts[name] += timing.get(name) or 0
+        is_made_up, steps = bool(timing.get("is_synthetic")), timing.get("steps") or ()
+        self.made_up += is_made_up
+        self.stepped += bool(steps)
+        odd = is_made_up or steps or any(timing.get(name) for name in _COUNTED[1:])
+        self.clean += not odd
+        self.rates_hz.add(timing.get("rate_hz"))
+        self.jitters_s.add(timing.get("jitter_s"))
+        if timing.get("jitter_s") is not None:
+            # Without a fit of its own, jitter is symmetric: nothing waited in a buffer.
+            self.buffering_s.add(timing.get("buffering_s") or 0.0)
+
+    def _add_content(self, row: Mapping[str, Any], source: Mapping[str, Any]) -> None:
+        offset_s = source["offset_s"]
+        self.offsets_s.setdefault(source["verdict"], Distribution()).add(offset_s)
+        self.stds_s.add(source["offset_std_s"])
+        self.drifts_ppm.add(source["drift_ppm"])
+        self.drift_stds_ppm.add(source["drift_std_ppm"])
+        if self.worst_clip is None or abs(offset_s) > abs(self.worst_s):
+            self.worst_s, self.worst_std_s = offset_s, source["offset_std_s"]
+            self.worst_clip = row["clip_id"]
+
+    def all_offsets_s(self) -> Distribution:
+        """Return the offsets of all verdicts together."""
+        everything = Distribution()
+        for distribution in self.offsets_s.values():
+            everything.merge(distribution)
+        return everything

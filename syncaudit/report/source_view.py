@@ -1,0 +1,128 @@
+"""One source in words and figures: what its stamps claim beside what its content shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from syncaudit.model import Verdict
+from syncaudit.model.wording import word_direction, word_drift
+from syncaudit.report.clip_card import WITNESSES
+from syncaudit.report.distribution import Distribution
+from syncaudit.report.histogram import histogram
+from syncaudit.report.phrases import signed_ms, word_correction, word_ms, word_rate, word_share
+from syncaudit.report.source_tally import SourceTally
+
+__all__ = ["source_view"]
+
+_ODD = (
+    ("gaps", "gap"),
+    ("missing", "missing sample"),
+    ("duplicates", "equal stamp"),
+    ("doubled", "doubled sample"),
+    ("backwards", "stamp out of order"),
+)
+
+
+def source_view(tally: SourceTally) -> dict[str, Any]:
+    """Return what the page shows about one source over all clips."""
+    offsets = tally.all_offsets_s()
+    median = offsets.median()
+    plot = None
+    if len(offsets):
+        label = f"histogram of the offsets of {tally.name} over {len(offsets)} clips"
+        plot = histogram(tally.offsets_s, tally.tolerance_s, label=label)
+    return {
+        "name": tally.name,
+        "kind": tally.kind,
+        "counts": {str(verdict): tally.verdicts[verdict] for verdict in Verdict},
+        "tolerance": None if tally.tolerance_s is None else f"±{tally.tolerance_s * 1e3:g} ms",
+        # Stamps claim to be the truth: an offset of nothing.
+        "claim": signed_ms(0.0) if tally.audited else None,
+        "stamps": _stamp_lines(tally),
+        "is_made_up": bool(tally.made_up),
+        "witness": WITNESSES.get(tally.kind, "content"),
+        "shown": None if median is None else signed_ms(median),
+        "is_outside": median is not None
+        and tally.tolerance_s is not None
+        and abs(median) > tally.tolerance_s,
+        "farthest": signed_ms(tally.worst_s)
+        if tally.tolerance_s is not None
+        and abs(tally.worst_s) > tally.tolerance_s
+        and len(offsets) > 1
+        else None,
+        "content": _content_lines(tally, offsets),
+        "plot": plot,
+        "n_offsets": len(offsets),
+        "worst": None
+        if tally.worst_clip is None
+        else word_correction(tally.worst_s, tally.worst_std_s),
+        "worst_clip": tally.worst_clip,
+    }
+
+
+def _stamp_lines(tally: SourceTally) -> list[str]:
+    if not tally.audited:
+        return ["no stamps to examine"]
+    rate = tally.rates_hz.median()
+    pace = "" if rate is None else f" at {word_rate(rate)}"
+    everywhere = tally.clean == tally.audited
+    among = "all" if everywhere else f"{tally.clean:,} of {tally.audited:,}"
+    lines = [
+        f"irregular{pace}"
+        if not tally.clean
+        else f"regular{pace} in {among} clips"
+        if tally.audited > 1
+        else f"regular{pace}"
+    ]
+    found = [_many(tally.counts[key], noun) for key, noun in _ODD if tally.counts[key]]
+    if found:
+        lines.append(", ".join(found))
+    if tally.stepped:
+        lines.append(f"clock jumps in {_many(tally.stepped, 'clip')}")
+    if tally.made_up:
+        lines.append(f"made up from index and rate in {_many(tally.made_up, 'clip')}")
+    jitter = tally.jitters_s.median()
+    if jitter is not None:
+        worst = tally.jitters_s.extreme() or jitter
+        beyond = f", up to {word_ms(worst)}" if worst > 2 * jitter and worst > 1e-4 else ""
+        lines.append(f"jitter {word_ms(jitter)}{beyond}")
+    return lines
+
+
+def _content_lines(tally: SourceTally, offsets: Distribution) -> list[str]:
+    n = len(offsets)
+    lines = []
+    median, spread, std = offsets.median(), offsets.spread(), tally.stds_s.median()
+    if median is not None and n == 1:
+        lines.append(f"{word_correction(median, std)} in 1 clip")
+    elif median is not None and spread is not None:
+        error = "" if std is None else f", error of each {word_ms(std)}"
+        lines += [f"{word_direction(median)} in the median of {n:,} clips"] if median else []
+        lines.append(f"spread {word_ms(spread)}{error}")
+    if n and tally.tolerance_s is not None:
+        beyond = offsets.beyond(tally.tolerance_s)
+        share = f" ({word_share(beyond, n)})" if beyond and n > 1 else ""
+        lines.append(f"{beyond:,} of {n:,} beyond {_tolerance(tally)}{share}")
+    drift = tally.drifts_ppm.extreme()
+    if drift is not None:
+        n_drifts = len(tally.drifts_ppm)
+        std = tally.drift_stds_ppm.median()
+        lines.append(
+            f"drift {word_drift(drift, std)}"
+            if n_drifts == 1
+            else f"drift up to {word_drift(drift)} in {n_drifts:,} clips"
+        )
+    if tally.as_reference:
+        lines.append(f"reference clock of {_many(tally.as_reference, 'clip')}")
+    silent = tally.verdicts.total() - n - tally.as_reference
+    if silent:
+        lines.append(f"nothing to measure it by in {_many(silent, 'clip')}")
+    return lines
+
+
+def _many(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def _tolerance(tally: SourceTally) -> str:
+    return f"±{(tally.tolerance_s or 0.0) * 1e3:g} ms"

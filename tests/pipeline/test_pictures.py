@@ -1,0 +1,49 @@
+"""Pictures for the report: small, of local cameras only, and never a reason to fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from syncaudit.datasets import load_manifest
+from syncaudit.model import CameraSpec, Clip
+from syncaudit.pipeline import take_pictures
+
+SAMPLE_DATA = Path(__file__).resolve().parents[2] / "sample_data"
+
+
+@pytest.fixture(scope="module")
+def clips() -> dict[str, Clip]:
+    return {clip.clip_id: clip for clip in load_manifest(SAMPLE_DATA / "manifest.jsonl")}
+
+
+def test_the_cameras_asked_for_first_are_shown(clips: dict[str, Clip]) -> None:
+    wanted = ["cam_rear", "cam_front_left", "imu", "cam_front", "cam_front_right"]
+    pictures = take_pictures(clips["good"], wanted)
+    assert [picture.source for picture in pictures] == ["cam_rear", "cam_front_left", "cam_front"]
+    for picture in pictures:
+        pixels = cv2.imdecode(np.frombuffer(picture.jpeg, np.uint8), cv2.IMREAD_COLOR)
+        assert pixels is not None
+        assert pixels.shape[:2] == (picture.height_px, picture.width_px)
+        assert picture.width_px <= 320
+        assert pixels.std() > 10  # a scene, not a blank
+        assert picture.words == "frame 121 of 240"
+        assert len(picture.jpeg) < 20_000
+
+
+@pytest.mark.parametrize("name", ["truncated_video", "missing_file"])
+def test_what_cannot_be_read_is_left_out(clips: dict[str, Clip], name: str) -> None:
+    assert take_pictures(clips[name], ["cam_front", "nobody"]) == []
+
+
+def test_nothing_is_fetched_from_afar(clips: dict[str, Clip]) -> None:
+    clip = clips["good"]
+    assert take_pictures(replace(clip, base_uri="memory://data"), ["cam_rear"]) == []
+    spec = clip.sources["cam_rear"]
+    assert isinstance(spec, CameraSpec)
+    remote = replace(clip, sources={"cam_rear": replace(spec, uri="memory://a.mp4")})
+    assert take_pictures(remote, ["cam_rear"]) == []
