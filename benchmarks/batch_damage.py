@@ -130,7 +130,8 @@ def _table(change: Callable[[pa.Table, random.Random], pa.Table]) -> Damage:
 
 def _column(name: int | None, make: Callable[[int, random.Random], pa.Array]) -> Damage:
     def change(table: pa.Table, rng: random.Random) -> pa.Table:
-        place = rng.randrange(table.num_columns) if name is None else name
+        last = table.num_columns - 1
+        place = rng.randint(0, last) if name is None else min(name, last)
         return table.set_column(place, table.column_names[place], make(table.num_rows, rng))
 
     return _table(change)
