@@ -36,6 +36,9 @@ _MAX_STEPS = 12
 # Gain in twice the log-likelihood, beside the logarithm of the number of places, for a step: less
 # than one false step in a hundred recordings without any (tests hold it to that).
 _STEP_GAIN = 12.0
+# Most that two levels may be tied together, in units of the sharpest clip's weight: rounding takes
+# 1e-16 of it, and the tie is looser than that clip by 1e-5 of its error only.
+_STIFFEST = 1e10
 # Student's t of the clips' errors: single clips may be wrong.
 _FREEDOM = 4.0
 _N_ROUNDS = 4
@@ -278,6 +281,8 @@ def _solve(series: _Series, places: list[int], wander_s: float) -> _Fit:
     n = series.times_s.size
     steps_s = np.maximum(np.diff(series.times_s), 1e-3)
     w = 1.0 / (wander_s**2 * steps_s)
+    # Clips at one moment tie their levels as firmly as rounding lets the factor bear.
+    w = np.minimum(w, _STIFFEST * float(series.precision.max()))
     diagonal = series.precision.copy()
     diagonal[:-1] += w
     diagonal[1:] += w
