@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import traceback
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from syncaudit.batch.defects import log_defect
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.plain import json_line
 from syncaudit.batch.task import row_result
@@ -56,7 +58,12 @@ def pool_recordings(
             continue
         from syncaudit.pipeline import pool_clips  # heavy, and most runs have no such recording
 
-        recording = pool_clips([clips[k] for k in records], list(records.values()), policy)
+        try:
+            recording = pool_clips([clips[k] for k in records], list(records.values()), policy)
+        except Exception:  # noqa: BLE001  # its clips keep their own verdicts, the others theirs
+            name = clips[members[0]].recording_id
+            log_defect(ledger.path.parent, f"recording {name}", traceback.format_exc())
+            continue
         for verdict in recording.verdicts:
             entry = ledger.entry(verdict.clip_id)
             result = row_result(verdict, None if entry is None else entry.fingerprint)

@@ -6,10 +6,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
-from syncaudit import __version__
 from syncaudit.batch.answers import audited, judged
+from syncaudit.batch.defects import log_defect
 from syncaudit.batch.engines import engine_called
 from syncaudit.batch.finish import RunFacts, finish
 from syncaudit.batch.ledger import Ledger
@@ -118,26 +119,26 @@ def run_batch(
         todo, again = sort_out(clips, ledger, task)
         kept = [v for v in map(ledger.verdict, clip_ids) if v is not None]
         counter = VerdictCounter(len(clips), on_progress, kept=kept)
+        results = chain(
+            judged(policy, clips, again, ledger, min(workers, len(again) // _FEW)),
+            audited(
+                task,
+                clips,
+                todo,
+                run_engine,
+                workers=workers,
+                timeout_s=timeout_s,
+                memory=memory,
+                address=address,
+            ),
+        )
         try:
             with terminable():
                 counter.tell()
-                n_judges = min(workers, len(again) // _FEW)
-                for clip, result in judged(policy, clips, again, ledger, n_judges):
-                    ledger.append(clip.clip_id, result.verdict, result.fingerprint, result.line)
-                    counter.tell(clip.clip_id, result.verdict)
-                for clip, result in audited(
-                    task,
-                    clips,
-                    todo,
-                    run_engine,
-                    workers=workers,
-                    timeout_s=timeout_s,
-                    memory=memory,
-                    address=address,
-                ):
+                for clip, result in results:
                     ledger.append(clip.clip_id, result.verdict, result.fingerprint, result.line)
                     if result.trace is not None:
-                        _log(folder / "errors.log", clip.clip_id, result.trace)
+                        log_defect(folder, f"clip {clip.clip_id}", result.trace)
                     counter.tell(clip.clip_id, result.verdict)
         except Terminated:
             stopped = "terminated"
@@ -213,12 +214,6 @@ def make_folder(out: str | Path) -> Path:
             hint="Choose another --out folder.",
         ) from error
     return folder.resolve()
-
-
-def _log(path: Path, clip_id: str, trace: str) -> None:
-    with path.open("a", encoding="utf-8") as file:
-        stamp = datetime.now(UTC).isoformat(timespec="seconds")
-        file.write(f"{stamp} clip {clip_id}, syncaudit {__version__}\n{trace}\n")
 
 
 def _pipeline_audit() -> AuditFunction:

@@ -6,6 +6,7 @@ import json
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from syncaudit.batch.fingerprint import fingerprint_of, with_policy
 from syncaudit.batch.plain import json_line
@@ -114,12 +115,7 @@ class AuditTask:
             )
             return row_result(failed_verdict(clip, ReasonCode.UNREADABLE, message), None)
         except Exception as error:  # noqa: BLE001  # the per-clip boundary
-            message = (
-                f"the audit failed with {type(error).__name__}: {_first_line(error)}. "
-                "This is a defect of syncaudit; errors.log has the details."
-            )
-            verdict = failed_verdict(clip, ReasonCode.UNREADABLE, message)
-            return row_result(verdict, None, trace=traceback.format_exc())
+            return _defect(clip, "the audit", error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +133,12 @@ class JudgeTask:
     def __call__(self, item: tuple[Clip, str]) -> TaskResult:
         """Judge; a row without measurements (a crash, a timeout) stays as it is."""
         clip, line = item
-        row = json.loads(line)
+        try:
+            return self._judge(clip, json.loads(line))
+        except Exception as error:  # noqa: BLE001  # the per-clip boundary
+            return _defect(clip, "judging what was measured", error)
+
+    def _judge(self, clip: Clip, row: dict[str, Any]) -> TaskResult:
         record = ClipRecord.from_row(row)
         fingerprint = row.get("fingerprint")
         if fingerprint is not None:
@@ -176,6 +177,15 @@ def failed_verdict(
         reasons=(reason,),
         sources=sources,
     )
+
+
+def _defect(clip: Clip, what: str, error: Exception) -> TaskResult:
+    message = (
+        f"{what} failed with {type(error).__name__}: {_first_line(error)}. "
+        "This is a defect of syncaudit; errors.log has the details."
+    )
+    verdict = failed_verdict(clip, ReasonCode.UNREADABLE, message)
+    return row_result(verdict, None, trace=traceback.format_exc())
 
 
 def failed_result(clip: Clip, code: ReasonCode, message: str) -> TaskResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import signal
@@ -20,14 +21,16 @@ __all__ = ["Lost", "Worker", "limit_threads"]
 _Task = TypeVar("_Task")
 _Value = TypeVar("_Value")
 
-# One process a core is the layout (design, section 8): libraries must add no threads.
-_THREAD_SETTINGS = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-)
+# One process a core is the layout (design, section 8): libraries must add no threads. What
+# OpenCV prints of damaged pictures stands in the verdict.
+_SETTINGS = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+    "VECLIB_MAXIMUM_THREADS": "1",
+    "OPENCV_LOG_LEVEL": "SILENT",
+}
 _START_LIMIT_S = 120.0
 
 
@@ -161,6 +164,7 @@ def limit_threads() -> None:
 def _serve(pipe: Connection[object, object], function: Callable[[_Task], _Value]) -> None:
     """Work until the pipe closes; runs in the worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    logging.getLogger().addHandler(logging.NullHandler())  # libraries would fill the terminal
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     limit_threads()
     try:
@@ -182,8 +186,8 @@ def _leave_with_parent() -> None:
 @contextmanager
 def _spawning() -> Iterator[None]:
     """Set what a worker must inherit from its first instruction on, and nobody else."""
-    before = {name: os.environ.get(name) for name in _THREAD_SETTINGS}
-    os.environ.update(dict.fromkeys(_THREAD_SETTINGS, "1"))
+    before = {name: os.environ.get(name) for name in _SETTINGS}
+    os.environ.update(_SETTINGS)
     is_main = threading.current_thread() is threading.main_thread()
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
     try:

@@ -344,11 +344,12 @@ def _shrunken_norm(columns: Floats, noise: float) -> float:
     """Norm of the regression of column 0 on the others, shrunk where the noise rules.
 
     Plain least squares would let axes that hardly move blow the norm up; the ridge is that of a
-    unit prior on every coefficient.
+    unit prior on every coefficient. Signals without any noise (made up, or constant but for one
+    damaged value) may leave it none: the shortest solution is taken then.
     """
     target, design = columns[:, 0], columns[:, 1:]
     gram = design.T @ design + noise**2 * np.eye(design.shape[1])
-    return float(np.linalg.norm(np.linalg.solve(gram, design.T @ target)))
+    return float(np.linalg.norm(np.linalg.lstsq(gram, design.T @ target, rcond=None)[0]))
 
 
 def _correlated_shift(columns: Floats, weights: Floats) -> float:

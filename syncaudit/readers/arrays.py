@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from syncaudit.errors import StreamReadError
 from syncaudit.readers.columns import Table
 from syncaudit.readers.folders import list_folder
-from syncaudit.readers.uris import local_path, read_bytes
+from syncaudit.readers.uris import local_path, read_bytes, reworded
 
 __all__ = ["NPY_MAGIC", "array_name", "list_arrays", "read_arrays"]
 
@@ -23,8 +23,10 @@ NPY_MAGIC = b"\x93NUMPY"
 def list_arrays(uri: str) -> dict[str, str] | None:
     """Return the array files of a folder by column name; None if `uri` is no folder of arrays."""
     path = local_path(uri)
-    if path is not None and not path.is_dir():
-        return None
+    if path is not None:
+        with reworded(uri):  # a name may be too long to ask for
+            if not path.is_dir():
+                return None
     if path is None and PurePosixPath(uri.split("::")[0]).suffix:
         return None  # asking remote systems costs time
     listed = sorted(list_folder(uri) or ())

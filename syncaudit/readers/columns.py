@@ -16,7 +16,7 @@ from syncaudit.errors import StreamReadError, nearest_name
 from syncaudit.model import Finding
 from syncaudit.model.time import stamps_of_seconds
 
-__all__ = ["STAMPS", "Table", "base_column"]
+__all__ = ["STAMPS", "Table", "base_column", "check_names"]
 
 STAMPS = "timestamp_ns"
 
@@ -360,3 +360,20 @@ def _numpy(column: pa.ChunkedArray | pa.Array, kind: type[_T]) -> NDArray[_T]:
 
 def _first(mask: pa.ChunkedArray) -> int:
     return int(pc.index(mask, pa.scalar(True)).as_py())
+
+
+def check_names(uri: str, names: list[str]) -> None:
+    """Refuse a table whose column names repeat.
+
+    Raises
+    ------
+    StreamReadError
+        Naming the first.
+    """
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise StreamReadError(
+            f"the column '{twice[0]}' appears {names.count(twice[0])} times in the header",
+            path=uri,
+            hint="Give every column a name of its own.",
+        )

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from syncaudit.errors import StreamReadError
 from syncaudit.model import Finding, ReasonCode
-from syncaudit.readers.columns import Table
+from syncaudit.readers.columns import Table, check_names
 from syncaudit.readers.uris import open_file
 
 __all__ = ["read_parquet_part", "too_short"]
@@ -39,6 +39,7 @@ def read_parquet_part(uri: str, rows: Sequence[int] | None, wanted: set[str] | N
             file = pq.ParquetFile(opened)
             names = list(file.schema_arrow.names)
             columns = names if wanted is None else [name for name in names if name in wanted]
+            check_names(uri, columns)
             groups, skipped = _groups(file.metadata, rows)
             found = file.read_row_groups(groups, columns=columns, use_threads=False)
             n_rows = int(file.metadata.num_rows)

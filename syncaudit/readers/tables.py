@@ -10,7 +10,7 @@ import pyarrow as pa
 from syncaudit.errors import StreamReadError
 from syncaudit.model import Finding, ReasonCode
 from syncaudit.readers.arrays import NPY_MAGIC, array_name, list_arrays, read_arrays
-from syncaudit.readers.columns import STAMPS, Table, base_column
+from syncaudit.readers.columns import STAMPS, Table, base_column, check_names
 from syncaudit.readers.parquet import read_parquet_part, too_short
 from syncaudit.readers.uris import read_bytes
 
@@ -112,7 +112,7 @@ def _read_parquet(uri: str, data: bytes) -> Table:
             hint="Write or copy it again.",
         ) from error
     names = [str(name).strip() for name in found.column_names]
-    _check_names(uri, names)
+    check_names(uri, names)
     return Table(uri=uri, data=found.rename_columns(names), first_row=0)
 
 
@@ -137,7 +137,7 @@ def _read_csv(uri: str, data: bytes, text_columns: set[str]) -> Table:
         name.strip().strip('"').strip() or f"(column {place})"
         for place, name in enumerate(header.split(delimiter), start=1)
     ]
-    _check_names(uri, names)
+    check_names(uri, names)
     faulty: list[tuple[int | None, int]] = []
 
     def keep_count(row: csv.InvalidRow) -> str:
@@ -227,16 +227,6 @@ def _columns_of_last(rows: bytes) -> int:
 
 def _blank_lines(rows: bytes) -> int:
     return rows.count(b"\n\n") + rows.count(b"\n\r\n")
-
-
-def _check_names(uri: str, names: list[str]) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise StreamReadError(
-            f"the column '{twice[0]}' appears {names.count(twice[0])} times in the header",
-            path=uri,
-            hint="Give every column a name of its own.",
-        )
 
 
 def _one_line(error: Exception) -> str:

@@ -173,3 +173,35 @@ def test_recordings_are_listed(clips, done):
     assert row["clocks"]["can"]["clips_measured"] >= 2
     summary = json.loads((done / "summary.json").read_text())
     assert summary["recordings"] == [row]
+
+
+def test_a_defect_in_judging_costs_only_its_clip_and_is_logged(clips, tmp_path, monkeypatch):
+    run_batch(clips, POLICY, out=tmp_path, workers=0)
+    from syncaudit.pipeline import conclude
+
+    def break_at_one(clip, record, policy):
+        if clip.clip_id == "good":
+            raise ZeroDivisionError("no time")
+        return conclude(clip, record, policy)
+
+    monkeypatch.setattr("syncaudit.pipeline.conclude", break_at_one)
+    run_batch(clips, STRICT, out=tmp_path, workers=0)
+    by_id = {row["clip_id"]: row for row in rows(tmp_path)}
+    assert [row["clip_id"] for row in rows(tmp_path)] == [clip.clip_id for clip in clips]
+    (reason,) = by_id["good"]["reasons"]
+    assert "ZeroDivisionError: no time" in reason["message"]
+    assert by_id["good"]["fingerprint"] is None  # audited anew next time
+    assert "clip good" in (tmp_path / "errors.log").read_text()
+
+
+def test_a_recording_that_cannot_be_pooled_keeps_the_verdicts_of_its_clips(
+    clips, tmp_path, monkeypatch
+):
+    def break_down(*_):
+        raise ZeroDivisionError("no time")
+
+    monkeypatch.setattr("syncaudit.pipeline.pool_clips", break_down)
+    summary = run_batch(clips, POLICY, out=tmp_path, workers=0)
+    assert summary.done == len(clips)
+    assert summary.recordings == []
+    assert "recording drive" in (tmp_path / "errors.log").read_text()

@@ -116,3 +116,12 @@ def test_one_clip_has_no_drift():
     course = follow_clock("cam", at_ns, [None, 0.001, None], [None, 0.001, None])
     assert course.drift_ppm is None
     assert course.offset_s[1] == pytest.approx(0.001, abs=1e-9)
+
+
+def test_clips_of_one_moment_share_one_level():
+    at_ns = np.full(3, START_NS)
+    course = follow_clock("cam", at_ns, [0.02, 0.04, 0.03], [0.5, 0.5, 0.5])
+    assert course is not None
+    # The mean; the prior of the drift moves it by far less.
+    np.testing.assert_allclose(course.offset_s, 0.03, atol=1e-5)
+    np.testing.assert_allclose(course.offset_std_s, 0.5 / 3**0.5, atol=1e-3)

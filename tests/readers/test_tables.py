@@ -222,6 +222,15 @@ def test_parquet_by_name_must_be_parquet(put: Put) -> None:
     assert caught.value.code == "corrupt"
 
 
+@pytest.mark.parametrize("name", ["t.parquet", "t.table"])
+def test_parquet_with_a_name_twice_is_refused(put: Put, name: str) -> None:
+    sink = io.BytesIO()
+    column = pa.array([1, 2])
+    pq.write_table(pa.Table.from_arrays([column, column], ["timestamp_ns"] * 2), sink)
+    with pytest.raises(StreamReadError, match="the column 'timestamp_ns' appears 2 times"):
+        read_table(put(name, sink.getvalue()), columns=["timestamp_ns"])
+
+
 def test_parquet_is_known_by_its_content_too(put: Put) -> None:
     assert read_table(put("t.table", parquet(timestamp_ns=[5]))).stamps().tolist() == [5]
 

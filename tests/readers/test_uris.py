@@ -7,6 +7,8 @@ import fsspec
 import pytest
 
 from syncaudit.errors import StreamReadError
+from syncaudit.model import ImuSpec
+from syncaudit.readers import read_source
 from syncaudit.readers.folders import list_folder
 from syncaudit.readers.uris import (
     keep_local,
@@ -90,6 +92,12 @@ def test_pipes_are_refused_before_they_block(tmp_path: Path) -> None:
 def test_folders_are_no_files(tmp_path: Path) -> None:
     with pytest.raises(StreamReadError, match="is a folder, expected a file"):
         read_bytes(str(tmp_path))
+
+
+def test_names_too_long_for_the_file_system_are_told() -> None:
+    spec = ImuSpec(uri="x" * 5000)
+    with pytest.raises(StreamReadError, match="File name too long"):
+        read_source("imu", spec, base_uri="/tmp")  # noqa: S108  # nothing is written
 
 
 def test_file_without_permission_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from comma_data import BOOT_S, ROUTE, save, write_comma2k19
 from syncaudit.datasets import load_manifest
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.errors import StreamReadError
+from syncaudit.pipeline import audit
 from syncaudit.readers import read_source
 
 
@@ -76,3 +77,8 @@ def test_damaged_arrays_are_told(root, tmp_path, content, pattern):
     clip = imported(root, tmp_path)[0][0]
     with pytest.raises(StreamReadError, match=pattern):
         read_source("speed", clip.sources["speed"], clip.base_uri)
+
+
+def test_made_up_signals_without_noise_are_audited(root, tmp_path):
+    clips, _ = imported(root, tmp_path)
+    assert {str(audit(clip).verdict) for clip in clips} == {"reject"}  # by its video of no bytes

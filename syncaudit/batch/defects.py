@@ -1,0 +1,27 @@
+"""Defects of syncaudit itself that a run survived: ``errors.log``, for those who mend them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from syncaudit import __version__
+
+__all__ = ["log_defect"]
+
+
+def log_defect(folder: Path, subject: str, trace: str) -> None:
+    """Append a traceback to the log of a run.
+
+    Parameters
+    ----------
+    folder : Path
+        Output folder of the run.
+    subject : str
+        What was worked on: ``clip a/7``, ``recording a``.
+    trace : str
+        The traceback.
+    """
+    stamp = datetime.now(UTC).isoformat(timespec="seconds")
+    with (folder / "errors.log").open("a", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(f"{stamp} {subject}, syncaudit {__version__}\n{trace}\n")
