@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -11,8 +10,10 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from syncaudit.datasets.clip_faults import clip_faults
+from syncaudit.datasets.manifest_rows import json_rows, parquet_rows
 from syncaudit.datasets.wording import describe, word_validation_error
-from syncaudit.errors import ManifestError, StreamReadError, nearest_name
+from syncaudit.errors import ManifestError, StreamReadError
 from syncaudit.model import (
     AudioSpec,
     CameraSpec,
@@ -21,13 +22,9 @@ from syncaudit.model import (
     EventsSpec,
     ImuSpec,
     Origin,
-    ReasonCode,
-    SourceSpec,
     StateSpec,
     TranscriptSpec,
-    clock_of,
 )
-from syncaudit.readers.roles import fault_of_role
 from syncaudit.readers.uris import parent_of, read_bytes, resolve
 
 __all__ = ["clip_from_row", "iter_manifest", "load_manifest"]
@@ -106,7 +103,7 @@ def iter_manifest(uri: str) -> Iterator[Clip]:
     is_parquet = data[:4] == b"PAR1" or place.lower().endswith((".parquet", ".pq"))
     base_uri = parent_of(place)
     taken: dict[str, str] = {}
-    for where, row in _parquet_rows(uri, data) if is_parquet else _json_rows(uri, data):
+    for where, row in parquet_rows(uri, data) if is_parquet else json_rows(uri, data):
         clip = clip_from_row(row, base_uri=base_uri, path=uri, where=where)
         if clip.clip_id in taken:
             raise ManifestError(
@@ -168,7 +165,7 @@ def clip_from_row(
         origin=found.origin,
         base_uri=base_uri,
     )
-    for message, hint in _faults(clip):
+    for message, hint in clip_faults(clip):
         raise ManifestError(f"{label}: {message}", path=path, hint=hint)
     return clip
 
@@ -185,177 +182,3 @@ def _without_nulls(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_without_nulls(item) for item in value]
     return value
-
-
-def _faults(clip: Clip) -> Iterator[tuple[str, str]]:
-    """Yield (what is wrong, what to do) of a clip whose types are right."""
-    if not clip.clip_id:
-        yield "clip_id is empty", "Give every clip an id of its own."
-    if not clip.recording_id:
-        yield "recording_id is empty", "Leave it out, or name the recording."
-    if not clip.sources:
-        yield "sources is empty", "Name at least one source."
-    if clip.origin is not None and not 0 <= clip.origin.episode_index < 2**63:
-        yield (
-            f"origin.episode_index is {clip.origin.episode_index}",
-            "Episodes are counted from 0.",
-        )
-    for key, time_ns in (("start_ns", clip.start_ns), ("end_ns", clip.end_ns)):
-        yield from _range_faults(key, time_ns)
-    if clip.start_ns is not None and clip.end_ns is not None and clip.end_ns <= clip.start_ns:
-        yield (
-            f"end_ns ({clip.end_ns}) is not after start_ns ({clip.start_ns})",
-            "Both are nanoseconds on the reported time base.",
-        )
-    clocks = {clock_of(name, spec) for name, spec in clip.sources.items()}
-    if clip.reference is not None and clip.reference not in clocks | set(clip.sources):
-        yield (
-            f"reference is '{clip.reference}', which is neither a clock nor a source",
-            nearest_name(clip.reference, clocks | set(clip.sources)),
-        )
-    for name, spec in clip.sources.items():
-        at = f"sources.{name}"
-        if not name:
-            yield "a source has an empty name", "Name every source."
-        yield from _spec_faults(at, spec)
-        if isinstance(spec, TranscriptSpec):
-            yield from _transcript_faults(at, spec, clip.sources)
-
-
-def _range_faults(key: str, time_ns: int | None) -> Iterator[tuple[str, str]]:
-    if time_ns is not None and not -(2**63) <= time_ns < 2**63:
-        yield f"{key} is {time_ns}, too large for int64", "Stamps are nanoseconds."
-
-
-def _spec_faults(at: str, spec: SourceSpec) -> Iterator[tuple[str, str]]:
-    for key in ("uri", "timestamps", "dbc", "arrivals", "clock", "stamps", "pictures"):
-        value = getattr(spec, key, None)
-        if value is not None and (not value.strip() or "\0" in value):
-            yield f"{at}.{key} is {value!r}", "Name it, or leave the key out."
-    yield from _range_faults(f"{at}.start_ns", getattr(spec, "start_ns", None))
-    for key in ("expected_offset_s", "line_delay_s", "exposure_s", "fov_deg", "focal_px"):
-        value = getattr(spec, key, None)
-        if value is not None and not math.isfinite(value):
-            yield f"{at}.{key} is {value}, expected a finite number", "Give it, or leave it out."
-    for finding in spec.findings:
-        code = finding.partition(":")[0]
-        if code not in set(ReasonCode):
-            yield (
-                f"{at}.findings holds {finding[:60]!r}, expected 'code: text'",
-                nearest_name(code, ReasonCode),
-            )
-    for key in ("rows", "pts_ns", "picture_rows"):
-        limits = getattr(spec, key, None)
-        if limits is not None and not (len(limits) == 2 and limits[0] < limits[1]):
-            yield f"{at}.{key} is {limits}, expected [first, stop]", "The second is not included."
-    for key in ("rows", "picture_rows"):
-        rows = getattr(spec, key, None)
-        if rows and rows[0] < 0:
-            yield f"{at}.{key} begins at {rows[0]}", "Rows are counted from 0."
-    if isinstance(spec, CanSpec):
-        for role, signal in spec.signals.items():
-            fault = fault_of_role(role, signal)
-            if fault is not None:
-                yield f"{at}.{fault[0]}", fault[1]
-    if isinstance(spec, CameraSpec):
-        yield from _camera_faults(at, spec)
-
-
-def _camera_faults(at: str, spec: CameraSpec) -> Iterator[tuple[str, str]]:
-    if spec.stream < 0:
-        yield f"{at}.stream is {spec.stream}", "Video streams are counted from 0."
-    for key in ("line_delay_s", "exposure_s"):
-        value = getattr(spec, key)
-        if value is not None and not 0 <= value < 1:
-            yield f"{at}.{key} is {value}, expected seconds from 0 to 1", "Convert it to seconds."
-    if spec.fov_deg is not None and not 0 < spec.fov_deg < 180:
-        yield (
-            f"{at}.fov_deg is {spec.fov_deg}, expected degrees between 0 and 180",
-            "Give the horizontal field of view, or 'focal_px' for wider lenses.",
-        )
-    if spec.focal_px is not None and spec.focal_px <= 0:
-        yield f"{at}.focal_px is {spec.focal_px}, expected a positive number", "Give pixels."
-    if spec.focal_px is not None and spec.fov_deg is not None:
-        yield f"{at} has both fov_deg and focal_px", "Keep the one that you measured."
-
-
-def _transcript_faults(
-    at: str, spec: TranscriptSpec, sources: Mapping[str, SourceSpec]
-) -> Iterator[tuple[str, str]]:
-    named = sources.get(spec.audio)
-    audio = [name for name, other in sources.items() if isinstance(other, AudioSpec)]
-    if named is None:
-        yield (
-            f"{at}.audio is '{spec.audio}', which is no source of this clip",
-            nearest_name(spec.audio, audio),
-        )
-    elif not isinstance(named, AudioSpec):
-        yield (
-            f"{at}.audio is '{spec.audio}', which is of kind {named.kind}, not audio",
-            nearest_name(spec.audio, audio),
-        )
-    if spec.uri is None and spec.text is None:
-        yield f"{at} has neither uri nor text", "Name a file with times, or give the text."
-
-
-def _json_rows(uri: str, data: bytes) -> Iterator[tuple[str, object]]:
-    """Yield ("line 3", parsed row) of JSON Lines."""
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
-        if not line.strip():
-            continue
-        where = f"line {number}"
-        try:
-            text = line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise ManifestError(
-                f"{where}: is not UTF-8 text (byte 0x{line[error.start]:02x})",
-                path=uri,
-                hint="Save the manifest as UTF-8.",
-            ) from error
-        try:
-            row = json.loads(
-                text, object_pairs_hook=_distinct_keys, parse_constant=_refuse_constant
-            )
-        except json.JSONDecodeError as error:
-            is_spread = text.strip() in {"{", "["}
-            raise ManifestError(
-                f"{where}: is no JSON ({error.msg} at column {error.colno})",
-                path=uri,
-                hint="JSON Lines has one whole clip on every line"
-                + ("; this file spreads it over several." if is_spread else "."),
-            ) from error
-        except (ValueError, RecursionError) as error:
-            raise ManifestError(f"{where}: {error}", path=uri) from error
-        yield where, row
-
-
-def _distinct_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"the key '{key}' appears twice in one object; remove one of them")
-        found[key] = value
-    return found
-
-
-def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON number; leave the key out instead")
-
-
-def _parquet_rows(uri: str, data: bytes) -> Iterator[tuple[str, object]]:
-    """Yield ("row 3", row) of a Parquet file with nested fields; rows count from 0."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    number = 0
-    try:
-        for batch in pq.ParquetFile(pa.BufferReader(data)).iter_batches(use_threads=False):
-            for row in batch.to_pylist(maps_as_pydicts="strict"):
-                yield f"row {number}", row
-                number += 1
-    except (pa.ArrowException, OSError, KeyError, MemoryError) as error:
-        raise ManifestError(
-            f"row {number}: the Parquet file is damaged ({' '.join(str(error).split())[:160]})",
-            path=uri,
-            hint="Write it again.",
-        ) from error

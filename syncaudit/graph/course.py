@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.graph.clock_filter import Readings
+from syncaudit.graph.clock_model import Readings
 from syncaudit.graph.course_steps import find_step
 from syncaudit.graph.outlying_clips import first_weights, weighed, weights_from
 from syncaudit.graph.wander import Belief, believe, rivals

@@ -9,7 +9,8 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.graph.clock_filter import Noise, Readings, Smoothed, smooth
+from syncaudit.graph.clock_filter import smooth
+from syncaudit.graph.clock_model import Noise, Readings, Smoothed
 from syncaudit.graph.wander import coarse_rivals, scale_cost
 
 __all__ = ["find_step"]

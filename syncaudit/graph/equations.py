@@ -1,4 +1,4 @@
-"""Write the edges of a graph down as linear equations; see `edges` for their derivation."""
+"""Write the edges of a graph down as linear equations; see `edge_building` for their derivation."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.graph.clock_filter import Readings
+from syncaudit.graph.clock_model import Readings
 from syncaudit.graph.wander import Belief
 
 __all__ = ["first_weights", "weighed", "weights_from"]

@@ -1,8 +1,8 @@
 """Solve all clocks of a clip at once: one offset, drift and step per clock.
 
-The steps of the solution, each in a module of its own: measurements become edges (`edges`), steps
-are laid at the door of a clock (`steps`), the rest becomes linear `equations` whose least squares
-finds corrections and blames contradictions (`adjustment`), loops tell where nothing closes
+The steps of the solution, each in a module of its own: measurements become edges (`edge_building`),
+steps are laid at the door of a clock (`steps`), the rest becomes linear `equations` whose least
+squares finds corrections and blames contradictions (`adjustment`), loops tell where nothing closes
 (`loops`), and consensus says which clock reference time is read from (`gauge`). Changing the
 reference is an exact change of coordinates afterwards (`estimates`).
 """
@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.errors import UsageError, nearest_name
-from syncaudit.graph.edges import Graph, build_graph
+from syncaudit.graph.edge_building import build_graph
+from syncaudit.graph.edges import Graph
 from syncaudit.graph.estimates import estimate_of, spread_of
 from syncaudit.graph.gauge import Spread, choose_reference, find_suspects
 from syncaudit.graph.network import Network, solve_network

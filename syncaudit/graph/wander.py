@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.graph.clock_filter import Noise, Readings, Smoothed, smooth, weigh
+from syncaudit.graph.clock_filter import smooth, weigh
+from syncaudit.graph.clock_model import Noise, Readings, Smoothed
 
 __all__ = ["Belief", "believe", "coarse_rivals", "rivals", "scale_cost"]
 

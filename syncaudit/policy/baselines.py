@@ -15,10 +15,10 @@ from syncaudit.model import (
     SourceKind,
 )
 from syncaudit.model.wording import word_duration, word_measure
-from syncaudit.policy.clocks import word_method
 from syncaudit.policy.equivalence import Standing, compare
 from syncaudit.policy.limits import Policy
 from syncaudit.policy.opinion import defect
+from syncaudit.policy.unobservable import word_method
 
 __all__ = ["Baselined", "judge_baselines"]
 

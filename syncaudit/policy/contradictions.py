@@ -14,8 +14,8 @@ from syncaudit.model import (
     ReasonCode,
 )
 from syncaudit.model.wording import word_duration, word_measure
-from syncaudit.policy.clocks import word_method
 from syncaudit.policy.opinion import defect, remark
+from syncaudit.policy.unobservable import word_method
 
 __all__ = ["Contradictions", "judge_contradictions"]
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from syncaudit.graph.clock_filter import RATE_STD, Noise, Readings, smooth, weigh
+from syncaudit.graph.clock_filter import smooth, weigh
+from syncaudit.graph.clock_model import RATE_STD, Noise, Readings
 
 N = 12
 STEP_AFTER = 6

@@ -1,0 +1,48 @@
+"""Errors of a fitted delay where residuals are neither independent nor alike."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.dsp.robust import block_covariance, hac_covariance
+
+__all__ = ["correlated_shift", "covariance_of"]
+
+Floats = NDArray[np.float64]
+
+N_BLOCKS = 10
+
+
+def correlated_shift(columns: Floats, weights: Floats) -> float:
+    """Return how far the anchor lies from where offset and drift are uncorrelated."""
+    normal = np.einsum("nmp,nm,nmq->pq", columns, weights, columns)
+    covariance = np.linalg.inv(normal)
+    return float(-covariance[0, 1] / covariance[1, 1])
+
+
+def covariance_of(
+    scores: Floats, normal: Floats, n_values: int, n_params: int
+) -> tuple[Floats, float]:
+    """Return the largest of three estimates, and what correlation adds to the first's variance.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n, p)
+        Gradient of each row's share of the loss.
+    normal : ndarray, shape (p, p)
+        Its curvature.
+    n_values, n_params : int
+        Values fitted, and parameters that took part of them.
+    """
+    inverse = np.linalg.inv(normal)
+    n_lags = max(2, int(1.5 * scores.shape[0] ** (1.0 / 3.0)))
+    finite = n_values / max(1, n_values - n_params)
+    independent = inverse @ (scores.T @ scores) @ inverse * finite
+    hac = inverse @ hac_covariance(scores, n_lags=n_lags) @ inverse * finite
+    block = inverse @ block_covariance(scores, n_blocks=N_BLOCKS) @ inverse
+    # Per parameter the largest of the three variances; the correlation is that of the sandwich.
+    std = np.sqrt(np.maximum(np.diag(independent), np.maximum(np.diag(hac), np.diag(block))))
+    base = np.sqrt(np.diag(hac))
+    covariance: Floats = hac * np.outer(std / base, std / base)
+    return covariance, float(max(1.0, hac[0, 0] / independent[0, 0]))

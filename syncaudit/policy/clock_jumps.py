@@ -1,0 +1,45 @@
+"""Judge how far a clock jumps, and say when."""
+
+from __future__ import annotations
+
+from syncaudit.model import ClockEstimate, ReasonCode, Verdict
+from syncaudit.model.wording import word_duration, word_measure
+from syncaudit.policy.equivalence import Standing, compare, seconds_to_step
+from syncaudit.policy.frame_words import word_slip
+from syncaudit.policy.limits import Limits
+from syncaudit.policy.opinion import Opinion, defect
+
+__all__ = ["judge_step", "word_moment"]
+
+
+def judge_step(
+    name: str,
+    estimate: ClockEstimate,
+    limits: Limits,
+    z: float,
+    period_s: float | None,
+    moment: str,
+) -> Opinion:
+    """Return the opinion on the size of a jump by itself."""
+    limit = limits.step_s
+    if limit is None or estimate.step_s is None:
+        return Opinion(verdict=Verdict.PASS)
+    if compare(estimate.step_s, estimate.step_std_s or 0.0, limit, z) is not Standing.OUTSIDE:
+        return Opinion(verdict=Verdict.PASS)
+    message = (
+        f"{name} jumps by {word_measure(estimate.step_s, estimate.step_std_s)} {moment}; limit "
+        f"{word_duration(limit)}"
+        f"{word_slip(estimate.step_s, estimate.step_std_s or 0.0, period_s, z)}"
+    )
+    return Opinion(
+        verdict=Verdict.REJECT,
+        defects=(defect(ReasonCode.STEP, name, message, value=estimate.step_s, limit=limit),),
+    )
+
+
+def word_moment(estimate: ClockEstimate, at_ns: int, span_s: float) -> str:
+    """Say when a clock jumps, after the start of the clip."""
+    if estimate.step_at_ns is None:
+        return "inside the clip"
+    after_s = seconds_to_step(estimate, at_ns=at_ns, span_s=span_s) + 0.5 * span_s
+    return f"{after_s:.1f} s after the clip's start"

@@ -1,0 +1,104 @@
+"""Judge the offset of a clock at any instant of a clip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from syncaudit.model import ClockEstimate, ReasonCode, Verdict
+from syncaudit.model.wording import word_direction, word_drift, word_duration, word_measure
+from syncaudit.policy.equivalence import Course, Standing, compare, worst
+from syncaudit.policy.frame_words import word_hidden, word_slip
+from syncaudit.policy.limits import Limits
+from syncaudit.policy.opinion import Opinion, defect
+from syncaudit.policy.unobservable import unknown
+
+__all__ = ["judge_offset"]
+
+
+def judge_offset(
+    name: str,
+    estimate: ClockEstimate,
+    course: Sequence[Course],
+    limits: Limits,
+    z: float,
+    beyond: str,
+    period_s: float | None,
+    moment: str,
+    is_counted: bool,
+) -> Opinion:
+    """Judge the offset at every instant; say which of offset, drift and step takes it out."""
+    limit = limits.offset_s
+    standings = [compare(point.value_s, point.std_s, limit, z) for point in course]
+    overall = worst(standings)
+    if overall is Standing.INSIDE:
+        return Opinion(verdict=Verdict.PASS)
+    if overall is Standing.OPEN:
+        return unknown(name, _too_uncertain(name, estimate, course, limit, z), limit=limit)
+    jump = word_measure(estimate.step_s or 0.0, estimate.step_std_s)
+    slip = word_slip(estimate.step_s or 0.0, estimate.step_std_s or 0.0, period_s, z)
+    beyond_step = [s for p, s in zip(course, standings, strict=True) if p.is_stepped]
+    if standings[0] is Standing.OUTSIDE and beyond_step and set(beyond_step) == {Standing.INSIDE}:
+        # Good on the other side: the step alone is to blame.
+        point, code = course[0], ReasonCode.STEP
+        is_ahead = any(p.is_stepped and p.after_s > 0.0 for p in course)
+        message = (
+            f"{name} jumps by {jump} {moment} and is {word_measure(point.value_s, point.std_s)} "
+            f"{word_direction(point.value_s)} {'before' if is_ahead else 'from then on'}; limit "
+            f"{word_duration(limit)}{slip}"
+        )
+    elif standings[0] is Standing.OUTSIDE:
+        point, code = course[0], ReasonCode.OFFSET
+        message = (
+            f"{name} is {word_measure(point.value_s, point.std_s)} "
+            f"{word_direction(point.value_s)}{beyond}; limit {word_duration(limit)}"
+            f"{word_hidden(point.value_s, period_s) if is_counted else ''}"
+            f"{'' if is_counted else word_slip(point.value_s, point.std_s, period_s, z)}"
+        )
+    else:
+        outside = [p for p, s in zip(course, standings, strict=True) if s is Standing.OUTSIDE]
+        plain = [p for p in outside if not p.is_stepped]
+        point = max(plain or outside, key=lambda p: abs(p.value_s))
+        when = "at the end" if point.after_s > 0.0 else "at the start"
+        where = (
+            f"{word_measure(point.value_s, point.std_s)} "
+            f"{word_direction(point.value_s)} {when} of the clip; limit {word_duration(limit)}"
+        )
+        if plain:
+            code = ReasonCode.DRIFT
+            drift = word_drift(estimate.drift_ppm or 0.0, estimate.drift_std_ppm)
+            message = f"{name} drifts by {drift} and is {where}"
+        else:
+            code = ReasonCode.STEP
+            message = f"{name} jumps by {jump} {moment} and is {where}{slip}"
+    return Opinion(
+        verdict=Verdict.REJECT,
+        defects=(defect(code, name, message, value=point.value_s, limit=limit),),
+    )
+
+
+def _too_uncertain(
+    name: str, estimate: ClockEstimate, course: Sequence[Course], limit: float, z: float
+) -> str:
+    middle = course[0]
+    measured = f"{word_measure(middle.value_s, middle.std_s)} {word_direction(middle.value_s)}"
+    if compare(middle.value_s, middle.std_s, limit, z) is Standing.INSIDE:
+        if any(
+            point.is_stepped
+            for point in course
+            if compare(point.value_s, point.std_s, limit, z) is Standing.OPEN
+        ):
+            jump = word_measure(estimate.step_s or 0.0, estimate.step_std_s)
+            return (
+                f"{name} is {measured}, but its jump by {jump} may take it past the limit of "
+                f"{word_duration(limit)}"
+            )
+        drift = word_drift(estimate.drift_ppm or 0.0, estimate.drift_std_ppm)
+        return (
+            f"{name} is {measured} in the middle of the clip, but its drift of {drift} may take "
+            f"it past the limit of {word_duration(limit)} at an end: a longer clip would tell"
+        )
+    needed_s = abs(limit - abs(middle.value_s)) / z
+    return (
+        f"{name} is {measured}, too uncertain for the limit of {word_duration(limit)}: a standard "
+        f"error below {word_duration(needed_s)} would tell"
+    )

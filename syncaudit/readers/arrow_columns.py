@@ -1,0 +1,37 @@
+"""Arrow columns as plain values, and the first of them that something holds for."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+__all__ = ["as_array", "first_of", "is_text", "without_dictionary"]
+
+_T = TypeVar("_T", bound=np.generic)
+
+
+def without_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column whose cells are not looked up in a dictionary."""
+    kind = column.type
+    return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether cells of a type are texts."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def as_array(column: pa.ChunkedArray | pa.Array, kind: type[_T]) -> NDArray[_T]:
+    """Return a column as an array; missing numbers become NaN."""
+    is_plain = isinstance(column, pa.Array)
+    array = column.to_numpy(zero_copy_only=False) if is_plain else column.to_numpy()
+    return np.asarray(array).astype(kind, copy=False)
+
+
+def first_of(mask: pa.ChunkedArray) -> int:
+    """Return the index of the first true cell."""
+    return int(pc.index(mask, pa.scalar(True)).as_py())

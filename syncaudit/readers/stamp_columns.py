@@ -1,0 +1,157 @@
+"""Columns of stamps: integers never pass through float."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from syncaudit.errors import StreamReadError
+from syncaudit.model.time import stamps_of_seconds
+from syncaudit.readers.arrow_columns import as_array, first_of, is_text, without_dictionary
+
+__all__ = ["is_fraction", "stamps_from_seconds", "stamps_of"]
+
+_INTEGER = r"^[+-]?[0-9]+$"
+_FLOAT = re.compile(r"^[+-]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?$")
+_DATE = re.compile(r"^\d{4}-\d{2}-\d{2}|^\d{1,2}:\d{2}:")
+
+_Where = Callable[[int], str]
+
+
+def is_fraction(column: pa.ChunkedArray) -> bool:
+    """Return whether a column holds floats, or texts of which one is no integer."""
+    if not is_text(column.type):
+        return bool(pa.types.is_floating(column.type))
+    cells = pc.utf8_trim_whitespace(column).drop_null()
+    return not pc.all(pc.match_substring_regex(cells, _INTEGER)).as_py()
+
+
+def stamps_of(column: pa.ChunkedArray, name: str, *, uri: str, where: _Where) -> NDArray[np.int64]:
+    """Return the integers of a column exactly as written, shape (n,).
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+        Integers, timestamps or texts.
+    name, uri : str
+        Column and file, for messages.
+    where : callable
+        Words for a row.
+
+    Raises
+    ------
+    StreamReadError
+        If a cell is blank, no integer, or too large for int64.
+    """
+    column = without_dictionary(column)
+    kind = column.type
+    if len(column) == 0:
+        return np.empty(0, np.int64)
+    if pa.types.is_null(kind) or column.null_count:
+        index = first_of(pc.is_null(column))
+        raise StreamReadError(
+            f"{where(index)}: '{name}' is blank",
+            code="corrupt",
+            path=uri,
+            hint="Every row needs its stamp in integer nanoseconds.",
+        )
+    if pa.types.is_timestamp(kind):
+        column = _checked_cast(column, pa.timestamp("ns", tz=kind.tz), uri, name)
+        return as_array(column.cast(pa.int64()), np.int64)
+    if is_text(kind):
+        return _stamps_from_text(column, name, uri=uri, where=where)
+    if not pa.types.is_integer(kind):
+        raise StreamReadError(
+            f"column '{name}' is of type {kind}, expected int64 nanoseconds"
+            + (": floats cannot hold unix nanoseconds" if pa.types.is_floating(kind) else ""),
+            path=uri,
+            hint="Write the stamps as 64-bit integers from the start; a cast now would keep "
+            "the rounding (about 128 ns to 256 ns).",
+        )
+    return as_array(_checked_cast(column, pa.int64(), uri, name), np.int64)
+
+
+def stamps_from_seconds(
+    times_s: NDArray[np.float64], name: str, *, uri: str, where: _Where
+) -> NDArray[np.int64]:
+    """Return seconds since a start as nanoseconds; parameters and errors as of `stamps_of`."""
+    try:
+        return stamps_of_seconds(times_s)
+    except ValueError as error:
+        index = int(np.argmin(np.isfinite(times_s)))
+        raise StreamReadError(
+            f"{where(index)}: '{name}' is {times_s[index]}, expected seconds",
+            code="corrupt",
+            path=uri,
+            hint="Every row needs its stamp.",
+        ) from error
+    except OverflowError as error:
+        raise StreamReadError(
+            f"'{name}' holds floats up to {np.max(np.abs(times_s)):.4g}, which are no seconds "
+            "since a start (more than 30 days)",
+            path=uri,
+            hint="Unix seconds as floats have steps of 0.24 us or worse: write integer "
+            "nanoseconds.",
+        ) from error
+
+
+def _stamps_from_text(
+    column: pa.ChunkedArray, name: str, *, uri: str, where: _Where
+) -> NDArray[np.int64]:
+    column = pc.utf8_trim_whitespace(column)
+    is_integer = pc.match_substring_regex(column, _INTEGER)
+    if not pc.all(is_integer).as_py():
+        index = first_of(pc.invert(is_integer))
+        raise _bad_stamp(name, where(index), str(column[index].as_py()), uri)
+    try:
+        return as_array(pc.utf8_ltrim(column, "+").cast(pa.int64()), np.int64)
+    except pa.ArrowInvalid as error:
+        limit = 2**63
+        for index, cell in enumerate(column.to_pylist()):
+            if not -limit <= int(cell) < limit:
+                raise StreamReadError(
+                    f"{where(index)}: '{name}' is {cell}, too large for int64",
+                    code="corrupt",
+                    path=uri,
+                    hint="Stamps are nanoseconds as signed 64-bit integers; is the unit "
+                    "finer than nanoseconds?",
+                ) from error
+        raise StreamReadError(
+            f"column '{name}' cannot be read as int64 ({error})", path=uri
+        ) from error
+
+
+def _bad_stamp(name: str, place: str, cell: str, uri: str) -> StreamReadError:
+    message = f"{place}: '{name}' is '{cell}', expected integer nanoseconds"
+    code = "unreadable"
+    if _FLOAT.match(cell):
+        hint = (
+            "Write stamps as integers (unix seconds as float have steps of 0.24 us): "
+            "convert at the recorder, e.g. seconds * 10**9 + nanoseconds."
+        )
+    elif _DATE.match(cell):
+        hint = "Dates and clock times are not read; write nanoseconds since 1970 as integers."
+    else:
+        hint = "Correct the cell, or export the table again."
+        code = "corrupt"
+    return StreamReadError(message, code=code, path=uri, hint=hint)
+
+
+def _checked_cast(
+    column: pa.ChunkedArray, kind: pa.DataType, uri: str, name: str
+) -> pa.ChunkedArray:
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid as error:
+        raise StreamReadError(
+            f"column '{name}' of type {column.type} does not fit int64 nanoseconds "
+            f"({' '.join(str(error).split())[:120]})",
+            code="corrupt",
+            path=uri,
+            hint="Stamps are nanoseconds as signed 64-bit integers.",
+        ) from error
