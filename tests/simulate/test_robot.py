@@ -75,19 +75,23 @@ def test_content_fault_says_when_the_content_was_true():
 
 
 def test_late_frames_show_what_was():
-    late = ContentFault(late_s=4 / TINY.fps)
-    frames = {}
-    for name, faults in (("good", {}), ("late", {"wrist": late, "top": late})):
-        config = EpisodeConfig(
-            duration_s=0.5, size_px=(96, 72), scene=SceneStyle(n_objects=2), faults=faults
-        )
-        episode = record_episode(config, MOVING_SEED)
-        frames[name] = {camera: list(episode.frames(camera)) for camera in config.cameras}
-    for camera in ("wrist", "top"):
-        good, bad = (np.array(frames[name][camera], np.float64) for name in ("good", "late"))
-        same = np.abs(good[:-4] - bad[4:]).mean()
-        other = np.abs(good - bad).mean()
-        assert same < other, camera
+    late = EpisodeConfig(
+        duration_s=0.5,
+        size_px=(96, 72),
+        scene=SceneStyle(n_objects=2),
+        faults={"wrist": ContentFault(late_s=4 / TINY.fps)},
+    )
+    good, bad = (
+        np.array([coarse(frame) for frame in record_episode(config, MOVING_SEED).frames("wrist")])
+        for config in (TINY, late)
+    )
+    assert np.abs(good[:-4] - bad[4:]).mean() < 0.5 * np.abs(good - bad).mean()
+
+
+def coarse(frame):
+    """Average 8 x 8 pixels, which leaves little noise, and take off the exposure."""
+    cells = frame.astype(float).reshape(9, 8, 12, 8).mean(axis=(1, 3))
+    return cells - cells.mean()
 
 
 def test_joints_are_read_in_steps_of_the_encoder():
