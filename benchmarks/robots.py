@@ -125,18 +125,14 @@ class Tally:
 def _note(tally: Tally, pair: PairMeasurement, config: EpisodeConfig, label: str) -> None:
     """Compare a measurement with the truth."""
     fault, state = (config.faults.get(name, ContentFault()) for name in (pair.source, "state"))
-    lag_s = 0.0
-    if pair.method == "commanded_motion":
-        lag_s = -config.task.lag_s
-        state = ContentFault()
-    if pair.method == "command" or fault.dropped:
-        return  # the arm's dynamics have no one truth; steps are judged by the verdict
+    if pair.method != "arm_motion" or fault.dropped:
+        return  # an arm's dynamics have no one truth; steps are judged by the verdict
     view = "wrist" if pair.source == "wrist" else "stand"
     tally.n_measured[view] = tally.n_measured.get(view, 0) + 1
     if not pair.accepted or pair.offset_s is None or pair.offset_std_s is None:
         tally.notes.append(f"{label} {pair.source}: refused: {pair.why}")
         return
-    error_s = pair.offset_s - (state.late_s - fault.late_s + lag_s)
+    error_s = pair.offset_s - (state.late_s - fault.late_s)
     z = error_s / pair.offset_std_s
     tally.errors_s.setdefault(view, []).append(error_s)
     tally.z.setdefault(view, []).append(z)

@@ -99,6 +99,8 @@ def search_state(
     if not sums.is_enough.any():
         return None
     energy = sums.energy.sum(axis=0) + 1e-30
+    if not np.any(increments.values):
+        return None
     best: tuple[float, float, Floats] | None = None
     for ridge in RIDGES:
         missed = _missed(sums, ridge)

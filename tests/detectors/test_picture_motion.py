@@ -1,0 +1,100 @@
+"""Displacement of the cells of a picture."""
+
+import cv2
+import numpy as np
+import pytest
+
+from syncaudit.detectors import PictureMotionDetector
+from syncaudit.model import CameraStream, FrameFiles, SourceKind
+
+SIZE_PX = (320, 240)
+# Dense flow on pictures of 64 px: a twentieth of a pixel of the full picture's 320.
+TOLERANCE_PX = 0.4
+
+
+def textured(width=480, height=400, seed=1):
+    noise = np.random.default_rng(seed).normal(size=(height, width)).astype(np.float32)
+    soft = cv2.GaussianBlur(noise, (0, 0), 6.0)
+    return np.clip(128 + 45 * soft / soft.std(), 0, 255).astype(np.uint8)
+
+
+def camera(n_frames, stamps_ms=None, fps=30.0):
+    stamps = np.arange(n_frames) * 1e3 / fps if stamps_ms is None else np.array(stamps_ms)
+    return CameraStream(
+        name="cam",
+        clock="cam",
+        kind=SourceKind.CAMERA,
+        time_ns=(stamps * 1e6).astype(np.int64),
+        files=FrameFiles(paths=("x.mp4",)),
+    )
+
+
+def watched(stream, frames):
+    detector = PictureMotionDetector(stream)
+    for index, frame in enumerate(frames):
+        detector.update(index, frame)
+    return detector.finish()
+
+
+def window(scene, x, y, size=SIZE_PX):
+    shift = np.array([[1.0, 0.0, -x], [0.0, 1.0, -y]])
+    return cv2.warpAffine(scene, shift, size, flags=cv2.INTER_LINEAR)
+
+
+def test_shift_of_the_whole_picture_is_seen_in_every_cell():
+    scene = textured()
+    steps = np.array([[3.0, -1.5], [-4.0, 2.0], [1.2, 0.6]])
+    corners = 60.0 - np.vstack([[0.0, 0.0], np.cumsum(steps, axis=0)])
+    motion = watched(camera(4), [window(scene, x, y) for x, y in corners])
+    moves_px = motion.moves.reshape(3, 12, 2) * SIZE_PX[0]
+    np.testing.assert_allclose(moves_px.mean(axis=1), steps, atol=TOLERANCE_PX)
+
+
+def test_only_the_cells_of_a_moving_part_move():
+    scene, part = textured(), textured(seed=2)
+    frames = []
+    for k in range(4):
+        frame = window(scene, 0, 0).copy()
+        frame[20:70, 20 + 3 * k : 70 + 3 * k] = part[:50, :50]
+        frames.append(frame)
+    right = watched(camera(4), frames).moves.reshape(3, 3, 4, 2)[..., 0] * SIZE_PX[0]
+    assert right[:, 0, 0].min() > 0.3
+    assert np.abs(right[:, 2]).max() < 0.05
+
+
+def test_still_picture_has_no_motion():
+    frame = window(textured(), 0, 0)
+    # Rounding of the flow at the border.
+    assert np.abs(watched(camera(3), [frame] * 3).moves).max() < 1e-4
+
+
+def test_times_are_those_of_the_two_frames():
+    scene = textured()
+    motion = watched(camera(3), [window(scene, 2 * k, 0) for k in range(3)])
+    np.testing.assert_allclose(motion.start_s, [0.0, 1 / 30], atol=1e-8)
+    np.testing.assert_allclose(motion.stop_s, [1 / 30, 2 / 30], atol=1e-8)
+
+
+def test_frames_stamped_backwards_or_twice_give_no_increment():
+    scene = textured()
+    frames = [window(scene, 2 * k, 0) for k in range(5)]
+    motion = watched(camera(5, stamps_ms=[0, 33, 33, 20, 66]), frames)
+    np.testing.assert_allclose(motion.stop_s, [0.033, 0.066], atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [(16, 16), (320, 20), (20, 320)])
+def test_tiny_or_narrow_pictures_hold_no_motion(size):
+    scene = textured()
+    assert watched(camera(3), [window(scene, k, 0, size) for k in range(3)]) is None
+
+
+def test_one_frame_and_frames_without_stamps_hold_no_motion():
+    frame = window(textured(), 0, 0)
+    assert watched(camera(1), [frame]) is None
+    assert watched(camera(1), [frame] * 3) is None
+
+
+def test_pictures_of_other_proportions_are_not_compared():
+    scene = textured()
+    frames = [window(scene, 0, 0), window(scene, 0, 0, (240, 320))]
+    assert watched(camera(2), frames) is None

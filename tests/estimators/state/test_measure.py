@@ -1,0 +1,171 @@
+"""Cameras against joints, joints against commands."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from working_arm import arm, joints, pictures  # beside this file
+
+from syncaudit.estimators import measure_camera_state, measure_states
+from syncaudit.model import PictureMotion
+
+# Three standard errors of a typical clip of 12 s, and what 10 Hz make of it.
+TOLERANCE_S = 0.008
+TOLERANCE_10HZ_S = 0.024
+# An arm of two equal lags trails slow motion by their sum, tremor of 2 Hz by two thirds of it.
+LAG_SHARE = 0.4
+
+
+def measured(seed, late_s=0.0, state_late_s=0.0, **how):
+    course = arm(seed)
+    state = joints(course, late_s=state_late_s)
+    return measure_camera_state(pictures(course, seed, late_s=late_s, **how), state)
+
+
+@pytest.mark.parametrize("frames", [0, 4])
+def test_late_camera_gets_negative_offset(frames):
+    pair = measured(1, late_s=frames / 30.0)
+    assert pair.accepted, pair.why
+    assert pair.method == "arm_motion"
+    assert not pair.is_baseline_only
+    assert abs(pair.offset_s + frames / 30.0) < TOLERANCE_S
+
+
+def test_late_joints_get_positive_offset():
+    pair = measured(2, state_late_s=0.05)
+    assert pair.accepted, pair.why
+    assert abs(pair.offset_s - 0.05) < TOLERANCE_S
+
+
+def test_errors_cover_the_truth():
+    pairs = [measured(seed, late_s=0.037, noise=0.5) for seed in range(6)]
+    z = [(pair.offset_s + 0.037) / pair.offset_std_s for pair in pairs if pair.accepted]
+    assert len(z) >= 5
+    # One of 6 honest z-scores is beyond 2.9 once in 45 runs.
+    assert np.abs(z).max() < 2.9
+
+
+def test_slow_cameras_are_measured_too():
+    course = arm(3, 20.0)
+    state = joints(course, 20.0, rate_hz=10.0)
+    pair = measure_camera_state(pictures(course, 3, 20.0, fps=10.0, late_s=0.4), state)
+    assert pair.accepted, pair.why
+    assert abs(pair.offset_s + 0.4) < TOLERANCE_10HZ_S
+
+
+def test_joints_may_be_read_faster_than_frames_come():
+    course = arm(4)
+    pair = measure_camera_state(pictures(course, 4, late_s=0.1), joints(course, rate_hz=200.0))
+    assert pair.accepted, pair.why
+    assert abs(pair.offset_s + 0.1) < TOLERANCE_S
+
+
+def test_unrelated_epochs_are_added():
+    course = arm(5)
+    camera = replace(pictures(course, 5, late_s=0.1), epoch_ns=10**18)
+    pair = measure_camera_state(camera, joints(course))
+    assert pair.accepted, pair.why
+    assert abs(pair.offset_s + 1e9 + 0.1) < TOLERANCE_S
+
+
+def test_commands_are_for_comparison_with_a_baseline_only():
+    course = arm(6, lag_s=0.12)
+    pair = measure_camera_state(pictures(course, 6), joints(course, is_command=True))
+    assert pair.accepted, pair.why
+    assert (pair.method, pair.is_baseline_only) == ("commanded_motion", True)
+    assert -0.12 < pair.offset_s < -(1.0 - LAG_SHARE) * 0.12
+
+
+def test_arm_trails_its_commands():
+    course = arm(7, lag_s=0.12)
+    pair = measure_states(joints(course, is_command=True), joints(course))
+    assert pair.accepted, pair.why
+    assert (pair.method, pair.is_baseline_only) == ("command", True)
+    assert (1.0 - LAG_SHARE) * 0.12 < pair.offset_s < 0.12
+
+
+def test_two_tables_of_one_arm_are_judged_against_zero():
+    course = arm(8)
+    other = replace(joints(course, late_s=0.06), source="encoders")
+    pair = measure_states(other, joints(course))
+    assert pair.accepted, pair.why
+    assert (pair.method, pair.is_baseline_only) == ("joint_motion", False)
+    assert abs(pair.offset_s + 0.06) < TOLERANCE_S
+
+
+def test_pictures_of_another_episode_are_refused():
+    for seed in range(4):
+        state = joints(arm(seed + 50))
+        pair = measure_camera_state(pictures(arm(seed), seed), state)
+        assert not pair.accepted, (seed, pair.offset_s)
+
+
+def test_pictures_of_something_else_that_moves_are_refused():
+    for seed in range(3):
+        pair = measured(seed, seen=0.0, noise=0.3)
+        assert not pair.accepted, (seed, pair.offset_s)
+
+
+def test_periodic_motion_is_refused():
+    times_s = np.arange(360) / 30.0
+    turn = 2.0 * np.pi * 0.8 * times_s
+    course = arm(9)
+    wave = np.stack([np.sin(turn), np.cos(turn), np.sin(turn + 1.0)], axis=1)
+    state = replace(joints(course), values=wave)
+    moves = np.diff(np.repeat(wave, 4, axis=1), axis=0)
+    noise = 0.02 * np.random.default_rng(1).normal(size=moves.shape)
+    camera = replace(
+        pictures(course, 9),
+        moves=moves + noise,
+    )
+    pair = measure_camera_state(camera, state)
+    assert not pair.accepted
+    assert "another delay fits almost as well" in pair.why
+
+
+def test_delay_that_changes_is_never_told_as_one():
+    course = arm(10)
+    late_s = np.where(np.arange(360) < 180, 0.0, -0.1)
+    pair = measure_camera_state(pictures(course, 10, late_s=late_s), joints(course))
+    assert not pair.accepted or pair.step_s is not None, pair.offset_s
+
+
+def test_arm_at_rest_is_refused():
+    course = arm(11)
+    state = joints(course)
+    still = replace(state, values=np.tile(state.values[:1], (state.values.shape[0], 1)))
+    pair = measure_camera_state(pictures(course, 11), still)
+    assert pair.why == "state is too short or stands still"
+
+
+def test_still_pictures_are_refused():
+    course = arm(12)
+    camera = pictures(course, 12)
+    pair = measure_camera_state(replace(camera, moves=np.zeros_like(camera.moves)), joints(course))
+    assert not pair.accepted
+
+
+def test_too_few_frames_are_refused():
+    course = arm(13)
+    camera = pictures(course, 13)
+    few = PictureMotion(
+        source="cam",
+        epoch_ns=0,
+        start_s=camera.start_s[:20],
+        stop_s=camera.stop_s[:20],
+        moves=camera.moves[:20],
+    )
+    assert measure_camera_state(few, joints(course)).why == ("only 20 usable increments, needed 30")
+
+
+def test_short_state_is_refused_on_either_side():
+    course = arm(14)
+    state = joints(course)
+    short = replace(state, times_s=state.times_s[:12], values=state.values[:12])
+    assert "too short" in measure_camera_state(pictures(course, 14), short).why
+    assert "too short" in measure_states(short, state).why
