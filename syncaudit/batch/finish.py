@@ -110,7 +110,8 @@ def finish(
         ledger.rows(clip_ids),
         summary.to_json(),
         folder / "report.html",
-        pictures=_picture_maker(clips) if with_pictures else None,
+        # Whoever stops a run does not wait for pictures.
+        pictures=_picture_maker(clips) if with_pictures and facts.stopped is None else None,
     )
     return summary
 

@@ -1,4 +1,4 @@
-"""Reason codes in plain words, and what to do about each."""
+"""Reason codes in plain words, and what to do about each; commands stand in backquotes."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ REASONS = {
 
 CURES = {
     "offset": "Stamp at capture (hardware trigger, PTP) instead of on arrival. Each clip can be "
-    "corrected by its own verdict: syncaudit apply.",
+    "corrected by its own verdict: `syncaudit apply`.",
     "drift": "Discipline the clock (PTP, GPS, one shared trigger). A steady drift can be corrected "
-    "in the stamps: syncaudit apply.",
+    "in the stamps: `syncaudit apply`.",
     "step": "Look for lost frames, a reboot or a time server that sets the clock while recording. "
     "No single offset mends a jump: train on neither side, or cut the clip there.",
     "inconsistent": "Look at the clips in person: two witnesses disagree, so one of the sources "
@@ -54,14 +54,14 @@ CURES = {
     "bad_text": "Export the text again as UTF-8.",
     "length_mismatch": "Export one stamp a frame: which are missing is unknown.",
     "unobservable": "Nothing is known to be wrong. Longer clips, more motion or a few flashes "
-    "(syncaudit flash-plan) would show it.",
+    "(`syncaudit flash-plan`) would show it.",
     "timeout": "Run again with more time for a clip, or look why its files read slowly.",
     "manifest": "Correct the manifest row.",
 }
 
 _CONSTANT = (
-    "It is the same in all of these clips, so it can be corrected: syncaudit apply, or "
-    "calibrate once (syncaudit calibrate) and validate with --calibration. Then look for a "
+    "It is the same in all of these clips, so it can be corrected: `syncaudit apply`, or "
+    "calibrate once (`syncaudit calibrate`) and validate with `--calibration`. Then look for a "
     "fixed delay in this source's stamping."
 )
 

@@ -97,7 +97,8 @@ def _content_lines(tally: SourceTally, offsets: Distribution) -> list[str]:
         lines.append(f"{word_correction(median, std)} in 1 clip")
     elif median is not None and spread is not None:
         error = "" if std is None else f", error of each {word_ms(std)}"
-        lines += [f"{word_direction(median)} in the median of {n:,} clips"] if median else []
+        side = f"{word_direction(median)}, " if signed_ms(median) != signed_ms(0.0) else ""
+        lines.append(f"{side}median of {n:,} clips")
         lines.append(f"spread {word_ms(spread)}{error}")
     if n and tally.tolerance_s is not None:
         beyond = offsets.beyond(tally.tolerance_s)
