@@ -270,20 +270,23 @@ def _section_planted(seeds: Sequence[int], work: Path) -> list[dict[str, Any]]:
 
 def _met(folder: Path, defect: Planted) -> dict[str, Any]:
     found = audit(folder)
-    own = found.of(defect.fault)
-    longest = max(own, key=lambda spell: spell.frames, default=None)
-    is_met = longest is not None and longest.first <= defect.last and longest.last >= defect.first
+    # Encoders make a covered lens a picture of one colour.
+    alike = {defect.fault} | ({PictureFault.BLANK} if defect.fault == "covered" else set())
+    own = [spell for fault in alike for spell in found.of(fault)]
+    first = min((spell.first for spell in own), default=defect.last + 1)
+    last = max((spell.last for spell in own), default=-1)
+    is_met = first <= defect.last and last >= defect.first
     miss = None
-    if is_met and longest is not None:
-        end_miss = abs(longest.last - defect.last)
-        if defect.packets is not None and longest.last <= defect.last:
+    if is_met:
+        end_miss = abs(last - defect.last)
+        if defect.packets is not None and last <= defect.last:
             end_miss = 0  # encoders put key frames at cuts as well: the damage ends there
-        miss = max(abs(longest.first - defect.first), end_miss)
+        miss = max(abs(first - defect.first), end_miss)
     return {
         "is_found": is_met,
         "miss": miss,
         "is_placed": miss is not None and miss <= defect.slack,
-        "others": sum(n for fault, n in found.counts.items() if fault != defect.fault),
+        "others": sum(n for fault, n in found.counts.items() if fault not in alike),
         "counts": dict(found.counts),
         "planted": (str(defect.fault), defect.first, defect.last),
     }

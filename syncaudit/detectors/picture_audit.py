@@ -14,8 +14,8 @@ from syncaudit.model import CameraStream, PictureAudit, PictureFault, PictureSpe
 
 __all__ = ["PictureAuditor"]
 
-# Every eighth row, so that every block of an encoder has a part in it.
-FIRST_ROW, EVERY_ROW = 4, 8
+# About 30 rows of each picture are looked at, eight apart or a multiple of that.
+FIRST_ROW, EVERY_ROW, HEIGHT_PX = 4, 8, 240
 # Spells of each fault that are kept, the longest.
 MOST_SPELLS = 20
 # A still without motion of its own around it must last so many pictures, in a clip of which so many
@@ -74,7 +74,8 @@ class PictureAuditor:
         if luma.shape != self._shape or not luma.size:
             self._odd_sized.append(index)
             return
-        rows = np.ascontiguousarray(luma[FIRST_ROW % luma.shape[0] :: EVERY_ROW])
+        every = EVERY_ROW * max(1, luma.shape[0] // HEIGHT_PX)
+        rows = np.ascontiguousarray(luma[FIRST_ROW % luma.shape[0] :: every])
         if rows.base is not None:
             rows = rows.copy()  # the decoder's buffer is valid for one picture only
         self._taken.append(index)

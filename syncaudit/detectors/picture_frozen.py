@@ -27,7 +27,8 @@ KEY_LEVELS = 2.5
 MIN_MOTION = 1.0
 # Pictures of one scene in one light differ by no more than this factor in contrast.
 MOST_CONTRAST = 1.5
-# Pictures around it must differ from a still by this share of a step: lights go off and on again.
+# Pictures around it must differ from a still by this share of a step, for lights go off and on
+# again, and so must the step next to it: what stops or starts by itself does so gradually.
 AWAY_SHARE = 0.5
 
 
@@ -57,14 +58,17 @@ class StillSpell:
     @property
     def is_within_motion(self) -> bool:
         """Whether it begins and ends at once, within motion: so time did go on meanwhile."""
-        return _is_motion(self.before, self.away_before) and _is_motion(self.after, self.away_after)
+        return _is_motion(self.before[::-1], self.away_before) and _is_motion(
+            self.after, self.away_after
+        )
 
 
 def _is_motion(changes: list[float], away: float) -> bool:
+    """Tell whether changes, the one next to the still first, are motion cut short."""
     if len(changes) < MIN_REACH:
         return False
-    usual = float(np.median(changes))
-    return usual >= MIN_MOTION and away >= AWAY_SHARE * usual
+    usual = float(np.median(changes[1:]))
+    return usual >= MIN_MOTION and min(away, changes[0]) >= AWAY_SHARE * usual
 
 
 @dataclass(slots=True)

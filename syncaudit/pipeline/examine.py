@@ -19,6 +19,7 @@ from syncaudit.model import (
     StampAudit,
     Stream,
 )
+from syncaudit.pipeline.belonging import doubtful_files
 from syncaudit.pipeline.conclude import conclude
 from syncaudit.pipeline.evidence import ClipEvidence, find_evidence
 from syncaudit.pipeline.known_corrections import apply_calibration, check_calibration
@@ -147,6 +148,7 @@ def examine(
             name: audit_stream(stamps_in_window(stream, clip)) for name, stream in streams.items()
         }
         window = window_of(clip, streams)
+        doubtful = doubtful_files(clip, streams, window)
     evidence = ClipEvidence(findings=[SCREENED]) if is_screen else _evidence(clip, streams, stages)
     with stages.spent_on("estimate"):
         measurements = (
@@ -168,6 +170,7 @@ def examine(
         findings=(
             *read.findings,
             *texts.findings,
+            *(from_manifest(finding, clip.base_uri) for finding in doubtful),
             *(from_manifest(finding, clip.base_uri) for finding in evidence.findings),
         ),
         measurements=measurements,

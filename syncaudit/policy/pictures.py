@@ -143,7 +143,11 @@ def _blank(name: str, audit: PictureAudit, limits: Limits) -> list[Finding]:
 def _plain(name: str, audit: PictureAudit) -> list[Finding]:
     findings = []
     for fault, code, words in (
-        (PictureFault.COVERED, ReasonCode.EMPTY, "shows nothing but noise (a covered lens?)"),
+        (
+            PictureFault.COVERED,
+            ReasonCode.EMPTY,
+            "shows next to nothing (a covered lens, or darkness)",
+        ),
         (PictureFault.WHITE, ReasonCode.CORRUPT, "is overexposed all over"),
     ):
         if audit.of(fault):

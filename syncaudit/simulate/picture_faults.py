@@ -45,7 +45,7 @@ class SpoiltPictures:
         if self.how == "white":
             return np.clip(luma.astype(np.int64) // 2 + 215, 0, 255).astype(np.uint8)
         if self.how == "covered":
-            return np.clip(rng.normal(19.0, 2.0, luma.shape), 0, 255).astype(np.uint8)
+            return np.clip(rng.normal(24.0, 4.0, luma.shape), 0, 255).astype(np.uint8)
         spoilt = luma.copy()
         cut = round(0.55 * luma.shape[0])
         if self.how == "half_grey":

@@ -13,6 +13,9 @@ from syncaudit.decode.container import list_frames
 from syncaudit.decode.sound import decode_sound
 from syncaudit.errors import StreamReadError, UsageError
 from syncaudit.model import FrameFiles
+from syncaudit.simulate import CameraConfig
+from syncaudit.simulate.encode import encode_frames
+from syncaudit.simulate.packet_faults import copy_packets, with_flipped_bytes
 
 Encode = Callable[..., Path]
 
@@ -207,3 +210,28 @@ def test_every_decoder_says_whether_it_can_be_used() -> None:
 def test_sound_of_a_silent_video_is_refused(encode: Encode) -> None:
     with pytest.raises(StreamReadError, match="no audio track"):
         decode_sound(str(encode("a.mp4")))
+
+
+@pytest.mark.parametrize("change", [lambda data: data[: len(data) // 2], None])
+def test_damaged_motion_jpeg_is_shown_and_flagged(tmp_path, change) -> None:
+    """FFmpeg alone shows such pictures without a word."""
+    whole = tmp_path / "whole.mp4"
+    rng = np.random.default_rng(4)
+    pictures = [rng.integers(0, 256, (120, 160), dtype=np.uint8) for _ in range(10)]
+    camera = CameraConfig(size_px=(160, 120), codec="mjpeg")
+    encode_frames(pictures, whole, camera)
+    change = change or (lambda data: with_flipped_bytes(data, rng, n_bytes=40))
+    damaged = tmp_path / "a.mp4"
+    copy_packets(whole, damaged, lambda k, data: change(data) if k == 4 else data)
+    frames = iter_luma(FrameFiles(paths=(str(damaged),)))
+    seen = [(frame.index, frame.is_corrupt) for frame in frames]
+    assert [index for index, is_corrupt in seen if is_corrupt] == [4]
+    assert len(seen) == 10
+    assert (frames.n_corrupt, frames.n_errors) == (1, 0)
+    assert frames.first_error is not None
+
+
+def test_key_frames_are_told(encode) -> None:
+    video = encode("a.mp4", options={"g": "4", "bf": "0", "sc_threshold": "0"})
+    with iter_luma(FrameFiles(paths=(str(video),))) as frames:
+        assert [frame.index for frame in frames if frame.is_key] == [0, 4, 8]

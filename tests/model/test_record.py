@@ -8,6 +8,9 @@ from syncaudit.model import (
     ClipVerdict,
     Finding,
     PairMeasurement,
+    PictureAudit,
+    PictureFault,
+    PictureSpell,
     ReasonCode,
     Severity,
     SourceVerdict,
@@ -32,6 +35,24 @@ RECORD = ClipRecord(
     span_s=20.0,
     max_offset_s=2.0,
     stamps={"cam": STAMPS},
+    pictures={
+        "cam": PictureAudit(
+            frames=9,
+            counts={"blank": 2},
+            spells=(
+                PictureSpell(
+                    fault=PictureFault.BLANK,
+                    first=3,
+                    last=4,
+                    frames=2,
+                    start_s=0.3,
+                    stop_s=0.4,
+                    duration_s=0.2,
+                    level=16.0,
+                ),
+            ),
+        )
+    },
     findings=(Finding(code=ReasonCode.CORRUPT, message="m", severity=Severity.WARNING),),
     measurements=(
         PairMeasurement(

@@ -1,0 +1,152 @@
+"""Ask whether the files of a clip belong to it: same window, and every source its own file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict
+from itertools import combinations
+from pathlib import Path
+
+from syncaudit.model import (
+    CameraStream,
+    Clip,
+    EventStream,
+    Finding,
+    ReasonCode,
+    Severity,
+    SignalStream,
+    SourceSpec,
+    Stream,
+)
+from syncaudit.model.wording import word_duration
+from syncaudit.pipeline.window import NEAR_S, Window
+
+__all__ = ["doubtful_files"]
+
+# What parts sources that share a file; all else in a row may differ and the data be the same.
+_PARTS = ("kind", "stream", "rows", "pts_ns", "columns", "signals", "tier", "stamps", "audio")
+# Fewer sources do not outvote one.
+MIN_SOURCES = 3
+# Bytes compared at the beginning, in the middle and at the end of files of one size.
+_SAMPLE_BYTES = 65536
+
+
+def doubtful_files(
+    clip: Clip, streams: Mapping[str, Stream], window: Window
+) -> tuple[Finding, ...]:
+    """Return warnings about files that may be of another clip or another source.
+
+    Parameters
+    ----------
+    clip : Clip
+        The manifest row.
+    streams : mapping of str to Stream
+        As read and cropped.
+    window : Window
+        What is judged.
+
+    Notes
+    -----
+    Clocks are not known here and may be off by a second, so nothing rejects.
+    """
+    findings: list[Finding] = []
+    if clip.start_ns is None and clip.end_ns is None:
+        window = _usual(streams) or window
+    if window.stop_ns > window.start_ns:
+        for name, stream in streams.items():
+            findings += _outside(name, stream, window)
+    return (*findings, *_twins(clip, streams))
+
+
+def _usual(streams: Mapping[str, Stream]) -> Window | None:
+    """Return when most sources begin and end; None where too few are there to tell."""
+    ends = [
+        (int(stream.time_ns.min()), int(stream.time_ns.max()))
+        for stream in streams.values()
+        if isinstance(stream, CameraStream | SignalStream) and stream.time_ns.size
+    ]
+    if len(ends) < MIN_SOURCES:
+        return None
+    starts, stops = (sorted(column) for column in zip(*ends, strict=True))
+    return Window(start_ns=starts[len(ends) // 2], stop_ns=stops[(len(ends) - 1) // 2])
+
+
+def _outside(name: str, stream: Stream, window: Window) -> list[Finding]:
+    if not isinstance(stream, CameraStream | SignalStream | EventStream) or not stream.time_ns.size:
+        return []
+    first, last = int(stream.time_ns.min()), int(stream.time_ns.max())
+    late_s, early_s = (first - window.start_ns) * 1e-9, (window.stop_ns - last) * 1e-9
+    if late_s > window.span_s + NEAR_S or early_s > window.span_s + NEAR_S:
+        way = "after" if late_s > 0.0 else "before"
+        away_s = late_s - window.span_s if late_s > 0.0 else early_s - window.span_s
+        text = (
+            f"{stream.uri}: all of its stamps lie {way} the clip, the nearest by "
+            f"{word_duration(away_s)}: a file of another clip, or a clock of another epoch. Check "
+            f"the uri of {name}."
+        )
+        return [_warning(ReasonCode.LENGTH_MISMATCH, name, text, away_s, 0.0)]
+    if isinstance(stream, EventStream):
+        return []  # nothing need happen at the ends
+    found = []
+    for lacks_s, words in ((late_s, "begins {} after the clip"), (early_s, "ends {} before it")):
+        if lacks_s > NEAR_S:
+            text = f"{stream.uri}: {words.format(word_duration(lacks_s))}; the rest is missing."
+            found.append(_warning(ReasonCode.GAP, name, text, lacks_s, NEAR_S))
+    return found
+
+
+def _twins(clip: Clip, streams: Mapping[str, Stream]) -> list[Finding]:
+    """Return a warning for every two sources that hold the same data."""
+    groups: dict[str, list[str]] = {}
+    for name, stream in streams.items():
+        path = _main_file(stream)
+        if path is not None:
+            key = f"{_part(clip.sources[name])} {path.stat().st_size}"
+            groups.setdefault(key, []).append(name)
+    findings = []
+    for names in groups.values():
+        for one, other in combinations(names, 2):
+            paths = [_main_file(streams[name]) for name in (one, other)]
+            if paths[0] is None or paths[1] is None:
+                continue
+            if paths[0] != paths[1] and _digest(paths[0]) != _digest(paths[1]):
+                continue
+            text = (
+                f"{one} and {other} hold the same data ({streams[one].uri}, {streams[other].uri}): "
+                "one was copied over the other, or named twice. Check their uris."
+            )
+            findings.append(_warning(ReasonCode.DUPLICATE, other, text))
+    return findings
+
+
+def _part(spec: SourceSpec) -> str:
+    return str({key: value for key, value in asdict(spec).items() if key in _PARTS})
+
+
+def _main_file(stream: Stream) -> Path | None:
+    """Return the local file that a stream was read from (of many pictures the middle one)."""
+    if isinstance(stream, CameraStream):
+        paths = stream.files.paths
+        path = Path(paths[len(paths) // 2]) if paths else None
+    else:
+        path = Path(stream.uri) if stream.uri and "://" not in stream.uri else None
+    return path if path is not None and path.is_file() and path.stat().st_size else None
+
+
+def _digest(path: Path) -> bytes:
+    size = path.stat().st_size
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        for start in (0, size // 2, max(0, size - _SAMPLE_BYTES)):
+            file.seek(start)
+            digest.update(file.read(_SAMPLE_BYTES))
+    return digest.digest()
+
+
+def _warning(
+    code: ReasonCode, name: str, text: str, value: float | None = None, limit: float | None = None
+) -> Finding:
+    return Finding(
+        code=code, source=name, message=text, value=value, limit=limit, severity=Severity.WARNING
+    )

@@ -1,0 +1,242 @@
+"""Pictures that train nothing are found where they are, and clean ones left alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from syncaudit.detectors import PictureAuditor
+from syncaudit.model import CameraStream, FrameFiles, PictureAudit, PictureFault, SourceKind
+
+N_FRAMES = 90
+PERIOD_NS = 50_000_000
+SHAPE = (120, 160)
+
+
+def stream(n_frames: int = N_FRAMES) -> CameraStream:
+    return CameraStream(
+        name="cam",
+        clock="cam",
+        kind=SourceKind.CAMERA,
+        time_ns=np.arange(n_frames, dtype=np.int64) * PERIOD_NS,
+        files=FrameFiles(paths=("cam.mp4",)),
+    )
+
+
+def scene() -> np.ndarray:
+    """Return a wide picture of smooth blobs, levels 40 to 200."""
+    rng = np.random.default_rng(7)
+    rough = rng.normal(size=(SHAPE[0], 900))
+    spectrum = np.fft.rfft2(rough)
+    down = np.fft.fftfreq(SHAPE[0])[:, None]
+    across = np.fft.rfftfreq(900)[None, :]
+    smooth = np.fft.irfft2(spectrum * np.exp(-400.0 * (down**2 + across**2)), s=rough.shape)
+    return 120.0 + 80.0 * smooth / np.abs(smooth).max()
+
+
+SCENE = scene()
+
+
+def moving(noise: float = 1.0, px_per_frame: float = 6.0, n_frames: int = N_FRAMES) -> list:
+    """Return pictures that pan over the scene."""
+    rng = np.random.default_rng(1)
+    at = (np.arange(n_frames) * px_per_frame).astype(int)
+    return [
+        np.clip(SCENE[:, k : k + SHAPE[1]] + noise * rng.normal(size=SHAPE), 0, 255).astype(
+            np.uint8
+        )
+        for k in at.tolist()
+    ]
+
+
+def audit(pictures: list, **options: object) -> PictureAudit:
+    auditor = PictureAuditor(stream(len(pictures)))
+    for index, picture in enumerate(pictures):
+        auditor.update(index, picture, is_key=index % 24 == 0)
+    return auditor.finish(**options)  # type: ignore[arg-type]
+
+
+def the_spell(found: PictureAudit, fault: PictureFault) -> tuple[int, int]:
+    assert set(found.counts) == {fault}
+    (spell,) = found.spells
+    return spell.first, spell.last
+
+
+def test_moving_pictures_have_no_fault() -> None:
+    assert audit(moving()).counts == {}
+    assert audit(moving(noise=0.0)).counts == {}
+
+
+def test_same_picture_in_the_midst_of_motion_is_frozen() -> None:
+    pictures = moving()
+    pictures[40:55] = [pictures[39]] * 15
+    found = audit(pictures)
+    assert the_spell(found, PictureFault.FROZEN) == (40, 54)
+    (spell,) = found.spells
+    assert (spell.start_s, spell.stop_s) == pytest.approx((2.0, 2.7), abs=1e-9)
+    assert spell.duration_s == pytest.approx(0.75, abs=1e-9)
+
+
+def test_a_freeze_that_was_encoded_again_is_found() -> None:
+    """Pictures settle after the first and change at key frames, as encoders leave them."""
+    pictures = moving(noise=0.0)
+    held = pictures[39].astype(np.int64)
+    rng = np.random.default_rng(2)
+    pictures[40:60] = [pictures[39]] * 20
+    settling = held + (rng.random(SHAPE) < 0.05)
+    pictures[40] = settling.astype(np.uint8)
+    pictures[48:60] = [np.clip(settling + rng.normal(0, 2, SHAPE), 0, 255).astype(np.uint8)] * 12
+    auditor = PictureAuditor(stream())
+    for index, picture in enumerate(pictures):
+        auditor.update(index, picture, is_key=index % 24 == 0)
+    first, last = the_spell(auditor.finish(), PictureFault.FROZEN)
+    assert abs(first - 40) <= 2
+    assert last == 59
+
+
+def test_single_repeats_are_counted() -> None:
+    pictures = moving()
+    for k in (20, 45, 70):
+        pictures[k] = pictures[k - 1]
+    found = audit(pictures)
+    assert found.counts == {PictureFault.FROZEN: 3}
+    assert [spell.first for spell in found.spells] == [20, 45, 70]
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02, 1.5])
+def test_a_camera_at_rest_is_not_frozen(noise: float) -> None:
+    assert audit(moving(noise=noise, px_per_frame=0.0)).counts == {}
+
+
+def test_a_gradual_stop_without_noise_is_not_frozen() -> None:
+    speed = np.concatenate([np.full(30, 8.0), np.linspace(8, 0, 12), np.zeros(20)])
+    speed = np.concatenate([speed, np.linspace(0, 8, 12), np.full(16, 8.0)])
+    at = np.cumsum(speed).astype(int)
+    pictures = [SCENE[:, k : k + SHAPE[1]].astype(np.uint8) for k in at.tolist()]
+    assert audit(pictures).counts == {}
+
+
+def test_light_that_flashes_over_a_scene_at_rest_is_not_frozen() -> None:
+    pictures = moving(noise=0.0, px_per_frame=0.0)
+    for k in (10, 11, 30, 31, 32, 33, 50, 70, 71):
+        lit = pictures[k].astype(np.int64)
+        lit[10 + 7 * (k % 5) : 70 + 7 * (k % 5)] += 60
+        pictures[k] = np.clip(lit, 0, 255).astype(np.uint8)
+    assert audit(pictures).counts == {}
+
+
+def test_motion_in_the_dark_is_not_frozen() -> None:
+    """A tunnel takes contrast, and with it the change from picture to picture."""
+    pictures = moving()
+    pictures[30:60] = [(picture * 0.05).astype(np.uint8) for picture in pictures[30:60]]
+    assert PictureFault.FROZEN not in audit(pictures).counts
+
+
+def test_a_still_to_the_end_is_frozen_if_something_else_moved() -> None:
+    pictures = moving()
+    pictures[60:] = [pictures[59]] * (N_FRAMES - 60)
+    assert audit(pictures).counts == {}
+    asked = []
+
+    def has_moved(first: int, last: int, is_all: bool) -> bool:
+        asked.append((first, last, is_all))
+        return True
+
+    assert the_spell(audit(pictures, has_moved=has_moved), PictureFault.FROZEN) == (60, 89)
+    assert asked == [(60, 89, False)]
+    assert audit(pictures, has_moved=lambda *_: False).counts == {}
+
+
+def test_one_picture_throughout_asks_for_more() -> None:
+    pictures = [moving()[0]] * N_FRAMES
+    asked = []
+    audit(pictures, has_moved=lambda *where: asked.append(where[2]) or False)
+    assert asked == [True]
+
+
+@pytest.mark.parametrize(("level", "fault"), [(0, "blank"), (16, "blank"), (128, "blank")])
+def test_pictures_of_one_colour_are_blank(level: int, fault: str) -> None:
+    pictures = moving()
+    pictures[20:40] = [np.full(SHAPE, level, np.uint8)] * 20
+    found = audit(pictures)
+    assert the_spell(found, PictureFault(fault)) == (20, 39)
+    assert found.spells[0].level == level
+
+
+def test_a_covered_lens_and_a_white_out_are_named() -> None:
+    rng = np.random.default_rng(4)
+    pictures = moving()
+    pictures[20:40] = [rng.normal(22, 3, SHAPE).astype(np.uint8) for _ in range(20)]
+    assert the_spell(audit(pictures), PictureFault.COVERED) == (20, 39)
+    pictures = moving()
+    pictures[20:40] = [(picture // 3 + 200).astype(np.uint8) for picture in pictures[20:40]]
+    assert audit(pictures).counts == {}
+    pictures[20:40] = [np.maximum(picture, 235) for picture in pictures[20:40]]
+    assert the_spell(audit(pictures), PictureFault.WHITE) == (20, 39)
+
+
+def test_black_in_the_dark_is_no_blank() -> None:
+    """A night without light between lights is dark, not defective: a warning."""
+    pictures = [np.clip(p // 20, 0, 255).astype(np.uint8) for p in moving()]
+    pictures[30:50] = [np.full(SHAPE, 2, np.uint8)] * 20
+    assert PictureFault.BLANK not in audit(pictures).counts
+
+
+def test_grey_parts_and_cut_off_pictures_are_damage() -> None:
+    pictures = moving()
+    for k in (30, 31):
+        pictures[k] = pictures[k].copy()
+        pictures[k][70:] = 128
+    assert the_spell(audit(pictures), PictureFault.GREY) == (30, 31)
+    pictures = moving()
+    for k in (30, 31):
+        pictures[k] = pictures[k].copy()
+        pictures[k][70:] = pictures[k][70]
+    assert the_spell(audit(pictures), PictureFault.HALF) == (30, 31)
+
+
+def test_bars_that_are_always_there_are_no_damage() -> None:
+    pictures = moving()
+    for picture in pictures:
+        picture[90:] = 16
+    assert audit(pictures).counts == {}
+
+
+def test_damage_lasts_until_the_next_key_frame() -> None:
+    auditor = PictureAuditor(stream())
+    for index, picture in enumerate(moving()):
+        auditor.update(index, picture, is_corrupt=index == 30, is_key=index % 24 == 0)
+    assert the_spell(auditor.finish(), PictureFault.DAMAGED) == (30, 47)
+
+
+def test_missing_and_odd_sized_pictures_are_placed() -> None:
+    auditor = PictureAuditor(stream())
+    for index, picture in enumerate(moving()):
+        if not 30 <= index < 33:
+            auditor.update(index, picture[:60] if index == 50 else picture)
+    found = auditor.finish(expected=np.arange(N_FRAMES + 1))
+    assert found.counts == {PictureFault.SIZE: 1, PictureFault.UNDECODED: 4}
+    places = [(spell.fault, spell.first, spell.last) for spell in found.spells]
+    assert places == [
+        (PictureFault.UNDECODED, 30, 32),
+        (PictureFault.SIZE, 50, 50),
+        (PictureFault.UNDECODED, 90, 90),
+    ]
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (8, 4), (16, 16)])
+def test_tiny_pictures_do_no_harm(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(5)
+    pictures = [rng.integers(0, 255, shape, dtype=np.uint8) for _ in range(70)]
+    assert audit(pictures).frames == 70
+
+
+def test_no_pictures_give_an_empty_audit() -> None:
+    assert audit([]) == PictureAudit(frames=0)
+
+
+def test_an_audit_survives_json() -> None:
+    pictures = moving()
+    pictures[20:40] = [np.zeros(SHAPE, np.uint8)] * 20
+    found = audit(pictures, n_errors=2, first_error="x")
+    assert PictureAudit.from_json(found.to_json()) == found

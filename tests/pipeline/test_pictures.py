@@ -1,0 +1,93 @@
+"""Defective pictures reach the verdict with their place, and the policy decides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from syncaudit.decode import iter_luma
+from syncaudit.model import FrameFiles, Verdict
+from syncaudit.policy import load_policy
+from syncaudit.simulate import FrameFault, ImuConfig, RigConfig, SpoiltPictures, simulate_clip
+from syncaudit.simulate.packet_faults import copy_packets, with_flipped_bytes
+from syncaudit.simulate.scenarios import with_all_cameras, with_frame_fault
+
+if TYPE_CHECKING:
+    from conftest import Folder
+
+
+def faulty(folder: Path, fault: FrameFault) -> Path:
+    config = with_all_cameras(
+        RigConfig(style="highway", duration_s=8.0, imu=ImuConfig(rate_hz=100.0)),
+        size_px=(320, 180),
+        names=("cam_front", "cam_rear"),
+    )
+    simulate_clip(with_frame_fault(config, "cam_rear", fault), folder, seed=12)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    fault = FrameFault(
+        frozen=((30, 45), (80, 96)), spoilt=(SpoiltPictures(how="black", first=55, stop=65),)
+    )
+    return faulty(tmp_path_factory.mktemp("frozen"), fault)
+
+
+def test_a_frozen_and_a_black_spell_reject_with_their_places(clip: Folder, frozen: Path) -> None:
+    verdict = type(clip)(frozen).audit()
+    said = {(reason.code, reason.source): reason.message for reason in verdict.reasons}
+    assert "from 6.67 s to 7.92 s (16 frames, 80 to 95)" in said["duplicate", "cam_rear"] or (
+        "(15 frames, 30 to 44)" in said["duplicate", "cam_rear"]
+    )
+    assert (
+        "cam_rear is black from 4.58 s to 5.33 s (10 frames, 55 to 64)"
+        in (said["empty", "cam_rear"])
+    )
+    assert verdict.record is not None
+    spells = [
+        (str(spell.fault), spell.first, spell.last)
+        for spell in verdict.record.pictures["cam_rear"].spells
+    ]
+    assert ("frozen", 30, 44) in spells
+    assert ("frozen", 80, 95) in spells  # to the end: the front camera and the IMU went on
+    assert verdict.record.pictures["cam_front"].counts == {}
+
+
+def test_a_lenient_policy_only_warns(clip: Folder, frozen: Path, tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(
+        '[kinds.camera]\nmax_frozen_ms = "off"\nfrozen_share = "off"\nmax_blank_ms = 2000.0\n'
+    )
+    verdict = type(clip)(frozen).audit(policy=load_policy(str(file)))
+    codes = {(finding.code, finding.source) for finding in verdict.warnings}
+    assert {("duplicate", "cam_rear"), ("empty", "cam_rear")} <= codes
+    assert not {reason.code for reason in verdict.reasons} & {"duplicate", "empty"}
+
+
+def test_a_damaged_packet_is_placed_up_to_the_next_key_frame(clip: Folder) -> None:
+    rng = np.random.default_rng(3)
+    whole = clip.path / "whole.mp4"
+    (clip.path / "cam_rear.mp4").rename(whole)
+    copy_packets(
+        whole,
+        clip.path / "cam_rear.mp4",
+        lambda k, content: with_flipped_bytes(content, rng) if k == 50 else content,
+    )
+    with iter_luma(FrameFiles(paths=(str(whole),))) as frames:
+        next_key = next(frame.index for frame in frames if frame.index > 50 and frame.is_key)
+    verdict = clip.audit()
+    assert verdict.verdict is Verdict.REJECT
+    (reason,) = verdict.reasons
+    assert (reason.code, reason.source) == ("corrupt", "cam_rear")
+    assert f"50 to {next_key - 1})" in reason.message
+    lenient = load_policy()
+    kinds = dict(lenient.kinds) | {
+        "camera": replace(lenient.kinds["camera"], damaged_share=0.5),
+    }
+    again = clip.audit(policy=replace(lenient, kinds=kinds))
+    assert "corrupt" in {finding.code for finding in again.warnings}
