@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from syncaudit.decode import DECODERS
@@ -29,7 +30,8 @@ def probe_gpu(driver: Path = _DRIVER) -> list[Symptom]:
     driver : Path
         Where the kernel module tells its version.
     """
-    back_ends = [_back_end(name) for name in DECODERS if name != "cpu"]
+    with ThreadPoolExecutor() as pool:
+        back_ends = list(pool.map(_back_end, (name for name in DECODERS if name != "cpu")))
     devices = _devices()
     if not devices and not driver.exists():
         detail = "no NVIDIA GPU is visible; pictures are decoded on the CPU"
@@ -74,8 +76,10 @@ def _devices() -> list[str]:
 
 def _back_end(name: str) -> Symptom:
     answer = ask_python(
-        f"from syncaudit.decode import DECODERS; print(DECODERS[{name!r}]().probe() or '')"
+        f"from syncaudit.decode import DECODERS; print(DECODERS[{name!r}]().hindrance() or '')"
     )
     if answer.is_ok and not answer.said:
-        return Symptom(name=f"decoder {name}", status=Status.OK, detail="can be used")
+        return Symptom(
+            name=f"decoder {name}", status=Status.OK, detail="decodes samples as the CPU does"
+        )
     return Symptom(name=f"decoder {name}", status=Status.ABSENT, detail=answer.said)

@@ -79,6 +79,8 @@ class ClipEvidence:
         Of microphones that a transcript belongs to.
     findings : list of Finding
         Damage found while decoding.
+    fallbacks : dict of str to str
+        Of cameras that the CPU decoded in place of the back end that was asked for: why.
     """
 
     rotations: dict[str, RotationIncrements] = field(default_factory=dict)
@@ -92,6 +94,7 @@ class ClipEvidence:
     spoken: dict[str, SpokenTier] = field(default_factory=dict)
     bands: dict[str, BandEnergies] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
+    fallbacks: dict[str, str] = field(default_factory=dict)
 
 
 def find_evidence(
@@ -99,6 +102,7 @@ def find_evidence(
     stages: Stages,
     *,
     wanted: Mapping[str, NDArray[np.bool_]] | None = None,
+    decoder: str = "cpu",
 ) -> ClipEvidence:
     """Find the evidence in every stream.
 
@@ -110,6 +114,8 @@ def find_evidence(
         Gets the time of ``decode`` and ``detect``.
     wanted : mapping of str to ndarray of bool, shape (n_frames,), optional
         Frames to look at, of cameras of which not all are.
+    decoder : str
+        Back end, a key of `syncaudit.decode.DECODERS`.
 
     Returns
     -------
@@ -120,7 +126,8 @@ def find_evidence(
     for name, stream in streams.items():
         if isinstance(stream, CameraStream):
             rotation, flash = RotationDetector(stream), FlashDetector(stream)
-            if not _watch(stream, (rotation, flash), evidence, stages, (wanted or {}).get(name)):
+            seen = (wanted or {}).get(name)
+            if not _watch(stream, (rotation, flash), evidence, stages, seen, decoder=decoder):
                 continue
             with stages.spent_on("detect"):
                 _keep_rotation(rotation, evidence)
@@ -230,6 +237,8 @@ def _watch(
     evidence: ClipEvidence,
     stages: Stages,
     wanted: NDArray[np.bool_] | None,
+    *,
+    decoder: str = "cpu",
 ) -> bool:
     """Decode a camera once and hand every frame to its detectors; tell whether that worked."""
     if stream.time_ns.size == 0 or not stream.files.paths:
@@ -239,7 +248,8 @@ def _watch(
     last = None if wanted is None else int(np.flatnonzero(wanted)[-1])
     try:
         with stages.spent_on("decode"):
-            frames = iter_luma(stream.files if wanted is None else part_of(stream, wanted))
+            files = stream.files if wanted is None else part_of(stream, wanted)
+            frames = iter_luma(files, decoder=decoder)
         while True:
             with stages.spent_on("decode"):
                 frame = next(frames, None)
@@ -257,6 +267,8 @@ def _watch(
     except SyncAuditError as error:
         evidence.findings.append(unreadable(stream.name, error))
         return False
+    if frames.fallback is not None:
+        evidence.fallbacks[stream.name] = frames.fallback
     evidence.findings += _damage(
         stream, frames.n_errors + frames.n_corrupt, frames.n_decoded, frames.first_error
     )

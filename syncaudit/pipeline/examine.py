@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from syncaudit.detectors import audit_stream
 from syncaudit.model import (
     CameraStream,
@@ -83,6 +86,7 @@ def audit(
     *,
     calibration: Mapping[str, object] | None = None,
     is_screen: bool = False,
+    decoder: str = "cpu",
 ) -> ClipVerdict:
     """Audit one clip.
 
@@ -97,6 +101,8 @@ def audit(
     is_screen : bool
         Look at the stamps alone: no picture is decoded and nothing is measured, so that a clip
         is rejected for its stamps, or `unverified`, and never passes.
+    decoder : str
+        Back end that decodes pictures, a key of `syncaudit.decode.DECODERS`.
 
     Returns
     -------
@@ -108,7 +114,9 @@ def audit(
     UsageError
         If the calibration breaks its contract.
     """
-    return examine(clip, policy, calibration=calibration, is_screen=is_screen).verdict
+    return examine(
+        clip, policy, calibration=calibration, is_screen=is_screen, decoder=decoder
+    ).verdict
 
 
 def examine(
@@ -117,6 +125,7 @@ def examine(
     *,
     calibration: Mapping[str, object] | None = None,
     is_screen: bool = False,
+    decoder: str = "cpu",
 ) -> Examination:
     """Audit one clip and keep everything that was found on the way.
 
@@ -147,7 +156,10 @@ def examine(
             name: audit_stream(stamps_in_window(stream, clip)) for name, stream in streams.items()
         }
         window = window_of(clip, streams)
-    evidence = ClipEvidence(findings=[SCREENED]) if is_screen else _evidence(clip, streams, stages)
+    if is_screen:
+        evidence = ClipEvidence(findings=[SCREENED])
+    else:
+        evidence = find_evidence(streams, stages, wanted=_wanted(clip, streams), decoder=decoder)
     with stages.spent_on("estimate"):
         measurements = (
             *measure_pairs(evidence, max_offset_s=policy.max_offset_s),
@@ -165,6 +177,7 @@ def examine(
         ),
         measurements=measurements,
         stages=stages.seconds,
+        fallbacks=evidence.fallbacks,
     )
     solution, verdict = conclude(clip, record, policy)
     return Examination(
@@ -178,11 +191,10 @@ def examine(
     )
 
 
-def _evidence(clip: Clip, streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence:
-    """Find the evidence in the part of each stream that the clip's window needs."""
-    wanted = {
+def _wanted(clip: Clip, streams: Mapping[str, Stream]) -> dict[str, NDArray[np.bool_]]:
+    """Return which frames the clip's window needs, of cameras of which it does not need all."""
+    return {
         name: frames
         for name, stream in streams.items()
         if isinstance(stream, CameraStream) and (frames := wanted_frames(stream, clip)) is not None
     }
-    return find_evidence(streams, stages, wanted=wanted)
