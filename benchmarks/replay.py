@@ -32,11 +32,11 @@ class Replay:
         """Let the pipeline decode each video only once inside the block."""
         real_decode = evidence.iter_luma
 
-        def decode(files: FrameFiles) -> Any:
+        def decode(files: FrameFiles, *, decoder: str = "cpu") -> Any:
             key = _key(files)
             if key in self._frames:
                 return _NoFrames(self._frames[key])
-            self._frames[key] = real_decode(files)
+            self._frames[key] = real_decode(files, decoder=decoder)
             return self._frames[key]
 
         def detector(stream: CameraStream) -> Any:

@@ -130,6 +130,7 @@ class Tally:
     warnings: Counter[str] = field(default_factory=Counter)
     sources: dict[str, SourceTally] = field(default_factory=dict)
     stages_s: dict[str, float] = field(default_factory=dict)
+    fallbacks: Counter[str] = field(default_factory=Counter)
     cpu_s: float = 0.0
 
     def add(self, row: Mapping[str, Any]) -> None:
@@ -138,6 +139,7 @@ class Tally:
         self.reasons.update({reason["code"] for reason in row["reasons"]})
         self.warnings.update({warning["code"] for warning in row["warnings"]})
         self.cpu_s += row["seconds"] or 0.0
+        self.fallbacks.update(((row.get("record") or {}).get("fallbacks", {})).values())
         for stage, seconds in row["stages"].items():
             self.stages_s[stage] = self.stages_s.get(stage, 0.0) + (seconds or 0.0)
         for name, source in row["sources"].items():
@@ -218,6 +220,7 @@ class BatchSummary:
             },
             "tolerances_s": dict(sorted(self.tolerances_s.items())),
             "recordings": list(islice(sorted(self.recordings, key=_urgency), MAX_RECORDINGS)),
+            "fallbacks": dict(sorted(self.tally.fallbacks.items())),
             "stages_s": {stage: round(s, 4) for stage, s in sorted(self.tally.stages_s.items())},
             "cpu_s": round(self.tally.cpu_s, 3),
             "wall_s": round(self.wall_s, 3),

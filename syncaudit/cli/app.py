@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 from syncaudit import __version__
 from syncaudit.cli.align import align
 from syncaudit.cli.console import printable, stderr
+from syncaudit.cli.doctor import doctor
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.export_shards import export_shards
 from syncaudit.cli.inspect_clip import inspect
@@ -51,6 +52,8 @@ Stamps claim when a frame, a sample or a message was taken. syncaudit looks at t
 - `syncaudit manifest auto FOLDER --out manifest.jsonl`  the manifest of a data set
 
 - `syncaudit simulate drive --out sim/`  a recording with known truth
+
+- `syncaudit doctor`  what this machine can do
 
 **Exit codes**: 0 all good · 1 a clip was rejected · 2 wrong usage, manifest or policy ·
 3 stopped early · 4 nothing could be verified · 130 interrupted.
@@ -93,6 +96,7 @@ def build_app() -> typer.Typer:
     app.command()(simulate)
     app.command()(sample_speech)
     app.command()(align)
+    app.command()(doctor)
     app.add_typer(policy_app, name="policy")
     add_plugins(app)
     return app

@@ -23,6 +23,10 @@ def inspect(
     calibration: Annotated[
         Path | None, typer.Option("--calibration", help="Known corrections, taken off first.")
     ] = None,
+    decoder: Annotated[
+        str,
+        typer.Option("--decoder", help="What decodes pictures: auto, cpu, nvdec, torchcodec."),
+    ] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Show one clip in depth: stamps, measurements, clocks, loops and the verdict.
@@ -40,17 +44,19 @@ def inspect(
     from syncaudit.cli.clip_view import print_examination, print_failed
     from syncaudit.cli.console import stdout
     from syncaudit.cli.inputs import load_calibration, load_clips, pick_clip
+    from syncaudit.decode.choice import choose_decoder
     from syncaudit.errors import ClipInputError
     from syncaudit.model import ReasonCode, Verdict
     from syncaudit.pipeline import examine
     from syncaudit.policy import load_policy
 
+    choice = choose_decoder(decoder)
     rules = load_policy(None if policy is None else str(policy), profile=profile)
     chosen = pick_clip(load_clips(clip_or_manifest), clip)
     known = load_calibration(calibration)
     content: dict[str, object]
     try:
-        examination = examine(chosen, rules, calibration=known)
+        examination = examine(chosen, rules, calibration=known, decoder=choice.took)
     except ClipInputError as error:
         verdict = failed_verdict(chosen, ReasonCode(error.code), str(error), source=error.source)
         content = verdict.to_json()
@@ -69,6 +75,7 @@ def inspect(
         if not as_json:
             print_examination(stdout(), examination)
     if as_json:
+        content["decoder"] = choice.to_json()
         typer.echo(json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False))
     counts = {str(each): int(each is verdict.verdict) for each in Verdict}
     raise typer.Exit(code_for(counts))

@@ -54,6 +54,10 @@ def validate(
             "--screen", help="Stamps alone, no picture decoded: finds rejects, no passes."
         ),
     ] = False,
+    decoder: Annotated[
+        str,
+        typer.Option("--decoder", help="What decodes pictures: auto, cpu, nvdec, torchcodec."),
+    ] = "auto",
     calibration: Annotated[
         Path | None,
         typer.Option("--calibration", help="Known corrections, taken off before judging."),
@@ -119,6 +123,8 @@ def validate(
     **Outputs**: report.html, passed.jsonl, rejected.jsonl, unverified.jsonl, verdicts.jsonl,
     verdicts.parquet, recordings.jsonl, summary.json; keep.json for LeRobot.
     """
+    from rich.text import Text
+
     from syncaudit.batch import OutputFolder, run_batch
     from syncaudit.cli.ci_files import write_for_ci
     from syncaudit.cli.console import stderr, stdout
@@ -133,9 +139,11 @@ def validate(
     from syncaudit.cli.progress import ProgressView
     from syncaudit.cli.verdict_table import print_outcome
     from syncaudit.datasets import clip_to_row
+    from syncaudit.decode.choice import choose_decoder
     from syncaudit.policy import load_policy
 
     limits = load_policy(None if policy is None else str(policy), profile=profile)
+    choice = choose_decoder(decoder, is_here=engine == "local")
     part = None if shard is None else parse_shard(shard)
     known = load_calibration(calibration)
     with OutputFolder(out) as place:
@@ -150,6 +158,8 @@ def validate(
         clips = load_clips(manifest, limit=limit)
         if part is not None:
             clips = clips[part[0] - 1 :: part[1]]
+        if not quiet and not screen:
+            stderr().print(Text(f"Decoder: {choice.took} ({choice.why})", style="dim"))
         with ProgressView(stderr(), is_quiet=quiet) as view:
             summary = run_batch(
                 clips,
@@ -166,8 +176,9 @@ def validate(
                     "calibration": None if known is None else calibration,
                     "shard": None if part is None else {"number": part[0], "count": part[1]},
                     "screen": screen,
+                    "decoder": choice.to_json(),
                 },
-                settings={"is_screen": True} if screen else None,
+                settings={"is_screen": True} if screen else choice.settings,
                 engine=engine,
                 address=address,
             )

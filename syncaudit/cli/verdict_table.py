@@ -77,6 +77,10 @@ def print_totals(console: Console, summary: BatchSummary, out: str) -> None:
     for line in recording_lines(summary.recordings):
         console.print(line, soft_wrap=True)
     console.print(_totals(summary))
+    for why, n_videos in summary.tally.fallbacks.most_common(SHOW_MOVING):
+        console.print(
+            Text(f"The CPU decoded {word_count(n_videos, 'video')}: {printable(why)}", style="dim")
+        )
     _print_outputs(console, summary, out)
 
 

@@ -7,13 +7,17 @@ from types import MappingProxyType
 
 from syncaudit.decode.cpu import CpuDecoder
 from syncaudit.decode.luma import FrameDecoder, LumaFrame, LumaFrames
+from syncaudit.decode.nvdec import NvdecDecoder
 from syncaudit.decode.still import decode_still
+from syncaudit.decode.torchcodec_planes import TorchcodecDecoder
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import FrameFiles
 
 __all__ = ["DECODERS", "FrameDecoder", "LumaFrame", "LumaFrames", "decode_still", "iter_luma"]
 
-DECODERS: Mapping[str, Callable[[], FrameDecoder]] = MappingProxyType({"cpu": CpuDecoder})
+DECODERS: Mapping[str, Callable[[], FrameDecoder]] = MappingProxyType(
+    {"cpu": CpuDecoder, "nvdec": NvdecDecoder, "torchcodec": TorchcodecDecoder}
+)
 
 
 def iter_luma(files: FrameFiles, *, decoder: str = "cpu") -> LumaFrames:
@@ -24,7 +28,7 @@ def iter_luma(files: FrameFiles, *, decoder: str = "cpu") -> LumaFrames:
     files : FrameFiles
         Where the pictures lie.
     decoder : str
-        Back end, a key of `DECODERS`.
+        Back end, a key of `DECODERS`; what it cannot decode, the CPU does.
 
     Returns
     -------

@@ -52,9 +52,14 @@ class CpuDecoder:
     """Frames by PyAV with one thread, which equals bare FFmpeg (design, section 8)."""
 
     name = "cpu"
+    tells_damage = True
 
     def probe(self) -> str | None:
         """Return None: PyAV and OpenCV are always installed."""
+        return None
+
+    def hindrance(self) -> str | None:
+        """Return None: it is what others are compared with."""
         return None
 
     def open(self, files: FrameFiles) -> LumaFrames:
@@ -154,7 +159,8 @@ def _video(files: FrameFiles, tally: DecodeTally) -> Generator[LumaFrame | None,
                 continue
             tally.n_decoded += 1
             tally.n_corrupt += is_corrupt
-            time_s = float(frame.time) if is_timed and frame.time is not None else None
+            # A frame flushed at the end has no time base of its own.
+            time_s = float(frame.pts * time_base) if is_timed and frame.pts is not None else None
             yield LumaFrame(
                 index=index,
                 luma=luma,

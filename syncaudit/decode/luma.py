@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 
 from syncaudit.model import FrameFiles
 
-__all__ = ["DecodeTally", "FrameDecoder", "LumaFrame", "LumaFrames"]
+__all__ = ["DecodeTally", "FrameDecoder", "LumaFrame", "LumaFrames", "UnfitError"]
+
+
+class UnfitError(Exception):
+    """A back end cannot decode a video, or not as the CPU does; the sentence says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,6 +54,7 @@ class DecodeTally:
     n_corrupt: int = 0
     n_errors: int = 0
     first_error: str | None = None
+    fallback: str | None = None
 
     def note_error(self, message: str) -> None:
         """Count one packet or picture that could not be decoded."""
@@ -99,6 +104,11 @@ class LumaFrames(Iterator[LumaFrame]):
         """What was wrong with the first of them."""
         return self._tally.first_error
 
+    @property
+    def fallback(self) -> str | None:
+        """Why the CPU took over from the back end that was asked for, if it did."""
+        return self._tally.fallback
+
     def close(self) -> None:
         """Release the file; iterating on is not possible."""
         self._frames.close()
@@ -123,9 +133,15 @@ class FrameDecoder(Protocol):
     """
 
     name: str
+    tells_damage: bool
+    """Whether pictures in which it concealed damage are marked; only the CPU's does so."""
 
     def probe(self) -> str | None:
         """Return why the back end cannot be used here, or None if it can."""
+        ...
+
+    def hindrance(self) -> str | None:
+        """Return why it may not stand in for the CPU here: cannot be used, or differs."""
         ...
 
     def open(self, files: FrameFiles) -> LumaFrames:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import struct
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,6 +15,9 @@ __all__ = ["Boxes", "UnusualFileError", "read_movie_box"]
 # A day of 60 Hz video with ten tracks has 100 MB of tables; a file of tiny boxes is no video.
 MAX_MOVIE_BYTES = 256 * 2**20
 MAX_TOP_BOXES = 1000
+
+_HEADER = struct.Struct(">I4s")
+_LENGTH = struct.Struct(">Q")
 
 # Movies in fragments keep their tables elsewhere; an image item is no track.
 _FRAGMENTS = frozenset({b"moof", b"sidx", b"styp", b"meta"})
@@ -45,7 +49,7 @@ def read_movie_box(path: str) -> tuple[bytes, int]:
         for n_seen in range(MAX_TOP_BOXES):
             if at == size:
                 break
-            kind, start, stop = _header(os.pread(file, 16, at), at, size)
+            kind, start, stop = _header(os.pread(file, 16, at), 0, at, size)
             if (n_seen == 0) != (kind == b"ftyp") or kind in _FRAGMENTS:
                 raise UnusualFileError(f"box {kind!r}")
             if kind == b"moov":
@@ -62,14 +66,30 @@ def read_movie_box(path: str) -> tuple[bytes, int]:
     return movie, size
 
 
-def _header(head: bytes, at: int, limit: int) -> tuple[bytes, int, int]:
-    """Return kind, start and stop of the content of the box whose first bytes are given."""
-    length, begin = int.from_bytes(head[:4], "big"), 8
-    if length == 1:
-        length, begin = int.from_bytes(head[8:16], "big"), 16
-    if len(head) < begin or length < begin or at + length > limit:
+def _header(data: bytes, place: int, at: int, limit: int) -> tuple[bytes, int, int]:
+    """Return kind, start and stop of the content of a box.
+
+    Parameters
+    ----------
+    data : bytes
+        Holds the header.
+    place : int
+        Of the header in `data`.
+    at : int
+        Of the box; its content is placed alike.
+    limit : int
+        Where the box has to end at the latest.
+    """
+    try:
+        length, kind = _HEADER.unpack_from(data, place)
+        begin = 8
+        if length == 1:
+            (length,), begin = _LENGTH.unpack_from(data, place + 8), 16
+    except struct.error as error:
+        raise UnusualFileError(f"a box that breaks off at {at}") from error
+    if length < begin or at + length > limit:
         raise UnusualFileError(f"a box of {length} bytes at {at}")
-    return head[4:8], at + begin, at + length
+    return kind, at + begin, at + length
 
 
 class Boxes:
@@ -91,7 +111,7 @@ class Boxes:
         self._inside: dict[bytes, Boxes] = {}
         at, stop = start, self._stop
         while at < stop:
-            kind, begin, at = _header(data[at : at + 16], at, stop)
+            kind, begin, at = _header(data, at, at, stop)
             self._places.setdefault(kind, []).append((begin, at))
 
     def __contains__(self, kind: bytes) -> bool:

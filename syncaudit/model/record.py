@@ -36,6 +36,8 @@ class ClipRecord:
         Accepted and refused, as measured.
     stages : mapping of str to float
         CPU seconds per stage.
+    fallbacks : mapping of str to str
+        Of cameras that the CPU decoded in place of the back end that was asked for: why.
     """
 
     at_ns: int
@@ -46,6 +48,7 @@ class ClipRecord:
     findings: tuple[Finding, ...] = ()
     measurements: tuple[PairMeasurement, ...] = ()
     stages: Mapping[str, float] = field(default_factory=dict)
+    fallbacks: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
         """Return what a verdict row does not hold anyway in its pairs, timings and stages."""
@@ -73,6 +76,7 @@ class ClipRecord:
                 for name, audit in self.stamps.items()
                 if audit.remarks
             },
+            **({"fallbacks": dict(self.fallbacks)} if self.fallbacks else {}),
         }
 
     @classmethod
@@ -116,6 +120,7 @@ class ClipRecord:
                 for k, pair in enumerate(row["pairs"])
             ),
             stages=row["stages"],
+            fallbacks=own.get("fallbacks", {}),
         )
 
 

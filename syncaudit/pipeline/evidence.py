@@ -90,6 +90,8 @@ class ClipEvidence:
         How the pictures of each camera look.
     findings : list of Finding
         Damage found while decoding.
+    fallbacks : dict of str to str
+        Of cameras that the CPU decoded in place of the back end that was asked for: why.
     """
 
     rotations: dict[str, RotationIncrements] = field(default_factory=dict)
@@ -105,6 +107,7 @@ class ClipEvidence:
     bands: dict[str, BandEnergies] = field(default_factory=dict)
     pictures: dict[str, PictureAudit] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
+    fallbacks: dict[str, str] = field(default_factory=dict)
 
 
 def find_evidence(
@@ -112,6 +115,7 @@ def find_evidence(
     stages: Stages,
     *,
     wanted: Mapping[str, NDArray[np.bool_]] | None = None,
+    decoder: str = "cpu",
 ) -> ClipEvidence:
     """Find the evidence in every stream.
 
@@ -123,6 +127,8 @@ def find_evidence(
         Gets the time of ``decode`` and ``detect``.
     wanted : mapping of str to ndarray of bool, shape (n_frames,), optional
         Frames to look at, of cameras of which not all are.
+    decoder : str
+        Back end, a key of `syncaudit.decode.DECODERS`.
 
     Returns
     -------
@@ -137,7 +143,8 @@ def find_evidence(
             rotation, flash = RotationDetector(stream), FlashDetector(stream)
             picture = PictureMotionDetector(stream)
             detectors = (rotation, flash, picture) if is_robot else (rotation, flash)
-            look = _watch(stream, detectors, evidence, stages, (wanted or {}).get(name))
+            seen = (wanted or {}).get(name)
+            look = _watch(stream, detectors, evidence, stages, seen, decoder=decoder)
             if look is None:
                 continue
             looks.append(look)
@@ -269,6 +276,8 @@ def _watch(
     evidence: ClipEvidence,
     stages: Stages,
     wanted: NDArray[np.bool_] | None,
+    *,
+    decoder: str = "cpu",
 ) -> PictureLook | None:
     """Decode a camera once, hand every frame to its detectors and look at it; None: no pictures."""
     if stream.time_ns.size == 0 or not stream.files.paths:
@@ -279,7 +288,8 @@ def _watch(
     auditor = PictureAuditor(stream)
     try:
         with stages.spent_on("decode"):
-            frames = iter_luma(stream.files if wanted is None else part_of(stream, wanted))
+            files = stream.files if wanted is None else part_of(stream, wanted)
+            frames = iter_luma(files, decoder=decoder)
         while True:
             with stages.spent_on("decode"):
                 frame = next(frames, None)
@@ -300,6 +310,8 @@ def _watch(
     except SyncAuditError as error:
         evidence.findings.append(unreadable(stream.name, error))
         return None
+    if frames.fallback is not None:
+        evidence.fallbacks[stream.name] = frames.fallback
     if wanted is None:
         evidence.findings += _count_mismatch(stream, frames.n_decoded)
     return PictureLook(auditor, frames, wanted)

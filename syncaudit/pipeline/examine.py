@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from syncaudit.detectors import audit_stream
 from syncaudit.model import (
     CameraStream,
@@ -84,6 +87,7 @@ def audit(
     *,
     calibration: Mapping[str, object] | None = None,
     is_screen: bool = False,
+    decoder: str = "cpu",
 ) -> ClipVerdict:
     """Audit one clip.
 
@@ -98,6 +102,8 @@ def audit(
     is_screen : bool
         Look at the stamps alone: no picture is decoded and nothing is measured, so that a clip
         is rejected for its stamps, or `unverified`, and never passes.
+    decoder : str
+        Back end that decodes pictures, a key of `syncaudit.decode.DECODERS`.
 
     Returns
     -------
@@ -109,7 +115,9 @@ def audit(
     UsageError
         If the calibration breaks its contract.
     """
-    return examine(clip, policy, calibration=calibration, is_screen=is_screen).verdict
+    return examine(
+        clip, policy, calibration=calibration, is_screen=is_screen, decoder=decoder
+    ).verdict
 
 
 def examine(
@@ -118,6 +126,7 @@ def examine(
     *,
     calibration: Mapping[str, object] | None = None,
     is_screen: bool = False,
+    decoder: str = "cpu",
 ) -> Examination:
     """Audit one clip and keep everything that was found on the way.
 
@@ -149,7 +158,10 @@ def examine(
         }
         window = window_of(clip, streams)
         doubtful = doubtful_files(clip, streams, window)
-    evidence = ClipEvidence(findings=[SCREENED]) if is_screen else _evidence(clip, streams, stages)
+    if is_screen:
+        evidence = ClipEvidence(findings=[SCREENED])
+    else:
+        evidence = find_evidence(streams, stages, wanted=_wanted(clip, streams), decoder=decoder)
     with stages.spent_on("estimate"):
         measurements = (
             *measure_pairs(evidence, max_offset_s=policy.max_offset_s),
@@ -175,6 +187,7 @@ def examine(
         ),
         measurements=measurements,
         stages=stages.seconds,
+        fallbacks=evidence.fallbacks,
     )
     solution, verdict = conclude(clip, record, policy)
     return Examination(
@@ -188,11 +201,10 @@ def examine(
     )
 
 
-def _evidence(clip: Clip, streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence:
-    """Find the evidence in the part of each stream that the clip's window needs."""
-    wanted = {
+def _wanted(clip: Clip, streams: Mapping[str, Stream]) -> dict[str, NDArray[np.bool_]]:
+    """Return which frames the clip's window needs, of cameras of which it does not need all."""
+    return {
         name: frames
         for name, stream in streams.items()
         if isinstance(stream, CameraStream) and (frames := wanted_frames(stream, clip)) is not None
     }
-    return find_evidence(streams, stages, wanted=wanted)

@@ -30,7 +30,7 @@ from syncaudit.model import (
 )
 
 
-def audit(clip, policy, *, calibration=None, is_screen=False):
+def audit(clip, policy, *, calibration=None, is_screen=False, decoder="cpu"):
     if is_screen:
         return fake_audits.verdict_for(clip, Verdict.UNVERIFIED)
     if clip.clip_id == "stop":
@@ -41,7 +41,7 @@ def audit(clip, policy, *, calibration=None, is_screen=False):
     return fake_audits.audit(clip, policy, calibration=calibration)
 
 
-def examine(clip, policy, *, calibration=None):
+def examine(clip, policy, *, calibration=None, decoder="cpu"):
     if "broken" in clip.clip_id:
         raise ClipInputError("cam.mp4 ends early", code="corrupt", source="cam_rear")
     if "bug" in clip.clip_id:

@@ -167,3 +167,17 @@ def test_a_screen_is_told_apart_in_the_summary(validate, tmp_path):
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["screen"] is True
     assert validate("pass1").exit_code == 0
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["screen"] is False
+
+
+def test_the_decoder_is_told_with_the_reason(validate, tmp_path):
+    result = validate("pass1")
+    assert "Decoder: cpu (nvdec and torchcodec conceal damage" in result.stderr.replace("\n", " ")
+    entry = json.loads((tmp_path / "out" / "summary.json").read_text())["decoder"]
+    assert (entry["asked"], entry["took"]) == ("auto", "cpu")
+    assert "Decoder" not in validate("pass1", options=["--quiet"]).stderr
+
+
+def test_a_decoder_that_does_not_exist_is_a_usage_error(validate):
+    result = validate("pass1", options=["--decoder", "nvdek"])
+    assert result.exit_code == 2
+    assert "Did you mean 'nvdec'" in result.stderr.replace("\n", " ")

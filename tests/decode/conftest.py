@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import av
 import numpy as np
 import pytest
+
+if str(Path(__file__).parent) not in sys.path:
+    sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")
@@ -20,14 +24,16 @@ def encode(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         pix_fmt: str = "yuv420p",
         container_format: str | None = None,
         options: dict[str, str] | None = None,
+        size_px: tuple[int, int] = (64, 48),
     ) -> Path:
         path = tmp_path_factory.mktemp("video") / name
         with av.open(str(path), "w", format=container_format) as container:
             stream = container.add_stream(codec, rate=30, options=options or {})
-            stream.width, stream.height, stream.pix_fmt = 64, 48, pix_fmt
+            stream.width, stream.height, stream.pix_fmt = *size_px, pix_fmt
             for index in range(n_frames):
-                picture = np.full((48, 64), 40 + 15 * index, dtype=np.uint8)
-                picture += np.random.default_rng(index).integers(0, 5, (48, 64), dtype=np.uint8)
+                shape = size_px[::-1]
+                picture = np.full(shape, (40 + 15 * index) % 240, dtype=np.uint8)
+                picture += np.random.default_rng(index).integers(0, 5, shape, dtype=np.uint8)
                 frame = av.VideoFrame.from_ndarray(picture, format="gray")
                 container.mux(stream.encode(frame.reformat(format=pix_fmt)))
             container.mux(stream.encode(None))

@@ -1,0 +1,158 @@
+"""What back ends share: the CPU takes over where one cannot decode as the CPU would."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Generator
+from contextlib import closing
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.decode.container import list_frames
+from syncaudit.decode.cpu import CpuDecoder
+from syncaudit.decode.header import VideoHeader, VideoPart, read_header
+from syncaudit.decode.luma import DecodeTally, LumaFrame, LumaFrames, UnfitError
+from syncaudit.decode.parity import Agreement, compare_with_cpu
+from syncaudit.decode.spans import in_ns
+from syncaudit.errors import StreamReadError
+from syncaudit.model import FrameFiles
+
+__all__ = ["BackEnd", "first_line"]
+
+# 8-bit 4:2:0: what every hardware decoder hands out as it was coded.
+_PIXEL_FORMATS = frozenset({"yuv420p", "yuvj420p"})
+
+
+class BackEnd(ABC):
+    """A decoder other than the CPU's, which is held to what the CPU would yield.
+
+    Every picture has to come with the presentation time that the container lists for it. Where
+    one does not, where the driver fails, and for videos that it cannot decode, the CPU goes on
+    at that picture; `LumaFrames.fallback` then says why.
+    """
+
+    name: str
+    tells_damage = False
+    # Found out once a process.
+    _agreement: ClassVar[Agreement | None] = None
+
+    @abstractmethod
+    def probe(self) -> str | None:
+        """Return why the back end cannot be used here, or None if it can."""
+
+    @abstractmethod
+    def pictures(self, part: VideoPart) -> Generator[tuple[int, NDArray[np.uint8]], None, None]:
+        """Yield presentation time, in units of the container, and luma of the wanted frames.
+
+        Raises
+        ------
+        UnfitError
+            If it cannot go on.
+        """
+
+    def hindrance(self) -> str | None:
+        """Return why it may not stand in for the CPU here: cannot be used, or differs."""
+        return self.agreement().general
+
+    def open(self, files: FrameFiles) -> LumaFrames:
+        """Start decoding, on the CPU where this back end cannot.
+
+        Raises
+        ------
+        StreamReadError
+            If there is nothing to decode.
+        """
+        tally = DecodeTally()
+        frames = self._frames(files, tally)
+        next(frames)  # open the file now
+        return LumaFrames(frames, tally)  # type: ignore[arg-type]  # only the first is None
+
+    def _frames(
+        self, files: FrameFiles, tally: DecodeTally
+    ) -> Generator[LumaFrame | None, None, None]:
+        yielded = files.first - 1
+        is_open = False
+        try:
+            part = self._plan(files)
+            yield None
+            is_open = True
+            wanted = part.wanted
+            with closing(self.pictures(part)) as pictures:
+                for pts, luma in pictures:
+                    if pts not in wanted[tally.n_decoded : tally.n_decoded + 1]:
+                        raise UnfitError(f"frame {part.begin + tally.n_decoded} has another time")
+                    tally.n_decoded += 1
+                    yielded += 1
+                    yield LumaFrame(index=yielded, luma=luma, pts_s=float(pts * part.time_base))
+            if tally.n_decoded != len(wanted):
+                raise UnfitError(f"{tally.n_decoded} of {len(wanted)} frames were decoded")
+            return
+        except UnfitError as error:
+            tally.fallback = f"{self.name}: {error}"
+        with CpuDecoder().open(files) as rest:
+            if not is_open:
+                yield None
+            for frame in rest:
+                _take_over(tally, rest)
+                if frame.index > yielded:
+                    tally.n_decoded += 1
+                    yield frame
+            _take_over(tally, rest)
+
+    def _plan(self, files: FrameFiles) -> VideoPart:
+        """Return which frames are wanted, of a video that can be decoded here."""
+        if not files.paths or files.is_images:
+            raise UnfitError("single pictures are decoded on the CPU")
+        try:
+            header = read_header(files)
+            listed = list_frames(files.paths[0], files.stream)
+        except StreamReadError as error:
+            raise UnfitError("the file cannot be opened") from error  # the CPU says it in full
+        if listed.pts is None or listed.damage is not None:
+            raise UnfitError("the container does not list its frames, or breaks off")
+        why = self._hindrance_of(header)
+        if why is not None:
+            raise UnfitError(why)
+        begin, stop = 0, listed.n_frames
+        if files.span_ns is not None:
+            begin, stop = (
+                bisect_left(listed.pts, limit_ns, key=lambda pts: in_ns(pts, listed.time_base))
+                for limit_ns in files.span_ns
+            )
+        return VideoPart(
+            path=files.paths[0],
+            header=header,
+            pts=listed.pts,
+            time_base=listed.time_base,
+            begin=begin,
+            stop=stop,
+        )
+
+    def _hindrance_of(self, header: VideoHeader) -> str | None:
+        if header.n_videos != 1:
+            return f"the file holds {header.n_videos} video streams"
+        if header.pixel_format not in _PIXEL_FORMATS:
+            return f"its pictures are {header.pixel_format}, not 8-bit 4:2:0"
+        return self.agreement().hindrance(header.codec)
+
+    @classmethod
+    def agreement(cls) -> Agreement:
+        """Return on what this back end and the CPU agree; compared once a process."""
+        if cls._agreement is None:
+            cls._agreement = compare_with_cpu(cls())
+        return cls._agreement
+
+
+def _take_over(tally: DecodeTally, rest: LumaFrames) -> None:
+    """Count the damage that the CPU found, in the frames that it decoded again too."""
+    tally.n_corrupt, tally.n_errors = rest.n_corrupt, rest.n_errors
+    tally.first_error = rest.first_error
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error of a driver or library, which may say a lot."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:200] if lines else type(error).__name__

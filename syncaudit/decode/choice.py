@@ -1,0 +1,102 @@
+"""Choose the back end that decodes, and say why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from syncaudit.decode import DECODERS
+from syncaudit.decode.luma import FrameDecoder
+from syncaudit.errors import UsageError, nearest_name
+
+__all__ = ["AUTO", "DecoderChoice", "choose_decoder"]
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecoderChoice:
+    """Which back end decodes.
+
+    Parameters
+    ----------
+    asked, took : str
+        What the user named, and what it came to.
+    why : str
+        In words.
+    """
+
+    asked: str
+    took: str
+    why: str
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """Arguments of `syncaudit.pipeline.audit` that verdicts depend on.
+
+        Empty for the CPU, so that verdicts last whatever was asked for. Back ends that do not
+        tell of pictures in which they concealed damage may overlook a damaged file: their
+        verdicts are kept apart from those of the CPU, although their pictures are the same.
+        """
+        return {} if self.took == "cpu" else {"decoder": self.took}
+
+    def to_json(self) -> dict[str, object]:
+        """Return the entry of ``summary.json``."""
+        return {"asked": self.asked, "took": self.took, "why": self.why}
+
+
+def choose_decoder(
+    asked: str,
+    *,
+    is_here: bool = True,
+    decoders: Mapping[str, Callable[[], FrameDecoder]] = DECODERS,
+) -> DecoderChoice:
+    """Return the back end to decode with.
+
+    ``auto`` takes one other than the CPU only where the verdicts are sure to be the same: it
+    can be used here, decodes the samples alike, and tells of damaged pictures.
+
+    Parameters
+    ----------
+    asked : str
+        ``auto`` or a key of `decoders`.
+    is_here : bool
+        Whether this machine will decode; others find out for themselves.
+    decoders : mapping of str to callable
+        Back ends.
+
+    Raises
+    ------
+    UsageError
+        If there is no such back end, or the one named cannot be used here.
+    """
+    if asked not in (AUTO, *decoders):
+        raise UsageError(
+            f"decoder is '{asked}', which does not exist",
+            hint=nearest_name(asked, [AUTO, *decoders]),
+        )
+    if asked == "cpu":
+        return DecoderChoice(asked=asked, took=asked, why="asked for")
+    if asked != AUTO:
+        why = decoders[asked]().hindrance() if is_here else None
+        if why is not None:
+            raise UsageError(
+                f"decoder '{asked}' cannot be used here: {why}",
+                hint="Leave --decoder out, or see 'syncaudit doctor'.",
+            )
+        return DecoderChoice(asked=asked, took=asked, why="asked for")
+    passed_over, blind = [], []
+    for name, make in decoders.items():
+        if name == "cpu":
+            continue
+        back_end = make()
+        if not back_end.tells_damage:
+            blind.append(name)
+            continue
+        why = back_end.hindrance()
+        if why is None:
+            return DecoderChoice(asked=asked, took=name, why="it decodes samples as the CPU does")
+        passed_over.append(f"{name}: {why}")
+    if blind:
+        passed_over.append(f"{' and '.join(blind)} conceal damage: name one to use it")
+    return DecoderChoice(asked=asked, took="cpu", why="; ".join(passed_over) or "the only one")

@@ -1,0 +1,120 @@
+"""Whether a back end decodes sample videos as the CPU does, frame by frame."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.decode.container import list_frames
+from syncaudit.decode.cpu import CpuDecoder
+from syncaudit.decode.features import column_sums, half, row_sums
+from syncaudit.decode.header import VideoPart, read_header
+from syncaudit.decode.luma import UnfitError
+from syncaudit.decode.samples import SAMPLES
+from syncaudit.model import FrameFiles
+
+__all__ = ["Agreement", "Source", "compare_with_cpu"]
+
+_FEATURES = (row_sums, column_sums, half)
+# JPEG leaves the rounding of its transform open; all other codecs prescribe every bit.
+_LEVELS = {"mjpeg": 1}
+
+
+class Source(Protocol):
+    """A decoder that gives its pictures with their times."""
+
+    def probe(self) -> str | None:
+        """Return why it cannot be used here, or None if it can."""
+        ...
+
+    def pictures(self, part: VideoPart) -> Generator[tuple[int, NDArray[np.uint8]], None, None]:
+        """Yield presentation time and luma of the wanted frames."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """What a back end may decode in place of the CPU.
+
+    Parameters
+    ----------
+    general : str, optional
+        Why it may decode nothing.
+    by_codec : mapping of str to (str or None)
+        By FFmpeg's name of a codec, why that is left to the CPU; None where they agree.
+    """
+
+    general: str | None = None
+    by_codec: Mapping[str, str | None] = field(default_factory=dict)
+
+    def hindrance(self, codec: str) -> str | None:
+        """Return why videos of a codec are left to the CPU, or None."""
+        if self.general is not None:
+            return self.general
+        return self.by_codec.get(codec, f"there is no sample of {codec} to compare it by")
+
+
+def compare_with_cpu(back_end: Source) -> Agreement:
+    """Decode the samples with a back end and with the CPU, and compare integer features.
+
+    Parameters
+    ----------
+    back_end : Source
+        To be compared.
+
+    Returns
+    -------
+    Agreement
+        In general none where it cannot be used, or does not agree on H.264.
+    """
+    why = back_end.probe()
+    if why is not None:
+        return Agreement(general=why)
+    by_codec: dict[str, str | None] = {}
+    for path in SAMPLES.values():
+        files = FrameFiles(paths=(str(path),))
+        header = read_header(files)
+        listed = list_frames(str(path))
+        part = VideoPart(
+            path=str(path),
+            header=header,
+            pts=listed.pts or (),
+            time_base=listed.time_base,
+            begin=0,
+            stop=listed.n_frames,
+        )
+        by_codec[header.codec] = _difference(back_end, files, part)
+    if by_codec["h264"] is not None:
+        return Agreement(general=f"it does not decode as the CPU does ({by_codec['h264']})")
+    return Agreement(by_codec=by_codec)
+
+
+def _difference(back_end: Source, files: FrameFiles, part: VideoPart) -> str | None:
+    """Return the first thing in which the back end differs from the CPU, or None."""
+    n_frames, levels = 0, _LEVELS.get(part.header.codec, 0)
+    try:
+        with CpuDecoder().open(files) as frames, closing(back_end.pictures(part)) as pictures:
+            for frame, (pts, luma) in zip(frames, pictures, strict=False):
+                if pts != part.pts[n_frames]:
+                    return f"frame {n_frames} of a sample has another time"
+                if luma.shape != frame.luma.shape:
+                    return f"a sample has {luma.shape} pixels, not {frame.luma.shape}"
+                if not _is_equal(luma, frame.luma, levels):
+                    return f"frame {n_frames} of a sample has other pixels"
+                n_frames += 1
+    except UnfitError as error:
+        return str(error)
+    if n_frames != len(part.pts):
+        return f"{n_frames} of the {len(part.pts)} frames of a sample were decoded"
+    return None
+
+
+def _is_equal(one: Any, other: NDArray[np.uint8], levels: int) -> bool:
+    if levels:
+        return int(np.abs(np.asarray(one).astype(np.int16) - other).max()) <= levels
+    return all(np.array_equal(feature(one), feature(other)) for feature in _FEATURES)

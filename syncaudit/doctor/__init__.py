@@ -1,0 +1,73 @@
+"""What this machine can do: versions, codecs, GPU, aligners, engines, viewer, room."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from syncaudit.doctor.codecs import probe_codecs
+from syncaudit.doctor.extras import probe_extras
+from syncaudit.doctor.gpu import probe_gpu
+from syncaudit.doctor.machine import probe_machine
+from syncaudit.doctor.speech import probe_speech
+from syncaudit.doctor.symptom import Status, Symptom
+from syncaudit.doctor.versions import probe_versions
+from syncaudit.doctor.viewer import probe_viewer
+
+__all__ = ["GROUPS", "Probe", "Status", "Symptom", "examine_machine"]
+
+Probe = Callable[[], Sequence[Symptom]]
+
+GROUPS: Mapping[str, Probe] = MappingProxyType(
+    {
+        "versions": probe_versions,
+        "codecs": probe_codecs,
+        "gpu": probe_gpu,
+        "speech": probe_speech,
+        "viewer": probe_viewer,
+        "extras": probe_extras,
+        "machine": probe_machine,
+    }
+)
+
+
+def examine_machine(
+    groups: Mapping[str, Probe] = GROUPS, *, timeout_s: float = 20.0
+) -> dict[str, list[Symptom]]:
+    """Run all probes side by side; none can raise, hang or crash this process.
+
+    Parameters
+    ----------
+    groups : mapping of str to callable
+        Probes by the name of their group.
+    timeout_s : float
+        After that a group is told to be without an answer.
+
+    Returns
+    -------
+    dict of str to list of Symptom
+        In the order of `groups`.
+    """
+    found: dict[str, list[Symptom]] = {}
+
+    def run(name: str, probe: Probe) -> None:
+        try:
+            found[name] = list(probe())
+        except Exception as error:  # noqa: BLE001  # a diagnosis must not fail of what is ill
+            why = f"the probe failed: {type(error).__name__}: {error}"
+            found[name] = [Symptom(name=name, status=Status.UNKNOWN, detail=why)]
+
+    threads = [
+        threading.Thread(target=run, args=item, daemon=True, name=f"doctor-{item[0]}")
+        for item in groups.items()
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout_s)
+    late = f"no answer within {timeout_s:g} s"
+    return {
+        name: found.get(name) or [Symptom(name=name, status=Status.UNKNOWN, detail=late)]
+        for name in groups
+    }

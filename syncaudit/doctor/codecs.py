@@ -1,0 +1,39 @@
+"""Which video codecs decode here: a tiny sample of each is decoded."""
+
+from __future__ import annotations
+
+from syncaudit.decode.samples import N_FRAMES, SAMPLES
+from syncaudit.doctor.isolated import ask_python
+from syncaudit.doctor.symptom import Status, Symptom
+
+__all__ = ["probe_codecs"]
+
+# One line a codec: its name, the frames that were decoded, what was wrong.
+_DECODE = """
+from syncaudit.decode import iter_luma
+from syncaudit.decode.samples import SAMPLES
+from syncaudit.model import FrameFiles
+for codec, path in SAMPLES.items():
+    try:
+        frames = iter_luma(FrameFiles(paths=(str(path),)))
+        n, why = sum(1 for _ in frames), frames.first_error or ""
+    except Exception as error:
+        n, why = 0, str(error)
+    print(codec, n, " ".join(why.split()), sep="\\t", flush=True)
+"""
+_CURE = "pip install --force-reinstall av (its own wheels decode all of these)"
+
+
+def probe_codecs() -> list[Symptom]:
+    """Return, for every codec, whether its sample decodes on the CPU."""
+    answer = ask_python(_DECODE)
+    rows = [line.split("\t") for line in answer.said.splitlines()] if answer.is_ok else []
+    told = {row[0]: (int(row[1]), row[2]) for row in rows if len(row) == 3 and row[1].isdecimal()}
+    return [_symptom(codec, *told.get(codec, (0, answer.said[:200]))) for codec in SAMPLES]
+
+
+def _symptom(codec: str, n_frames: int, why: str) -> Symptom:
+    if n_frames == N_FRAMES and not why:
+        return Symptom(name=codec, status=Status.OK, detail="decodes on the CPU")
+    detail = f"{n_frames} of {N_FRAMES} frames decoded" + (f": {why}" if why else "")
+    return Symptom(name=codec, status=Status.FAULTY, detail=detail, cure=_CURE)

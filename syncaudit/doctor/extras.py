@@ -1,0 +1,51 @@
+"""Optional packages: which are installed, and the pip line for each that is not."""
+
+from __future__ import annotations
+
+import re
+from importlib import metadata
+
+from syncaudit.doctor.symptom import Status, Symptom
+
+__all__ = ["probe_extras"]
+
+_PACKAGE = "syncaudit"
+# For people who develop syncaudit itself.
+_NOT_FOR_USERS = frozenset({"dev"})
+
+
+def probe_extras() -> list[Symptom]:
+    """Return, for every extra of the installed package, what it lacks."""
+    try:
+        stated = metadata.requires(_PACKAGE) or []
+    except metadata.PackageNotFoundError:
+        why = "syncaudit itself is not installed as a package: its extras are unknown"
+        return [Symptom(name="extras", status=Status.UNKNOWN, detail=why, cure="pip install .")]
+    needs: dict[str, list[str]] = {}
+    for requirement in stated:
+        name = re.match(r"[\w.-]+", requirement)
+        extra = re.search(r"extra\s*==\s*['\"]([\w.-]+)['\"]", requirement)
+        if name and extra and extra[1] not in _NOT_FOR_USERS:
+            needs.setdefault(extra[1], []).append(name[0])
+    return [_symptom(extra, names) for extra, names in sorted(needs.items())]
+
+
+def _symptom(extra: str, names: list[str]) -> Symptom:
+    versions = {name: _version(name) for name in names}
+    absent = [name for name, version in versions.items() if version is None]
+    if absent:
+        return Symptom(
+            name=f"[{extra}]",
+            status=Status.ABSENT,
+            detail=f"lacks {', '.join(absent)}",
+            cure=f"pip install '{_PACKAGE}[{extra}]'",
+        )
+    detail = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return Symptom(name=f"[{extra}]", status=Status.OK, detail=detail)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None

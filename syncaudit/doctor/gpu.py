@@ -1,0 +1,85 @@
+"""Whether pictures can be decoded on a GPU: the driver, its decoder library, the back ends."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from syncaudit.decode import DECODERS
+from syncaudit.doctor.isolated import ask_python
+from syncaudit.doctor.symptom import Status, Symptom
+
+__all__ = ["probe_gpu"]
+
+_DRIVER = Path("/proc/driver/nvidia/version")
+_SMI_S = 10.0
+_LOAD = "import ctypes; ctypes.CDLL('libnvcuvid.so.1'); print('libnvcuvid.so.1 loads')"
+_CAPABILITY = (
+    "In a container: --gpus all and NVIDIA_DRIVER_CAPABILITIES=compute,utility,video; "
+    "else install the NVIDIA driver."
+)
+
+
+def probe_gpu(driver: Path = _DRIVER) -> list[Symptom]:
+    """Return which GPU, driver and decoder back ends there are.
+
+    Parameters
+    ----------
+    driver : Path
+        Where the kernel module tells its version.
+    """
+    with ThreadPoolExecutor() as pool:
+        back_ends = list(pool.map(_back_end, (name for name in DECODERS if name != "cpu")))
+    devices = _devices()
+    if not devices and not driver.exists():
+        detail = "no NVIDIA GPU is visible; pictures are decoded on the CPU"
+        return [Symptom(name="GPU", status=Status.ABSENT, detail=detail), *back_ends]
+    library = ask_python(_LOAD)
+    return [
+        Symptom(
+            name="GPU",
+            status=Status.OK if devices else Status.UNKNOWN,
+            detail="; ".join(devices) or "a driver is loaded, but nvidia-smi names no device",
+        ),
+        Symptom(
+            name="NVDEC library",
+            status=Status.OK if library.is_ok else Status.FAULTY,
+            detail=library.said,
+            cure=None if library.is_ok else _CAPABILITY,
+        ),
+        *back_ends,
+    ]
+
+
+def _devices() -> list[str]:
+    """Return name and driver version of every GPU that nvidia-smi tells of."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return []
+    try:
+        done = subprocess.run(  # noqa: S603  # the driver's own program
+            [program, "--query-gpu=name,driver_version", "--format=csv,noheader"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SMI_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    if done.returncode:
+        return []
+    lines = done.stdout.decode("utf-8", "replace").splitlines()
+    return [", driver ".join(line.strip().rsplit(", ", 1)) for line in lines if line.strip()]
+
+
+def _back_end(name: str) -> Symptom:
+    answer = ask_python(
+        f"from syncaudit.decode import DECODERS; print(DECODERS[{name!r}]().hindrance() or '')"
+    )
+    if answer.is_ok and not answer.said:
+        return Symptom(
+            name=f"decoder {name}", status=Status.OK, detail="decodes samples as the CPU does"
+        )
+    return Symptom(name=f"decoder {name}", status=Status.ABSENT, detail=answer.said)

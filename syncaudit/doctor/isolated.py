@@ -1,0 +1,78 @@
+"""Run a few lines of Python in a process of their own, which may crash or hang."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["Answer", "ask_python"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the process said.
+
+    Parameters
+    ----------
+    is_ok : bool
+        Whether it ended well.
+    said : str
+        Its output; if it failed, why in one line.
+    """
+
+    is_ok: bool
+    said: str
+
+
+def ask_python(
+    code: str, *, timeout_s: float = 15.0, environment: Mapping[str, str] | None = None
+) -> Answer:
+    """Run `code` and return its output.
+
+    Parameters
+    ----------
+    code : str
+        Prints its answer; an exception, a crash or silence is an answer too.
+    timeout_s : float
+        After that the process is killed.
+    environment : mapping of str to str, optional
+        Of the process; default: that of this one.
+    """
+    try:
+        done = subprocess.run(  # noqa: S603  # our own interpreter, our own lines
+            [sys.executable, "-c", code],
+            env=None if environment is None else dict(environment),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Answer(is_ok=False, said=f"no answer within {timeout_s:g} s")
+    except OSError as error:
+        return Answer(is_ok=False, said=f"Python cannot be started: {error}")
+    if done.returncode == 0:
+        return Answer(is_ok=True, said=done.stdout.decode("utf-8", "replace").strip("\n"))
+    if done.returncode < 0:
+        return Answer(is_ok=False, said=f"it crashed ({_signal_name(-done.returncode)})")
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return Answer(is_ok=False, said=_last_error(lines) or f"exit code {done.returncode}")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _last_error(lines: list[str]) -> str:
+    """Return the line of a traceback that names the error, without what follows it."""
+    for line in reversed(lines):
+        kind, colon, text = line.partition(": ")
+        if colon and kind.replace(".", "").isidentifier() and line[:1] != " ":
+            return text.strip()[:200]
+    return lines[-1].strip()[:200] if lines else ""

@@ -1,0 +1,44 @@
+"""Aligners: the Montreal Forced Aligner, pocketsphinx, and where they were found."""
+
+from __future__ import annotations
+
+import shlex
+
+from syncaudit.aligners.mfa_program import find_mfa
+from syncaudit.doctor.isolated import ask_python
+from syncaudit.doctor.symptom import Status, Symptom
+from syncaudit.errors import SyncAuditError
+
+__all__ = ["probe_speech"]
+
+
+def probe_speech() -> list[Symptom]:
+    """Return which aligners answer."""
+    return [_pocketsphinx(), _mfa()]
+
+
+def _pocketsphinx() -> Symptom:
+    answer = ask_python(
+        "import pocketsphinx; pocketsphinx.get_model_path('en-us'); print('model en-us')"
+    )
+    if answer.is_ok:
+        return Symptom(name="pocketsphinx", status=Status.OK, detail=answer.said)
+    return Symptom(
+        name="pocketsphinx",
+        status=Status.ABSENT,
+        detail=answer.said,
+        cure="pip install 'syncaudit[speech]'",
+    )
+
+
+def _mfa() -> Symptom:
+    found = find_mfa()
+    if isinstance(found, SyncAuditError):
+        return Symptom(
+            name="MFA", status=Status.ABSENT, detail=found.message, cure=str(found.hint or "")
+        )
+    return Symptom(
+        name="MFA",
+        status=Status.OK,
+        detail=f"{found.version} (called by: {shlex.join(found.command)})",
+    )

@@ -1,0 +1,48 @@
+"""One line of a diagnosis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["Status", "Symptom"]
+
+
+class Status(StrEnum):
+    """How good a thing is."""
+
+    OK = "ok"
+    ABSENT = "absent"  # optional, and not there
+    FAULTY = "faulty"  # there, or needed, and does not work
+    UNKNOWN = "unknown"  # could not be found out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Symptom:
+    """What was found out about one thing.
+
+    Parameters
+    ----------
+    name : str
+        The thing.
+    status : Status
+        How good it is.
+    detail : str
+        Version, size, or why not.
+    cure : str, optional
+        What to do to have it.
+    """
+
+    name: str
+    status: Status
+    detail: str
+    cure: str | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Return the fields for programs."""
+        return {
+            "name": self.name,
+            "status": str(self.status),
+            "detail": self.detail,
+            "cure": self.cure,
+        }

@@ -1,0 +1,261 @@
+"""Back ends yield what the CPU yields, or leave the video to it and say why.
+
+NVDEC runs on a stand-in for PyNvVideoCodec, whose signatures are compared with the real package
+where that is installed; torchcodec runs on the CPU where it is installed.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import fake_nvvideocodec as fake
+import numpy as np
+import pytest
+from fake_nvvideocodec import Faults
+
+from syncaudit.decode import DECODERS, iter_luma
+from syncaudit.decode.container import list_frames
+from syncaudit.decode.nvdec import BATCH, NvdecDecoder
+from syncaudit.decode.samples import SAMPLES
+from syncaudit.decode.torchcodec_planes import TorchcodecDecoder
+from syncaudit.errors import StreamReadError
+from syncaudit.model import FrameFiles
+
+Encode = Callable[..., Path]
+Frames = list[tuple[int, float | None, bytes, tuple[int, ...]]]
+
+CODECS = [
+    ("libx264", {"bf": "2", "g": "6"}),
+    ("libx264", {"bf": "0"}),
+    ("libx265", {"x265-params": "keyint=6:bframes=2:log-level=none"}),
+]
+
+
+@pytest.fixture
+def nvdec(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Put the stand-in in place of PyNvVideoCodec, and forget what was found out by it."""
+    monkeypatch.setitem(sys.modules, "PyNvVideoCodec", fake)
+    monkeypatch.setattr(NvdecDecoder, "_agreement", None)
+    NvdecDecoder._reused.decoder = None
+    Faults.clear()
+    yield
+    NvdecDecoder._reused.decoder = None
+    Faults.clear()
+
+
+@pytest.fixture(params=["nvdec", "torchcodec"])
+def back_end(request: pytest.FixtureRequest) -> str:
+    if request.param == "nvdec":
+        request.getfixturevalue("nvdec")
+    else:
+        why = TorchcodecDecoder().probe()
+        if why is not None:
+            pytest.skip(why)
+    return str(request.param)
+
+
+def frames_of(
+    path: Path, decoder: str, span_ns: tuple[int, int] | None = None
+) -> tuple[Frames, str | None]:
+    frames = iter_luma(FrameFiles(paths=(str(path),), span_ns=span_ns), decoder=decoder)
+    found = [(f.index, f.pts_s, f.luma.tobytes(), f.luma.shape) for f in frames]
+    assert frames.n_decoded == len(found)
+    return found, frames.fallback
+
+
+@pytest.mark.parametrize("codec", SAMPLES)
+def test_samples_are_the_same(back_end: str, codec: str) -> None:
+    assert DECODERS[back_end]().hindrance() is None
+    path = SAMPLES[codec]
+    found, why = frames_of(path, back_end)
+    assert why is None
+    assert found == frames_of(path, "cpu")[0]
+
+
+@pytest.mark.parametrize(("codec", "options"), CODECS)
+def test_videos_and_parts_of_them_are_the_same(
+    back_end: str, encode: Encode, codec: str, options: dict[str, str]
+) -> None:
+    path = encode("a.mp4", codec, options=options, n_frames=40, size_px=(190, 150))
+    assert frames_of(path, back_end) == (frames_of(path, "cpu")[0], None)
+    pts_ns = list_frames(str(path)).pts_ns()
+    assert pts_ns is not None
+    for first, stop in ((0, 5), (12, 30), (17, 39), (39, 40), (20, 20)):
+        end_ns = pts_ns[stop] if stop < 40 else 10**12
+        span_ns = (pts_ns[first] if first < stop else end_ns, end_ns)
+        found, why = frames_of(path, back_end, span_ns)
+        assert why is None
+        assert found == frames_of(path, "cpu", span_ns)[0]
+        assert len(found) == stop - first
+
+
+@pytest.mark.parametrize(
+    ("name", "codec", "pix_fmt", "why"),
+    [
+        ("a.mp4", "libx264", "yuv422p", "yuv422p, not 8-bit 4:2:0"),
+        ("a.mp4", "libx264", "yuv420p10le", "yuv420p10le, not 8-bit 4:2:0"),
+        ("a.mp4", "mpeg4", "yuv420p", "no sample of mpeg4"),
+        ("a.h264", "libx264", "yuv420p", "does not list its frames"),
+    ],
+)
+def test_what_it_is_not_made_for_is_left_to_the_cpu(
+    back_end: str, encode: Encode, name: str, codec: str, pix_fmt: str, why: str
+) -> None:
+    form = "h264" if name.endswith("h264") else None
+    path = encode(name, codec, pix_fmt=pix_fmt, container_format=form)
+    found, said = frames_of(path, back_end)
+    assert found == frames_of(path, "cpu")[0]
+    assert said is not None
+    assert said.startswith(f"{back_end}: ")
+    assert why in said
+
+
+def test_damage_is_found_by_the_cpu(back_end: str, encode: Encode, tmp_path: Path) -> None:
+    data = encode("a.mkv", options={"g": "1"}, n_frames=20).read_bytes()
+    cut = tmp_path / "cut.mkv"
+    cut.write_bytes(data[: len(data) * 6 // 10])
+    expected = iter_luma(FrameFiles(paths=(str(cut),)))
+    n_expected = sum(1 for _ in expected)
+    frames = iter_luma(FrameFiles(paths=(str(cut),)), decoder=back_end)
+    assert sum(1 for _ in frames) == n_expected
+    assert (frames.n_errors, frames.n_corrupt) == (expected.n_errors, expected.n_corrupt)
+
+
+def test_files_that_are_none_are_refused_as_by_the_cpu(back_end: str, tmp_path: Path) -> None:
+    (tmp_path / "x.mp4").write_bytes(b"no video at all")
+    for name in ("x.mp4", "gone.mp4"):
+        files = FrameFiles(paths=(str(tmp_path / name),))
+        with pytest.raises(StreamReadError, match=r"FFmpeg cannot open it|file not found"):
+            iter_luma(files, decoder=back_end)
+
+
+def test_leaving_early_releases_it(back_end: str, encode: Encode) -> None:
+    path = encode("a.mp4")
+    with iter_luma(FrameFiles(paths=(str(path),)), decoder=back_end) as frames:
+        assert next(frames).index == 0
+    with pytest.raises(StopIteration):
+        next(frames)
+
+
+def test_planes_outlive_the_next_frame(back_end: str) -> None:
+    files = FrameFiles(paths=(str(SAMPLES["H.264"]),))
+    kept = [frame.luma for frame in iter_luma(files, decoder=back_end)]
+    expected = [frame.luma.copy() for frame in iter_luma(files)]
+    for found, one in zip(kept, expected, strict=True):
+        np.testing.assert_array_equal(found, one)
+
+
+@pytest.mark.usefixtures("nvdec")
+@pytest.mark.parametrize("fail_at", [0, BATCH + 3])
+def test_a_driver_that_fails_is_replaced_at_that_frame(encode: Encode, fail_at: int) -> None:
+    path = encode("a.mp4", n_frames=40)
+    assert DECODERS["nvdec"]().hindrance() is None
+    Faults.fail_at = fail_at
+    found, why = frames_of(path, "nvdec")
+    assert found == frames_of(path, "cpu")[0]
+    assert why == "nvdec: the driver failed (cuvidDecodePicture returned error 999)"
+    assert NvdecDecoder._reused.decoder is None
+
+
+@pytest.mark.usefixtures("nvdec")
+def test_frames_that_do_not_come_are_decoded_by_the_cpu(encode: Encode) -> None:
+    path = encode("a.mp4", n_frames=40)
+    assert DECODERS["nvdec"]().hindrance() is None
+    Faults.end_at = 0
+    found, why = frames_of(path, "nvdec")
+    assert found == frames_of(path, "cpu")[0]
+    assert why == "nvdec: 0 of 40 frames were decoded"
+
+
+@pytest.mark.usefixtures("nvdec")
+@pytest.mark.parametrize(
+    ("faults", "why"),
+    [
+        ({"level_error": {"h264": 1}}, "it does not decode as the CPU does (frame 0 of a sample"),
+        ({"late_by": 1}, "frame 0 of a sample has another time"),
+        ({"unsupported": {"H264"}}, "the GPU does not decode H.264"),
+        ({"pixel_format": fake.Pixel_Format.P016}, "its pictures come as Pixel_Format.P016"),
+        ({"end_at": 0}, "0 of the 8 frames of a sample were decoded"),
+        ({"is_absent": True}, "the GPU does not answer (cuInit failed: no CUDA-capable device"),
+    ],
+)
+def test_a_gpu_that_does_not_decode_as_the_cpu_is_not_used(
+    encode: Encode, faults: dict[str, object], why: str
+) -> None:
+    for name, value in faults.items():
+        setattr(Faults, name, value)
+    found, said = frames_of(encode("a.mp4"), "nvdec")
+    assert why in str(DECODERS["nvdec"]().hindrance())
+    assert why in str(said)
+    assert len(found) == 10
+
+
+@pytest.mark.usefixtures("nvdec")
+def test_codecs_that_this_gpu_lacks_are_left_to_the_cpu() -> None:
+    Faults.unsupported = {"AV1"}  # as on A100 and H100
+    assert DECODERS["nvdec"]().hindrance() is None
+    assert frames_of(SAMPLES["AV1"], "nvdec")[1] == "nvdec: this GPU does not decode av1"
+    assert frames_of(SAMPLES["HEVC"], "nvdec")[1] is None
+
+
+@pytest.mark.usefixtures("nvdec")
+def test_jpeg_may_differ_by_one_level_and_no_more() -> None:
+    Faults.level_error = {"mjpeg": 1, "vp9": 1}
+    agreement = NvdecDecoder.agreement()
+    assert (agreement.hindrance("mjpeg"), agreement.hindrance("hevc")) == (None, None)
+    assert agreement.hindrance("vp9") == "frame 0 of a sample has other pixels"
+    Faults.level_error = {"mjpeg": 2}
+    NvdecDecoder._agreement = None
+    assert NvdecDecoder.agreement().hindrance("mjpeg") == "frame 0 of a sample has other pixels"
+
+
+@pytest.mark.usefixtures("nvdec")
+def test_pictures_too_small_for_the_engine_are_left_to_the_cpu(encode: Encode) -> None:
+    options = {"x265-params": "log-level=none"}
+    _, why = frames_of(encode("a.mp4", "libx265", options=options), "nvdec")
+    assert why == "nvdec: this GPU decodes hevc from 128 x 128 to 4096 x 4096 pixels, not 64 x 48"
+
+
+@pytest.mark.usefixtures("nvdec")
+def test_a_thread_reuses_its_decoder_and_shares_it_with_none(encode: Encode) -> None:
+    path = encode("a.mp4")
+    DECODERS["nvdec"]().hindrance()  # the samples, too, are decoded by one decoder
+    assert (Faults.n_created, Faults.n_reconfigured) == (1, len(SAMPLES) - 1)
+    for _ in range(3):
+        frames_of(path, "nvdec")
+    assert (Faults.n_created, Faults.n_reconfigured) == (1, len(SAMPLES) + 2)
+    thread = threading.Thread(target=frames_of, args=(path, "nvdec"))
+    thread.start()
+    thread.join()
+    assert (Faults.n_created, Faults.n_reconfigured) == (2, len(SAMPLES) + 2)
+
+
+def test_a_package_that_is_missing_says_what_installs_it(
+    monkeypatch: pytest.MonkeyPatch, encode: Encode
+) -> None:
+    monkeypatch.setitem(sys.modules, "PyNvVideoCodec", None)
+    monkeypatch.setitem(sys.modules, "torchcodec", None)
+    for decoder in (NvdecDecoder, TorchcodecDecoder):
+        monkeypatch.setattr(decoder, "_agreement", None)
+        why = decoder().hindrance()
+        assert f"pip install 'syncaudit[{decoder.name}]'" in str(why)
+        assert frames_of(encode("a.mp4"), decoder.name)[1] == f"{decoder.name}: {why}"
+
+
+def test_the_stand_in_has_the_signatures_of_the_real_package() -> None:
+    spec = importlib.util.find_spec("PyNvVideoCodec")
+    if spec is None or spec.origin is None:
+        pytest.skip("PyNvVideoCodec is not installed")
+    source = Path(spec.origin).parent / "decoders" / "SimpleDecoder.py"
+    tree = ast.parse(source.read_text())
+    (real,) = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    methods = {node.name: node for node in real.body if isinstance(node, ast.FunctionDef)}
+    for name in ("__init__", "get_batch_frames", "seek_to_index", "reconfigure_decoder"):
+        expected = [argument.arg for argument in methods[name].args.args]
+        assert list(inspect.signature(getattr(fake.SimpleDecoder, name)).parameters) == expected
