@@ -12,7 +12,6 @@ import one_thread  # noqa: F401  # before numpy
 
 # isort: split
 import argparse
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -21,16 +20,13 @@ from typing import Any
 
 import numpy as np
 from base_clips import OUT
-from long_drive import clocks, configs
+from long_drive import audit_drive, print_drive
 from numpy.typing import NDArray
 from tables import print_table, write_json
 
-from syncaudit.batch import run_batch
-from syncaudit.datasets import load_manifest
 from syncaudit.graph import follow_clock
 from syncaudit.model import ClockCourse
-from syncaudit.policy import load_policy
-from syncaudit.simulate import EPOCH_NS, simulate_manifest
+from syncaudit.simulate import EPOCH_NS
 
 Floats = NDArray[np.float64]
 
@@ -189,46 +185,6 @@ def speed(n: int, seed: int) -> dict[str, Any]:
     return row
 
 
-def audit_drive(n_clips: int, seed: int) -> dict[str, Any]:
-    """Render the long drive, validate it, and compare the pooled clocks and the verdicts."""
-    folder = OUT / f"long_drive-{n_clips}-{seed}"
-    if not (folder / "manifest.jsonl").exists():
-        simulate_manifest(configs(n_clips, seed), folder, seed)
-    clips = load_manifest(str(folder / "manifest.jsonl"))
-    run_batch(clips, load_policy(), out=folder / "out", workers=1)
-    line = (folder / "out" / "recordings.jsonl").read_text(encoding="utf-8").splitlines()[0]
-    recording = json.loads(line)
-    verdicts = {}
-    rows = []
-    truth = clocks(n_clips, seed)
-    for text in (folder / "out" / "verdicts.jsonl").read_text(encoding="utf-8").splitlines():
-        verdict = json.loads(text)
-        k = int(verdict["clip_id"].removeprefix("clip"))
-        verdicts[k] = verdict["verdict"]
-        for name, source in verdict["sources"].items():
-            pooled = source["recording"]
-            if pooled is None or name == recording["reference"]:
-                continue
-            known_s = float(truth[name][k] - truth[recording["reference"]][k])
-            rows.append(
-                {
-                    "clip": k,
-                    "source": name,
-                    "truth_ms": 1e3 * known_s,
-                    "error_ms": 1e3 * (pooled["offset_s"] - known_s),
-                    "std_ms": 1e3 * pooled["offset_std_s"],
-                    "own_std_ms": None
-                    if source["offset_std_s"] is None
-                    else 1e3 * source["offset_std_s"],
-                }
-            )
-    return {
-        "recording": recording,
-        "verdicts": [verdicts[k] for k in sorted(verdicts)],
-        "rows": rows,
-    }
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
@@ -242,7 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         result |= _monte_carlo(given.seed, given.budget)
     if given.drive:
         result["drive"] = audit_drive(given.drive, given.seed)
-        _print_drive(result["drive"])
+        print_drive(result["drive"])
     write_json(OUT / "pooling.json", result)
     return 0
 
@@ -311,34 +267,6 @@ def _print_steps(rows: Sequence[dict[str, Any]]) -> None:
             )
             for row in rows
         ],
-    )
-
-
-def _print_drive(result: dict[str, Any]) -> None:
-    print("\nThe long drive, clip by clip:", " ".join(result["verdicts"]))
-    rows = []
-    for name, clock in result["recording"]["clocks"].items():
-        of = [row for row in result["rows"] if row["source"] == name]
-        if not of:
-            continue
-        z = np.array([row["error_ms"] / row["std_ms"] for row in of])
-        own = [row["own_std_ms"] for row in of if row["own_std_ms"]]
-        rows.append(
-            (
-                name,
-                float(np.sqrt(np.mean([row["error_ms"] ** 2 for row in of]))),
-                float(np.median([row["std_ms"] for row in of])),
-                float(np.median(own)) if own else None,
-                float(np.mean(np.abs(z) < 1.96)),
-                clock["drift_ms_per_h"],
-                clock["drift_std_ms_per_h"],
-                ", ".join(f"{1e3 * step['step_s']:.1f} ms" for step in clock["steps"]) or "-",
-            )
-        )
-    print_table(
-        f"Pooled clocks against the truth, read from {result['recording']['reference']}",
-        ("clock", "rmse ms", "claimed ms", "clip's ms", "covered", "ms/h", "+-", "steps"),
-        rows,
     )
 
 

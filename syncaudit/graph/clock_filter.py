@@ -112,7 +112,8 @@ def _forward(
         c2 = c2 + gap_s * (2.0 * c1 + half) + spread
         c0 = c0 + gap_s * (c1 + p01 + half) + spread
         c1 = c1 + half + bent
-        p00 = p00 + gap_s * (2.0 * p01 + half) + spread
+        # Rounding may take precise clocks below zero after long gaps.
+        p00 = np.maximum(p00 + gap_s * (2.0 * p01 + half), 0.0) + spread
         p01 = p01 + half + bent
         p11 = p11 + walk * gap_s
         if k - 1 in steps:
@@ -126,7 +127,7 @@ def _forward(
             minus_2ll = minus_2ll + pull * innovation - np.log(inverse)
             x0, x1, moved = x0 + p00 * pull, x1 + p01 * pull, moved + c0 * pull
             c2, c1 = c2 - c0 * c0 * inverse, c1 - gain1 * c0
-            p11 = p11 - p01 * gain1
+            p11 = np.maximum(p11 - p01 * gain1, 0.0)
             c0, p00, p01 = c0 * kept, p00 * kept, p01 * kept
         else:
             kept, gain1, inverse, innovation = np.ones(h), c0 * 0.0, c0 * 0.0, c0 * 0.0

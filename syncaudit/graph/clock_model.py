@@ -28,7 +28,7 @@ class Readings:
     precision : ndarray, shape (n,)
         Inverse variances.
     step_std_s : float
-        Prior of the steps, far more than any of them.
+        Prior of the steps that are known, far more than an error of a reading.
     """
 
     times_s: _Floats

@@ -25,6 +25,8 @@ __all__ = ["follow_clock"]
 _Floats = NDArray[np.float64]
 
 _MAX_STEPS = 12
+# Prior of known steps: so wide that it takes nothing off them, and 1e-16 of its square is nothing.
+_STEP_STD_S = 100.0
 _N_ROUNDS = 4
 # No clip is thought to be sharper than this share of its claim once the common part is taken off.
 _LEAST_SHARE = 0.3
@@ -76,7 +78,7 @@ def follow_clock(
         times_s=times_s[inner],
         offsets_s=offsets[inner],
         precision=precision[inner],
-        step_std_s=1.0 + 10.0 * float(np.ptp(offsets)),
+        step_std_s=_STEP_STD_S,
     )
     places, belief = _with_steps(readings)
     levels_s, level_std_s = _everywhere(belief, times_s, inner)
@@ -109,7 +111,7 @@ def _with_steps(readings: Readings) -> tuple[list[int], Belief]:
     """Add steps as long as the likelihood asks for them; look for each anew after the last."""
     places: list[int] = []
     weights, belief = _robust(readings, places, first_weights(readings))
-    while len(places) < _MAX_STEPS:
+    for _ in range(_MAX_STEPS):
         place = find_step(weighed(readings, weights), places)
         if place is None:
             break

@@ -126,3 +126,17 @@ def test_clips_of_one_moment_share_one_level():
     np.testing.assert_allclose(course.offset_s, 0.03, atol=1e-5)
     # Three clips say little about how much clips scatter: a tenth more is claimed.
     np.testing.assert_allclose(course.offset_std_s, 0.5 / 3**0.5, atol=0.03)
+
+
+@pytest.mark.parametrize("std_s", [1e-6, 1e-4, 1e-2])
+@pytest.mark.parametrize("apart_s", [0.0, 1e-3, 1e7])
+def test_odd_clips_give_finite_courses(std_s, apart_s):
+    rng = np.random.default_rng(8)
+    at_ns = START_NS + np.arange(30) * 20_000_000_000
+    at_ns[15:] += int(apart_s * 1e9)
+    at_ns[20] = at_ns[19]
+    offsets = 1e6 + std_s * rng.normal(size=30)
+    offsets[22:] += 5.0
+    course = follow_clock("cam", at_ns, offsets.tolist(), [std_s] * 30)
+    assert np.all(course.offset_std_s > 0.0)
+    assert course.offset_s == pytest.approx(offsets, abs=20.0 * std_s)
