@@ -33,7 +33,8 @@ HALF_STEP = 12.0
 # Mean difference up to which a row repeats another, and least structure along such a row.
 SAME_LEVELS = 1.5
 ROW_STD = 6.0
-# A spell of black in the dark is the dark; as a defect it begins or ends within brighter pictures.
+# A spell of black in the dark is the night; as a defect it is all of the clip, or begins or ends
+# within brighter pictures.
 DARK_LUMA, DARK_STEP = 24.0, 8.0
 
 Flags = NDArray[np.bool_]
@@ -81,16 +82,16 @@ class PictureLooks:
         mean, std, white, grey, plain, cut = np.concatenate(self._figures).T
         is_white = white >= WHITE_SHARE
         is_blank = (std <= BLANK_STD) & ~is_white
-        is_dark = _in_the_dark(is_blank, mean)
-        is_blank &= ~is_dark
+        is_blank &= ~_in_the_dark(is_blank, mean)
         is_grey = ~is_blank & (grey > GREY_SHARE + float(np.median(grey)))
         is_half = ~is_blank & ~is_grey & (cut > HALF_SHARE + float(np.median(cut)))
+        is_covered = (plain > 0.0) & ~is_blank & ~is_white & ~is_grey
         return {
             PictureFault.BLANK: is_blank,
             PictureFault.WHITE: is_white,
             PictureFault.GREY: is_grey,
             PictureFault.HALF: is_half,
-            PictureFault.COVERED: is_dark | ((plain > 0.0) & ~is_blank & ~is_white & ~is_grey),
+            PictureFault.COVERED: is_covered & ~_in_the_dark(is_covered, mean),
         }, mean
 
 
