@@ -12,6 +12,7 @@ import fcntl
 import json
 import os
 import time
+import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +63,10 @@ class VerdictFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._index, _ = _scan(path)
+            # One file for index and lines, even if the path is replaced meanwhile.
+            self._file = os.open(path, os.O_RDONLY)
+            weakref.finalize(self, os.close, self._file)
+            self._index, _ = _scan(self._file)
         except OSError as error:
             raise UsageError(
                 f"the verdicts cannot be read: {error.strerror}",
@@ -90,10 +94,7 @@ class VerdictFile:
 
     def line(self, clip_id: str) -> str:
         """Return the row of a clip as text; KeyError where it is not in the file."""
-        entry = self._index[clip_id]
-        with self.path.open("rb") as file:
-            file.seek(entry.start)
-            return file.read(entry.length).decode()
+        return _line(self._file, self._index[clip_id])
 
 
 class Ledger:
@@ -109,7 +110,7 @@ class Ledger:
         self.path = path
         self._lock = _lock(path.with_name(f".{path.name}.lock"))
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-        self._index, self._end = _scan(path)
+        self._index, self._end = _scan(self._file)
         os.ftruncate(self._file, self._end)
         self._stale: dict[str, str] = dict(_lines_of(self._stale_path))
         self._synced_at = time.monotonic()
@@ -218,14 +219,19 @@ class Ledger:
         return self.path.with_name(f".{self.path.name}.outdated")
 
     def _read(self, entry: Entry) -> str:
-        return os.pread(self._file, entry.length, entry.start).decode()
+        return _line(self._file, entry)
 
 
-def _scan(path: Path) -> tuple[dict[str, Entry], int]:
+def _line(file: int, entry: Entry) -> str:
+    return os.pread(file, entry.length, entry.start).decode()
+
+
+def _scan(handle: int) -> tuple[dict[str, Entry], int]:
     """Return the whole verdict lines of a file by clip, and where they end."""
     index: dict[str, Entry] = {}
     end = 0
-    with path.open("rb") as file:
+    with open(handle, "rb", closefd=False) as file:  # it is open already
+        file.seek(0)
         for data in file:
             if not data.endswith(b"\n"):
                 break  # half written when the last run was killed

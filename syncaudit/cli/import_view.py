@@ -2,64 +2,36 @@
 
 from __future__ import annotations
 
-import time
-from types import TracebackType
-
 from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
 from syncaudit.cli.console import printable
+from syncaudit.cli.live_view import LiveView
 from syncaudit.datasets.importing import Imported
 
 __all__ = ["ImportView", "print_import"]
 
-_LINE_EVERY_S = 15.0
 _MOST_NOTES = 30
 
 
-class ImportView:
-    """Shows the number of clips so far; use it as a context and call it with each number.
-
-    Parameters
-    ----------
-    console : Console
-        Where to, standard error as a rule.
-    is_quiet : bool
-        Show nothing.
-    """
+class ImportView(LiveView):
+    """Shows the number of clips so far; use it as a context and call it with each number."""
 
     def __init__(self, console: Console, *, is_quiet: bool = False) -> None:
-        self._console = console
-        self._is_quiet = is_quiet
-        self._next_line = time.monotonic() + _LINE_EVERY_S
-        self._status: Status | None = None
-        if console.is_terminal and not is_quiet:
-            self._status = Status("looking at the data set", console=console)
+        super().__init__(console, is_quiet=is_quiet)
+        self._status = Status("looking at the data set", console=console) if self.moves else None
 
-    def __enter__(self) -> ImportView:
-        """Start to show."""
-        if self._status is not None:
-            self._status.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Take the line away."""
-        if self._status is not None:
-            self._status.stop()
+    def moving(self) -> Status | None:
+        """Return the status line."""
+        return self._status
 
     def __call__(self, n_clips: int) -> None:
         """Show the number of clips."""
         if self._status is not None:
             self._status.update(f"{n_clips} clips")
-        elif not self._is_quiet and time.monotonic() >= self._next_line:
-            self._next_line = time.monotonic() + _LINE_EVERY_S
-            self._console.print(f"{n_clips} clips", soft_wrap=True)
+        else:
+            self.print_now_and_then(f"{n_clips} clips")
 
 
 def print_import(console: Console, imported: Imported, out: str) -> None:

@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from syncaudit.batch.summary import Progress as BatchProgress
 from syncaudit.cli.glyphs import STYLES, glyph
+from syncaudit.cli.live_view import LiveView
 from syncaudit.model import Verdict
 
 __all__ = ["ProgressView", "word_span"]
 
-_LINE_EVERY_S = 15.0
 
-
-class ProgressView:
-    """Shows the progress of a run; use it as a context and call it with each state.
-
-    Parameters
-    ----------
-    console : Console
-        Where to, standard error as a rule.
-    is_quiet : bool
-        Show nothing.
-    """
+class ProgressView(LiveView):
+    """Shows the progress of a run; use it as a context and call it with each state."""
 
     def __init__(self, console: Console, *, is_quiet: bool = False) -> None:
-        self._console = console
-        self._is_quiet = is_quiet
+        super().__init__(console, is_quiet=is_quiet)
         self._began = time.monotonic()
-        self._next_line = self._began + _LINE_EVERY_S
         self._bar: Progress | None = None
-        if console.is_terminal and not is_quiet:
+        if self.moves:
             self._bar = Progress(
                 TextColumn("{task.fields[done]}"),
                 BarColumn(bar_width=None),
@@ -46,25 +34,13 @@ class ProgressView:
             )
             self._task = self._bar.add_task("", total=None, done="", pace="starting", counts="")
 
-    def __enter__(self) -> ProgressView:
-        """Start the bar."""
-        if self._bar is not None:
-            self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Take the bar away."""
-        if self._bar is not None:
-            self._bar.stop()
+    def moving(self) -> Progress | None:
+        """Return the bar."""
+        return self._bar
 
     def __call__(self, state: BatchProgress) -> None:
         """Show a state of the run."""
-        if self._is_quiet:
+        if self.is_quiet:
             return
         pace, counts = self._pace(state), _counts(state)
         if self._bar is not None:
@@ -76,12 +52,9 @@ class ProgressView:
                 pace=pace,
                 counts=counts,
             )
-        elif time.monotonic() >= self._next_line:
-            self._next_line = time.monotonic() + _LINE_EVERY_S
+        else:
             plain_counts = ", ".join(f"{n} {name}" for name, n in state.counts.items())
-            self._console.print(
-                f"{state.done}/{state.total} clips, {pace}: {plain_counts}", soft_wrap=True
-            )
+            self.print_now_and_then(f"{state.done}/{state.total} clips, {pace}: {plain_counts}")
 
     def _pace(self, state: BatchProgress) -> str:
         fresh = state.done - state.reused

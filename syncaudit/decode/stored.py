@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["list_stored", "stored_pictures"]
 
-# Pictures held at a time, and bytes of the file: a row group may be larger than the memory.
+# Pictures handed on at a time, and bytes read of the file: row groups may be large.
 _BATCH = 4
 _BUFFER_BYTES = 1 << 20
 # Pictures that are looked at for their size.
@@ -56,7 +56,8 @@ def list_stored(files: FrameFiles) -> ContainerFrames:
 def stored_pictures(files: FrameFiles) -> Iterator[bytes]:
     """Yield the encoded pictures of `files` in the order of the rows; b"" where a row has none.
 
-    Memory does not grow with the number of pictures, nor with the size of the row groups.
+    Memory holds a page of the column, packed and unpacked; how many pictures are in it is up to
+    who wrote the file (pyarrow: at most 1024, and no more than a row group).
 
     Raises
     ------

@@ -2,10 +2,11 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
-from syncaudit.batch.ledger import Ledger
+from syncaudit.batch.ledger import Ledger, VerdictFile
 from syncaudit.errors import UsageError
 
 
@@ -103,3 +104,21 @@ def test_interrupt_while_a_line_is_written_loses_no_whole_line(tmp_path, monkeyp
         ledger.rewrite(["a", "b", "c"])
     names = [json.loads(x)["clip_id"] for x in (tmp_path / "v.jsonl").read_text().splitlines()]
     assert names == ["a", "b"]
+
+
+def test_lines_stay_those_that_were_indexed_when_the_file_is_replaced(tmp_path):
+    path = tmp_path / "verdicts.jsonl"
+    path.write_text('{"clip_id": "a", "verdict": "pass"}\n')
+    file = VerdictFile(path)
+    (tmp_path / "new").write_text('{"clip_id": "other", "verdict": "reject"}\n' * 3)
+    (tmp_path / "new").replace(path)
+    assert file.line("a") == '{"clip_id": "a", "verdict": "pass"}'
+
+
+def test_a_verdict_file_is_closed_when_it_is_let_go(tmp_path):
+    path = tmp_path / "verdicts.jsonl"
+    path.write_text('{"clip_id": "a", "verdict": "pass"}\n')
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(20):
+        assert VerdictFile(path).line("a")
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before + 1
