@@ -94,7 +94,7 @@ def _ray(folder: Path, options: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _kills(folder: Path, options: argparse.Namespace) -> Mapping[str, Any]:
-    found = kills(folder, n_clips=300, n_kills=_share(options.kills, options), seed=options.seed)
+    found = kills(folder, n_clips=150, n_kills=_share(options.kills, options), seed=options.seed)
     print_table(
         f"SIGKILL at random moments, runs of {found['clips']} clips",
         ("", "kills", "while writing outputs", "runs completed", "wrong verdicts", "wrong files"),

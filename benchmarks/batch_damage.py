@@ -152,7 +152,7 @@ PARQUET: Mapping[str, Damage] = {
     "booleans": _column(None, lambda n, rng: pa.array([True] * n)),
     "no rows": _table(lambda table, rng: table.slice(0, 0)),
     "one row": _table(lambda table, rng: table.slice(0, 1)),
-    "same name twice": _table(lambda t, rng: t.append_column(t.column_names[0], t.column(1))),
+    "same name twice": _table(lambda t, rng: t.append_column(t.column_names[0], t.column(0))),
     "no columns": _table(lambda table, rng: table.select([])),
 }
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import multiprocessing
 import os
 import random
 import signal
-import subprocess
 import sys
 import threading
 import time
+from itertools import count
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
 
 from batch_clips import link_clips, video_clips
 
+import syncaudit.pipeline  # noqa: F401  # forked runs must find it imported
 from syncaudit.batch import merge_shards, read_shard, run_batch
 from syncaudit.batch.memory import held_bytes
 from syncaudit.datasets import clip_to_row, load_manifest
@@ -138,44 +139,41 @@ def shards(folder: Path, *, n_clips: int, workers: int, count: int = 8) -> dict[
 
 
 def kills(folder: Path, *, n_clips: int, n_kills: int, seed: int) -> dict[str, Any]:
-    """Kill runs of the command line at random moments and go on each time, until all is done.
+    """Kill runs at random moments and go on each time, until all is done.
 
     SIGKILL to the whole process group, at a moment after the run has opened its ledger that is
-    even in the logarithm from 10 ms to the length of a whole run. After every fourth kill some
-    bytes at the end of the ledger are lost as well, as when the power fails; every seventh run
-    has another policy. A run that outlives its moment ends a series; the next one starts anew.
+    even in the logarithm from 10 ms to the length of a whole run. Every fifth run is the command
+    line with two workers; the others audit in a process forked from this one, which is up at
+    once. After every fourth kill some bytes at the end of the ledger are lost as well, as when
+    the power fails; every seventh run has another policy. A run that outlives its moment ends a
+    series; the next one starts anew.
     """
     rng = random.Random(seed)  # noqa: S311  # moments, not secrets
-    command = [sys.executable, "-c", "from syncaudit.cli import main; main()", "validate"]
-    command += [str(link_clips(folder, n_clips)), "--quiet", "--fail-on", "never", "-j", "2"]
-    whole = folder / "whole"
-    subprocess.run([*command, "--out", str(whole)], check=True)  # noqa: S603  # our own command
+    manifest, whole = link_clips(folder, n_clips), folder / "whole"
+    _fork(manifest, whole, profile=None, is_command=True).join()
     wall_s = json.loads((whole / "summary.json").read_text())["wall_s"]
     result: dict[str, Any] = {"clips": n_clips, "kills": 0, "series": 0, "while_writing": 0}
     result |= {"torn": [], "wrong_clips": 0, "wrong_files": [], "left_over": []}
+    runs = count()
     while True:
         out = folder / f"out{result['series']}"
-        for run in range(1_000_000):
+        for run in runs:
             is_last = result["kills"] >= n_kills
-            options = ["--profile", "vla"] if run % 7 == 6 and not is_last else []
-            process = subprocess.Popen(  # noqa: S603
-                [*command, "--out", str(out), *options], start_new_session=True
-            )
+            profile = "vla" if run % 7 == 6 and not is_last else None
+            process = _fork(manifest, out, profile=profile, is_command=run % 5 == 0)
             _await_lock(process, out / ".verdicts.jsonl.lock")
-            patience_s = None if is_last else 0.01 * (wall_s * 100.0) ** rng.random()
-            try:
-                process.wait(patience_s)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-                result["kills"] += 1
-            else:
-                if not options:
+            process.join(None if is_last else 0.01 * (wall_s * 100.0) ** rng.random())
+            if process.exitcode is not None:
+                if profile is None:
                     break
+                continue
+            os.killpg(process.pid or 0, signal.SIGKILL)
+            process.join()
+            result["kills"] += 1
             result["while_writing"] += any(out.glob(".*.tmp"))
             result["torn"] += _torn(out)
             ledger = out / "verdicts.jsonl"
-            if result["kills"] % 4 == 3 and ledger.exists():
+            if result["kills"] % 4 == 0 and ledger.exists():
                 os.truncate(ledger, max(0, ledger.stat().st_size - rng.randrange(1, 400)))
         result["series"] += 1
         result["wrong_clips"] += _differences(whole, out)
@@ -185,15 +183,30 @@ def kills(folder: Path, *, n_clips: int, n_kills: int, seed: int) -> dict[str, A
             return result
 
 
-def _await_lock(process: subprocess.Popen[bytes], path: Path) -> None:
+def _fork(manifest: Path, out: Path, *, profile: str | None, is_command: bool) -> ForkProcess:
+    """Start a run in a process group of its own."""
+
+    def run() -> None:
+        os.setsid()
+        if is_command:
+            command = [sys.executable, "-c", "from syncaudit.cli import main; main()", "validate"]
+            command += [str(manifest), "--out", str(out), "--quiet", "--fail-on", "never", "-j2"]
+            command += ["--profile", profile] if profile else []
+            os.execv(sys.executable, command)  # noqa: S606  # our own command
+        rules = load_policy(None, profile=profile)
+        run_batch(load_manifest(str(manifest)), rules, out=out, workers=0, to_row=clip_to_row)
+
+    process = multiprocessing.get_context("fork").Process(target=run)
+    process.start()
+    return process
+
+
+def _await_lock(process: ForkProcess, path: Path) -> None:
     """Wait until a run holds its ledger, or has ended."""
-    while process.poll() is None:
-        if path.exists():
-            with path.open("rb") as file:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    return
+    while process.is_alive():
+        locks = Path("/proc/locks").read_text(encoding="ascii")
+        if path.exists() and f":{path.stat().st_ino} " in locks:
+            return
         time.sleep(0.01)
 
 

@@ -22,7 +22,7 @@ __all__ = ["Crew", "Lost", "map_isolated"]
 _Task = TypeVar("_Task")
 _Value = TypeVar("_Value")
 
-# Fresh memory is filled at 1 to 3 GiB/s: a worker outgrows its limit by some 0.2 GiB at most.
+# A worker may outgrow its limit for so long; looking costs some 20 us a worker.
 _LOOK_EVERY_S = 0.1
 # Workers in a row that may die before they are up, once others were: memory may be short.
 _MAX_FALSE_STARTS = 5

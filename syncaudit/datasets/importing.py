@@ -96,7 +96,7 @@ def import_dataset(
     UsageError
         If nothing accepts the source, or the manifest would lie inside of it.
     ManifestError
-        If the data set is broken or holds no clip.
+        If the data set is broken, holds no clip, or two of one name.
     """
     source = Source(uri)
     found = pick_format(source, format_name)
@@ -112,11 +112,19 @@ def import_dataset(
         )
     job = Import(sidecars=Sidecars(out.with_name(f"{out.stem}_files")), rules=rules or {})
     n_clips = 0
+    names: set[str] = set()
 
     def rows() -> Iterator[dict[str, Any]]:
         nonlocal n_clips
         for clip in islice(found.clips(source, job), limit):
             n_clips += 1
+            if clip.clip_id in names:
+                raise ManifestError(
+                    f"the {found.name} data set holds two clips called '{clip.clip_id}'",
+                    path=uri,
+                    hint="Was a part of it copied twice?",
+                )
+            names.add(clip.clip_id)
             if on_clip is not None:
                 on_clip(n_clips)
             yield _row(clip, out.parent, job.sidecars)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -182,12 +183,12 @@ def check_names(uri: str, names: list[str]) -> None:
     Raises
     ------
     StreamReadError
-        Naming the first.
+        Naming one that is there most often.
     """
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
+    name, n_times = max(Counter(names).items(), key=lambda item: item[1], default=("", 0))
+    if n_times > 1:
         raise StreamReadError(
-            f"the column '{twice[0]}' appears {names.count(twice[0])} times in the header",
+            f"the column '{name[:80]}' appears {n_times} times in the header",
             path=uri,
             hint="Give every column a name of its own.",
         )

@@ -26,15 +26,18 @@ def run(out, ids, **options):
 def test_ray_gives_the_rows_of_a_local_run(tmp_path, monkeypatch):
     ray = pytest.importorskip("ray", reason="the extra [ray] is not installed")
     monkeypatch.setenv("PYTHONPATH", str(Path(fake_audits.__file__).parent))
-    ids = ["pass1", "reject1", "silent1", "crash", "broken1", "pass2"]
+    ids = ["pass1", "reject1", "silent1", "crash", "swell", "broken1", "pass2"]
+    options = {"workers": 1, "timeout_s": 60.0, "memory_limit": "400M"}
     try:
-        run(tmp_path / "ray", ids, engine="ray", workers=1, timeout_s=60.0)
+        run(tmp_path / "ray", ids, engine="ray", **options)
     except SyncAuditError as error:
         pytest.skip(f"Ray does not start on this machine: {error}")
     finally:
         ray.shutdown()
-    run(tmp_path / "local", ids, workers=1)
+    run(tmp_path / "local", ids, **options)
     assert rows_of(tmp_path / "ray") == rows_of(tmp_path / "local")
+    swollen = rows_of(tmp_path / "ray")[ids.index("swell")]
+    assert "its limit of 400 MiB" in swollen["reasons"][0]["message"]
 
 
 def test_without_ray_the_pip_line_is_told(tmp_path, monkeypatch):

@@ -104,6 +104,7 @@ def test_interrupted_runs_go_on(validate):
     [
         (["--profile", "drivin"], "Did you mean 'driving'?"),
         (["--policy", "no.toml"], "no.toml"),
+        (["--memory-limit", "lots"], "must be auto, none or a size, got 'lots'. Write 4G or 512M."),
         (["--calibration", "no.json"], "no.json: the calibration cannot be read"),
     ],
 )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -201,6 +202,14 @@ def test_last_line_that_is_cut_off_is_a_finding(put: Put) -> None:
 def test_faulty_csv_is_refused(put: Put, text: str, message: str) -> None:
     with pytest.raises(StreamReadError, match=message):
         read_table(put("t.csv", text))
+
+
+def test_header_of_a_hundred_thousand_columns_is_refused_at_once(put: Put) -> None:
+    header = ",".join(["timestamp_ns", *map(str, range(100_000)), "7"])
+    began = time.process_time()
+    with pytest.raises(StreamReadError, match="the column '7' appears 2 times"):
+        read_table(put("t.csv", f"{header}\n1\n"))
+    assert time.process_time() - began < 5.0  # a search name by name takes minutes
 
 
 def test_header_alone_is_an_empty_table(put: Put) -> None:

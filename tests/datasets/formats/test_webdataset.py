@@ -101,3 +101,15 @@ def test_members_of_a_large_shard_are_found_by_an_index(tmp_path):
         read_source("imu", clip.sources["imu"], clip.base_uri)
     # 100 times over the shard would take 20 s and more.
     assert time.process_time() - begin < 4.0
+
+
+def test_a_sample_that_is_there_twice_is_told(tmp_path):
+    path = tmp_path / "data" / "train.tar"
+    path.parent.mkdir()
+    with tarfile.open(path, "w") as archive:
+        for name in ("a.wav", "b.wav", "a.wav"):
+            info = tarfile.TarInfo(name)
+            info.size = len(sound())
+            archive.addfile(info, io.BytesIO(sound()))
+    with pytest.raises(ManifestError, match="two clips called 'train/a'"):
+        imported(path.parent, tmp_path)
