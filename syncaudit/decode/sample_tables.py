@@ -7,7 +7,6 @@ edits that cut frames off, inconsistent tables, files that break off) is left to
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,6 +15,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.decode.edit_lists import edit_shift
 from syncaudit.decode.mp4_boxes import Boxes, UnusualFileError, read_movie_box
 
 __all__ = ["SampleTable", "read_sample_table"]
@@ -164,9 +164,13 @@ def _table_of(track: Boxes, n_samples: int, movie_timescale: int) -> SampleTable
         # The demuxer shifts all times by the most negative offset.
         times += _expanded(offsets, n_samples) - offsets[1].min(initial=0)
     if b"edts" in track and b"elst" in track.inside(b"edts"):
-        edits = track.inside(b"edts")
-        is_key = _keys(tables, n_samples)
-        times += _edit(edits, times, steps, is_key, Fraction(timescale, movie_timescale))
+        times += edit_shift(
+            track.inside(b"edts").content(b"elst"),
+            times,
+            steps,
+            _keys(tables, n_samples),
+            units=Fraction(timescale, movie_timescale),
+        )
     return SampleTable(
         pts=np.sort(times),
         time_base=Fraction(1, timescale),
@@ -252,55 +256,3 @@ def _keys(tables: Boxes, n_samples: int) -> NDArray[np.bool_]:
     is_key = np.zeros(n_samples, np.bool_)
     is_key[numbers - 1] = True
     return is_key
-
-
-def _edit(
-    edits: Boxes,
-    times: NDArray[np.int64],
-    steps: NDArray[np.int64],
-    is_key: NDArray[np.bool_],
-    units: Fraction,
-) -> int:
-    """Return what an edit list adds to the times; refuse lists that cut anything off.
-
-    Parameters
-    ----------
-    edits : Boxes
-        The ``edts`` box.
-    times, steps : ndarray of int64, shape (n_samples,)
-        In decoding order.
-    is_key : ndarray of bool, shape (n_samples,)
-        Key frames.
-    units : Fraction
-        Units of the media per unit of the movie, in which durations are stated.
-    """
-    rows = _edit_rows(edits.content(b"elst"))
-    if any(rate != 0x10000 or duration <= 0 for duration, _, rate in rows):
-        raise UnusualFileError("edits that change the speed, or last for ever")
-    durations = [_nearest(duration * units) for duration, _, _ in rows]
-    starts = [start for _, start, _ in rows]
-    pause = 0
-    if len(starts) == 2 and starts[0] == -1:
-        pause, durations, starts = durations[0], durations[1:], starts[1:]
-    if len(starts) != 1 or starts[0] < 0:
-        raise UnusualFileError("several edits")
-    start, stop = starts[0], starts[0] + durations[0]
-    is_whole = times[0] == start == times.min() and is_key[0] and times.max() < stop
-    # At the first key frame that reaches the end the demuxer stops.
-    is_early_end = ((times + steps >= stop) & is_key)[:-1].any()
-    if not is_whole or is_early_end:
-        raise UnusualFileError("edits that cut frames off")
-    return pause - start
-
-
-def _edit_rows(content: bytes) -> list[tuple[int, int, int]]:
-    """Return duration, start and speed of every edit, of the two versions of the box."""
-    layout = ">QqI" if content[:1] == b"\x01" else ">IiI"
-    if len(content) != 8 + _number(content, 4) * struct.calcsize(layout):
-        raise UnusualFileError("an edit list that is not as long as it claims")
-    return list(struct.iter_unpack(layout, content[8:]))
-
-
-def _nearest(value: Fraction) -> int:
-    """Return the nearest whole number, halves up."""
-    return (2 * value.numerator + value.denominator) // (2 * value.denominator)

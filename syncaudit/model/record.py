@@ -50,6 +50,11 @@ class ClipRecord:
     stages: Mapping[str, float] = field(default_factory=dict)
     fallbacks: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def is_screened(self) -> bool:
+        """Whether only the stamps were looked at, so that the clip can never pass."""
+        return any(f.code is ReasonCode.UNOBSERVABLE and f.source is None for f in self.findings)
+
     def to_json(self) -> dict[str, object]:
         """Return what a verdict row does not hold anyway in its pairs, timings and stages."""
         return {

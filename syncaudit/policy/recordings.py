@@ -146,7 +146,7 @@ def _summed_up(
     }
     if defects:
         outcome = Verdict.REJECT
-    elif open_sources or Verdict.PASS not in verdicts:
+    elif open_sources or Verdict.PASS not in verdicts or _is_screened(verdict):
         outcome = Verdict.UNVERIFIED
     else:
         outcome = Verdict.PASS
@@ -164,6 +164,10 @@ def _summed_up(
         reasons=(*defects, *held),
         warnings=(*warnings, *settled),
     )
+
+
+def _is_screened(verdict: ClipVerdict) -> bool:
+    return verdict.record is not None and verdict.record.is_screened
 
 
 def _still_true(gap: Finding, sources: Mapping[str, SourceVerdict]) -> bool:

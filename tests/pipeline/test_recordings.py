@@ -7,6 +7,7 @@ import pytest
 
 from syncaudit.model import CameraSpec, CanSpec, Clip, ClipRecord, ImuSpec, PairMeasurement
 from syncaudit.pipeline import pool_clips
+from syncaudit.pipeline.examine import SCREENED
 from syncaudit.policy import load_policy
 
 START_NS = 1_767_225_600_000_000_000
@@ -58,6 +59,14 @@ def test_a_parked_clip_passes_by_its_neighbours():
     told = [w.message for w in recording.verdicts[1].warnings if w.source == "cam"]
     assert any("passes by its recording" in message for message in told)
     assert recording.verdicts[1].sources["cam"].recording.offset_s == pytest.approx(0.001, abs=2e-3)
+
+
+def test_a_screened_clip_does_not_pass_by_its_neighbours():
+    records = [record(k, None if k == 1 else 0.001) for k in range(4)]
+    records[1] = replace(records[1], measurements=(), findings=(SCREENED,))
+    recording = pool_clips([clip(k) for k in range(4)], records, load_policy())
+    assert verdicts(recording) == ["pass", "unverified", "pass", "pass"]
+    assert SCREENED in recording.verdicts[1].reasons
 
 
 def test_a_parked_clip_at_the_end_stays_unverified():

@@ -76,3 +76,18 @@ def test_an_audit_after_a_screen_looks_at_the_pictures(clip: Any, tmp_path: Any)
     assert summary.counts == {"pass": 1, "reject": 0, "unverified": 0}
     row = json.loads((tmp_path / "out" / "verdicts.jsonl").read_text())
     assert "only the stamps" not in json.dumps(row)
+
+
+@pytest.mark.usefixtures("no_decoding")
+def test_a_recording_of_screened_clips_passes_none(another: Any, tmp_path: Any) -> None:
+    clips = [
+        replace(another(name).keep("cam_front", "cam_rear").clip, clip_id=name, recording_id="a")
+        for name in ("one", "two", "three")
+    ]
+    lenient = replace(load_policy(), required_kinds=frozenset())
+    summary = run_batch(
+        clips, lenient, out=tmp_path / "out", workers=0, settings={"is_screen": True}
+    )
+    assert summary.counts == {"pass": 0, "reject": 0, "unverified": 3}
+    for row in summary.rows():
+        assert any("only the stamps" in reason["message"] for reason in row["reasons"])

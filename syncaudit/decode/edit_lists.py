@@ -1,0 +1,71 @@
+"""What the edit list of an MP4 track does to the times of its samples (ISO/IEC 14496-12)."""
+
+from __future__ import annotations
+
+import struct
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.decode.mp4_boxes import UnusualFileError
+
+__all__ = ["edit_shift"]
+
+
+def edit_shift(
+    content: bytes,
+    times: NDArray[np.int64],
+    steps: NDArray[np.int64],
+    is_key: NDArray[np.bool_],
+    *,
+    units: Fraction,
+) -> int:
+    """Return what an edit list adds to the times of all samples.
+
+    Parameters
+    ----------
+    content : bytes
+        Of the ``elst`` box.
+    times, steps : ndarray of int64, shape (n_samples,)
+        In decoding order.
+    is_key : ndarray of bool, shape (n_samples,)
+        Key frames.
+    units : Fraction
+        Units of the media per unit of the movie, in which durations are stated.
+
+    Raises
+    ------
+    UnusualFileError
+        If the list cuts frames off, changes the speed or joins several parts.
+    """
+    rows = _rows(content)
+    if any(rate != 0x10000 or duration <= 0 for duration, _, rate in rows):
+        raise UnusualFileError("edits that change the speed, or last for ever")
+    durations = [_nearest(duration * units) for duration, _, _ in rows]
+    starts = [start for _, start, _ in rows]
+    pause = 0
+    if len(starts) == 2 and starts[0] == -1:
+        pause, durations, starts = durations[0], durations[1:], starts[1:]
+    if len(starts) != 1 or starts[0] < 0:
+        raise UnusualFileError("several edits")
+    start, stop = starts[0], starts[0] + durations[0]
+    is_whole = times[0] == start == times.min() and is_key[0] and times.max() < stop
+    # At the first key frame that reaches the end the demuxer stops.
+    is_early_end = ((times + steps >= stop) & is_key)[:-1].any()
+    if not is_whole or is_early_end:
+        raise UnusualFileError("edits that cut frames off")
+    return pause - start
+
+
+def _rows(content: bytes) -> list[tuple[int, int, int]]:
+    """Return duration, start and speed of every edit, of the two versions of the box."""
+    layout = ">QqI" if content[:1] == b"\x01" else ">IiI"
+    if len(content) != 8 + int.from_bytes(content[4:8], "big") * struct.calcsize(layout):
+        raise UnusualFileError("an edit list that is not as long as it claims")
+    return list(struct.iter_unpack(layout, content[8:]))
+
+
+def _nearest(value: Fraction) -> int:
+    """Return the nearest whole number, halves up."""
+    return (2 * value.numerator + value.denominator) // (2 * value.denominator)
