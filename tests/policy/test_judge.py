@@ -26,6 +26,7 @@ from syncaudit.model import (
     SourceSpec,
     StampAudit,
     StampRemark,
+    StateSpec,
     Verdict,
     clock_of,
 )
@@ -439,6 +440,39 @@ def test_steering_far_from_its_baseline_rejects_the_bus() -> None:
     assert result.reasons[0].message == (
         "steering between can and imu is 32 ± 2 ms away from its baseline of 30 ms; limit 20 ms"
     )
+
+
+CELL: Mapping[str, SourceSpec] = {
+    "wrist": CameraSpec(uri="w.mp4", stamp_kind="counter"),
+    "top": CameraSpec(uri="t.mp4", stamp_kind="counter"),
+    "state": StateSpec(uri="s.parquet", stamp_kind="counter"),
+}
+
+
+def test_camera_far_from_the_baseline_of_commands_is_blamed_itself() -> None:
+    late = pair("wrist", "state", -0.207, 0.003, method="commanded_motion", is_baseline_only=True)
+    policy = replace(POLICY, baselines={"commanded_motion": Baseline(offset_s=-0.09)})
+    result = run([late], sources=CELL, policy=policy, reference=None)
+    assert [source for code, source in codes(result) if code == "offset"] == ["wrist"]
+
+
+@pytest.mark.parametrize(
+    ("offset_s", "words"),
+    [
+        (-0.138, ": about 4 frame periods, which stamps that count cannot show"),
+        (-0.050, ", which stamps that count cannot show"),
+    ],
+)
+def test_offset_behind_a_counter_is_told_in_frames(offset_s: float, words: str) -> None:
+    measured = [
+        pair("wrist", "state", offset_s, 0.003, method="arm_motion"),
+        pair("top", "state", 0.001, 0.003, method="arm_motion"),
+    ]
+    stamps = {"wrist": replace(audit(is_synthetic=True), rate_hz=30.0)}
+    result = run(measured, sources=CELL, stamps=stamps, reference="state")
+    (late,) = [reason for reason in result.reasons if reason.source == "wrist"]
+    assert late.message.startswith(f"wrist is {abs(1e3 * offset_s):.0f} ± 3 ms late")
+    assert late.message.endswith(words)
 
 
 def test_known_offset_of_the_bus_is_not_told_twice() -> None:

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.estimators.clock_step import find_step
 from syncaudit.estimators.delay import (
     MIN_ROWS,
     DelayTask,
@@ -29,6 +28,7 @@ from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.refusals import why_ambiguous, why_too_weak
 from syncaudit.estimators.state.driver import combined, state_driver
 from syncaudit.estimators.state.search import Foretold, search_state
+from syncaudit.estimators.state.steps import find_shared_step
 from syncaudit.model import Activity, PairMeasurement, PictureMotion, Quantity
 
 __all__ = ["measure_camera_state", "measure_states"]
@@ -195,12 +195,21 @@ def _measure(
         "offset_std_s": fit.offset_std_s,
     }
     reduced = combined(driver, foretold.mixing)
-    step = find_step(mixed, driver, fit)
+    parts = _parts(mixed, reduced, fit)
+    uneven = _why_apart(parts, slower_s, "parts of the clip")
+    step = None
+    if uneven is not None:
+        step = find_shared_step(
+            mixed,
+            driver,
+            fit,
+            period_s=slower_s,
+            side_std_s=PART_STD_PERIODS * slower_s,
+            independent=foretold.n_values / increments.values.size,
+        )
     why = _why_not(foretold, fit, start_s, slower_s, has_step=step is not None)
     if why is None and step is None:
-        parts = _parts(mixed, reduced, fit)
-        why = _why_apart(parts, slower_s, "parts of the clip")
-        why = why or _why_apart(_halves(mixed, driver, fit), slower_s, "parts of what moves")
+        why = uneven or _why_apart(_halves(mixed, driver, fit), slower_s, "parts of what moves")
         fit = replace(fit, offset_std_s=fit.offset_std_s * _unevenness(parts))
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
