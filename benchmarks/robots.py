@@ -90,18 +90,15 @@ CASES = (
 
 def fault_of(kind: str, config: EpisodeConfig) -> EpisodeConfig:
     """Return the recording of an episode with a fault."""
-    period_s = 1.0 / config.fps
+    period_s, middle = 1.0 / config.fps, config.n_frames // 2
     faults: dict[str, dict[str, ContentFault]] = {
+        "clean": {},
         "wrist 4 late": {"wrist": ContentFault(late_s=4 * period_s)},
         "wrist 1 late": {"wrist": ContentFault(late_s=period_s)},
         "top 4 late": {"top": ContentFault(late_s=4 * period_s)},
         "state 50 ms late": {"state": ContentFault(late_s=0.05)},
-        "wrist drops": {"wrist": ContentFault(dropped=tuple(range(10, 14)))},
-        "clean": {},
+        "wrist drops": {"wrist": ContentFault(dropped=(middle, middle + 1, middle + 2))},
     }
-    if kind == "wrist drops":
-        middle = config.n_frames // 2
-        faults[kind] = {"wrist": ContentFault(dropped=tuple(range(middle, middle + 3)))}
     return replace(config, faults=faults[kind])
 
 

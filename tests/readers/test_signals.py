@@ -167,3 +167,11 @@ def test_real_inertial_files(file: str, n_samples: int, first_ns: int) -> None:
     stream = signals(str(path))
     assert (len(stream.time_ns), stream.time_ns[0]) == (n_samples, first_ns)
     assert stream.findings == ()
+
+
+def test_state_carries_what_the_manifest_says_of_it(put: Put) -> None:
+    path = put("s.csv", "timestamp_ns,q\n5,1\n7,2\n")
+    told = signals(path, StateSpec(uri=path, is_command=True, is_rate=False))
+    assert (told.is_command, told.is_rate) == (True, False)
+    silent = signals(path, StateSpec(uri=path))
+    assert (silent.is_command, silent.is_rate) == (None, None)

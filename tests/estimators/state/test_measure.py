@@ -1,14 +1,9 @@
 """Cameras against joints, joints against commands."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from working_arm import arm, joints, pictures  # beside this file
 
 from syncaudit.estimators import measure_camera_state, measure_states
