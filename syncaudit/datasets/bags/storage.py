@@ -127,7 +127,7 @@ def _listed(source: Source, name: str) -> list[str] | str:
     try:
         content = YAML(typ="safe").load(source.read(name).decode("utf-8"))
         return [str(path) for path in content["rosbag2_bagfile_information"]["relative_file_paths"]]
-    except (YAMLError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+    except (YAMLError, KeyError, TypeError, ValueError, RecursionError) as error:
         return " ".join(f"{type(error).__name__} {error}".split())[:120]
 
 

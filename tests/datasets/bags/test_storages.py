@@ -280,7 +280,11 @@ def test_a_bag_without_a_sensor_lists_its_topics(tmp_path):
         take_in(tmp_path / "a.mcap", tmp_path / "out")
 
 
-@pytest.mark.parametrize("content", ["{", "a: 1", "\xff", "rosbag2_bagfile_information: 5", ""])
+@pytest.mark.parametrize(
+    "content",
+    ["{", "a: 1", "\xff", "rosbag2_bagfile_information: 5", "", "[" * 5000],
+    ids=["broken", "another", "no text", "no list", "empty", "deep"],
+)
 @pytest.mark.parametrize("name", ["sqlite3", "sqlite3_zstd_message"])
 def test_metadata_that_cannot_be_read_are_a_finding_and_the_files_are_read(tmp_path, name, content):
     source = write_rig(tmp_path, name)
