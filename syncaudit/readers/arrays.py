@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from tokenize import TokenError
 
 import numpy as np
 import pyarrow as pa
@@ -94,7 +95,15 @@ def read_arrays(uri: str, files: Mapping[str, str], wanted: set[str] | None) -> 
 def _read(uri: str) -> NDArray[np.generic]:
     try:
         array = np.load(io.BytesIO(read_bytes(uri)), allow_pickle=False)
-    except (ValueError, EOFError, OSError, MemoryError, TypeError, SyntaxError) as error:
+    except (
+        ValueError,
+        EOFError,
+        OSError,
+        MemoryError,
+        TypeError,
+        SyntaxError,
+        TokenError,
+    ) as error:
         if isinstance(error, StreamReadError):
             raise
         raise StreamReadError(

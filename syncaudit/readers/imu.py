@@ -66,7 +66,15 @@ def read_imu(
         findings += empty_stream(uri, "inertial samples")
     for triple in wanted:
         names = [actual[column] for column in _TRIPLES[triple][0]]
-        values = np.stack([table.numbers(column, purpose=triple) for column in names], axis=1)
+        columns = [table.numbers(column, purpose=triple) for column in names]
+        for column, numbers in zip(names, columns, strict=True):
+            if numbers.ndim != 1:
+                raise StreamReadError(
+                    f"column '{column}' holds lists, expected one number a row",
+                    path=table.uri,
+                    hint=f"Name an element in 'columns', such as {column}[0].",
+                )
+        values = np.stack(columns, axis=1)
         if values.ndim != 2:
             raise StreamReadError(f"columns {', '.join(names)} hold lists", path=uri)
         findings += non_finite(values, names, uri=uri, first_row=table.first_row)

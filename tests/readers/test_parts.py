@@ -230,3 +230,20 @@ def test_tables_without_names_of_pictures_are_refused(
     pq.write_table(table, tmp_path / "s.parquet")
     with pytest.raises(StreamReadError, match=pattern):
         read_source("it", CameraSpec(uri=".", timestamps="s.parquet"), str(tmp_path))
+
+
+def test_a_column_of_lists_is_no_axis(tmp_path: Path) -> None:
+    for name, array in (("timestamp_ns", np.arange(5)), ("gyro_x", np.zeros(5))):
+        np.save(tmp_path / f"{name}.npy", array)
+    np.save(tmp_path / "gyro_y.npy", np.zeros((5, 2)))
+    np.save(tmp_path / "gyro_z.npy", np.zeros(5))
+    with pytest.raises(StreamReadError, match="'gyro_y' holds lists, expected one number a row"):
+        read_source("imu", ImuSpec(uri="."), base_uri=str(tmp_path))
+
+
+def test_an_array_whose_header_never_closes_is_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "timestamp_ns.npy", np.arange(5))
+    data = (tmp_path / "timestamp_ns.npy").read_bytes()
+    (tmp_path / "timestamp_ns.npy").write_bytes(data.replace(b"}   ", b"} ( ", 1))
+    with pytest.raises(StreamReadError, match="no intact NumPy array"):
+        read_source("imu", ImuSpec(uri="."), base_uri=str(tmp_path))
