@@ -158,7 +158,7 @@ def validate(
         clips = load_clips(manifest, limit=limit)
         if part is not None:
             clips = clips[part[0] - 1 :: part[1]]
-        if not quiet and not screen:
+        if choice.took != "cpu" and not quiet and not screen:
             stderr().print(Text(f"Decoder: {choice.took} ({choice.why})", style="dim"))
         with ProgressView(stderr(), is_quiet=quiet) as view:
             summary = run_batch(
