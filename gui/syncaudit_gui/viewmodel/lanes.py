@@ -30,6 +30,7 @@ __all__ = [
     "MissingLane",
     "SoundLane",
     "TierLane",
+    "TurningLane",
     "build_lanes",
 ]
 
@@ -103,6 +104,11 @@ class FramesLane(Lane):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurningLane(Lane):
+    """Turn rates of the selected source and of those that cameras are measured against."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventsLane(Lane):
     """Signs of what happened."""
 
@@ -135,6 +141,8 @@ def build_lanes(
     cameras = tuple(name for name, stream in streams.items() if isinstance(stream, CameraStream))
     if cameras:
         lanes.append(FramesLane(source=None, title="frames", cameras=cameras))
+    if any(isinstance(stream, SignalStream) for stream in streams.values()) or cameras:
+        lanes.append(TurningLane(source=None, title="turn rate", unit="°/s"))
     ranks = {SourceKind.AUDIO: 1, SourceKind.TRANSCRIPT: 2}
     for name in sorted(clip.sources, key=lambda name: ranks.get(clip.sources[name].kind, 0)):  # type: ignore[call-overload]  # a StrEnum equals its text
         if clip.sources[name].kind == "camera":
