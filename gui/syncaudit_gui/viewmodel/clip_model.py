@@ -111,13 +111,6 @@ class ClipModel:
         self._frames.clear()
         self.events.place({name: self.map_of(name) for name in self.clip.sources})
 
-    def sources_of_clock(self, source: str) -> list[str]:
-        """Return the sources that share the clock of one, itself among them."""
-        stream = self.streams.get(source)
-        if stream is None:
-            return [source]
-        return [name for name, other in self.streams.items() if other.clock == stream.clock]
-
     @property
     def selectable(self) -> tuple[str, ...]:
         """Sources in the order of the panel."""

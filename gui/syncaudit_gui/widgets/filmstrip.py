@@ -243,7 +243,7 @@ class Filmstrip(QtWidgets.QWidget):
             self.panes[name].setGeometry(left, top, int(width), int(height))
             self.panes[name].show()
 
-    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:  # noqa: N802
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         self._arrange()
 
     def pictures(self) -> Mapping[str, Picture | None]:

@@ -33,6 +33,7 @@ class LaneAxis(pg.AxisItem):
         self._lane = lane
         self._theme = theme
         self._is_selected = False
+        self.enableAutoSIPrefix(False)
         self.setWidth(AXIS_PX)
         self.setStyle(
             autoExpandTextSpace=False,
@@ -55,7 +56,7 @@ class LaneAxis(pg.AxisItem):
         self.picture = None
         self.update()
 
-    def tickValues(self, minVal: float, maxVal: float, size: float) -> Any:  # noqa: N802
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> Any:
         """Return at most three ticks: lanes are low."""
         levels = super().tickValues(minVal, maxVal, size)
         margin = 0.08 * (maxVal - minVal)
@@ -67,7 +68,7 @@ class LaneAxis(pg.AxisItem):
         inside = [v for v in values if minVal + margin <= v <= maxVal - margin]
         return [(spacing, inside[:: max(1, len(inside) // 2)])]
 
-    def drawPicture(self, p: QtGui.QPainter, axisSpec: Any, tickSpecs: Any, textSpecs: Any) -> None:  # noqa: N802
+    def drawPicture(self, p: QtGui.QPainter, axisSpec: Any, tickSpecs: Any, textSpecs: Any) -> None:
         """Draw the scale and, at its left, the title."""
         super().drawPicture(p, axisSpec, tickSpecs, textSpecs)
         box = self.boundingRect()

@@ -68,10 +68,11 @@ class LanePainter:
 
     def grid(self, room: QtCore.QRectF) -> None:
         """Paint a faint line at every round time."""
-        self.painter.setPen(QtGui.QPen(self.theme.color("line", 90), 1))
+        # Filling is many times quicker than a translucent line.
+        color = self.theme.color("line", 90)
         for time_s in self.scale.ticks()[0]:
-            x = round(self.scale.x_of(time_s)) + 0.5
-            self.painter.drawLine(QtCore.QLineF(x, room.top(), x, room.bottom()))
+            x = round(self.scale.x_of(time_s))
+            self.painter.fillRect(QtCore.QRectF(x, room.top(), 1, room.height()), color)
 
     def ruler(self, room: QtCore.QRectF) -> None:
         """Paint the times beneath the lanes."""
@@ -81,7 +82,7 @@ class LanePainter:
         for time_s in times_s:
             x = self.scale.x_of(time_s)
             box = QtCore.QRectF(x - 45, room.top() + 2, 90, room.height() - 2)
-            if box.left() > room.left() + 60:
+            if x >= self.scale.left_px:
                 words = word_time(time_s, digits=digits)
                 flags = int(QtCore.Qt.AlignmentFlag.AlignHCenter | QtCore.Qt.AlignmentFlag.AlignTop)
                 self.painter.drawText(box, flags, words)
@@ -147,7 +148,9 @@ class LanePainter:
             if left - last < LEAST_PX and right - left < LEAST_PX:
                 continue
             last = left
-            self.painter.setPen(QtGui.QPen(self.theme.color(self.theme.axes[0]) if is_instants else line, 1))
+            self.painter.setPen(
+                QtGui.QPen(self.theme.color(self.theme.axes[0]) if is_instants else line, 1)
+            )
             x = round(left) + 0.5
             self.painter.drawLine(QtCore.QLineF(x, room.top() + 4, x, room.bottom() - 4))
             if is_instants or not lane.labels[k].strip():

@@ -185,9 +185,12 @@ class LanePlots(pg.GraphicsLayoutWidget):
     ) -> list[_Drawn]:
         model = self._model
         now = ClockMap() if model is None else model.map_of(source)
-        drawn = [_Drawn(pyramid, now, color, k) for k, color in zip(
-            range(pyramid.n_channels), colors * pyramid.n_channels, strict=False
-        )]
+        drawn = [
+            _Drawn(pyramid, now, color, k)
+            for k, color in zip(
+                range(pyramid.n_channels), colors * pyramid.n_channels, strict=False
+            )
+        ]
         is_moved = not now.is_nothing and bool(
             np.max(np.abs(now.change_s(np.array([0.0, now.at_s])))) > GHOST_LEAST_S
         )
@@ -196,9 +199,7 @@ class LanePlots(pg.GraphicsLayoutWidget):
             drawn = [*ghosts, *drawn]
         return drawn
 
-    def _draw(
-        self, row: _Row, shown: Sequence[_Drawn], visible: TimeRange, n_points: int
-    ) -> None:
+    def _draw(self, row: _Row, shown: Sequence[_Drawn], visible: TimeRange, n_points: int) -> None:
         while len(row.curves) > len(shown):
             row.plot.removeItem(row.curves.pop())
         while len(row.curves) < len(shown):

@@ -111,7 +111,7 @@ class LaneView(QtWidgets.QWidget):
                 return lane
         return None
 
-    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:  # noqa: N802  # Qt's name
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         self.plots.setGeometry(0, 0, self.width(), max(1, self.height() - RULER_PX))
         self._overlay.setGeometry(self.rect())
         self.refresh()
@@ -149,7 +149,7 @@ class _Overlay(QtWidgets.QWidget):
             self.update(left, 0, CURSOR_PX + 4, 20)
             self.update(int(x) - 2, 0, 5, self.height())
 
-    def paintEvent(self, event: QtGui.QPaintEvent) -> None:  # noqa: N802  # Qt's name
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         if self._snapshot is None:
             self._snapshot = self._taken()
         painter = QtGui.QPainter(self)
@@ -186,12 +186,9 @@ class _Overlay(QtWidgets.QWidget):
             for lane, room in rooms:
                 view.spectrograms.paint(painter, lane, room, view.model, scale, view.theme)
                 paint.paint(lane, room)
-                painter.setPen(QtGui.QPen(view.theme.color("line", 120), 1))
-                y = round(room.bottom()) - 0.5
-                painter.drawLine(QtCore.QLineF(0, y, self.width(), y))
-            paint.ruler(
-                QtCore.QRectF(AXIS_PX - 60, self.height() - RULER_PX, self.width(), RULER_PX)
-            )
+                edge = QtCore.QRectF(0, round(room.bottom()) - 1, self.width(), 1)
+                painter.fillRect(edge, view.theme.color("line", 120))
+            paint.ruler(QtCore.QRectF(0, self.height() - RULER_PX, self.width(), RULER_PX))
             self._cursor_px = scale.x_of(view.timeline.cursor_s)
         painter.end()
         return pixmap
@@ -253,7 +250,7 @@ class _Overlay(QtWidgets.QWidget):
             painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)
         painter.restore()
 
-    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:  # noqa: N802
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
         view, timeline = self._view, self._view.timeline
         if timeline is None:
             return
@@ -276,7 +273,7 @@ class _Overlay(QtWidgets.QWidget):
             self._drag = ("pan", place, timeline.visible.start_s)
             self.setCursor(QtCore.Qt.CursorShape.ClosedHandCursor)
 
-    def mouseMoveEvent(self, event: QtGui.QMouseEvent) -> None:  # noqa: N802
+    def mouseMoveEvent(self, event: QtGui.QMouseEvent) -> None:
         view, timeline = self._view, self._view.timeline
         if self._drag is None or timeline is None:
             return
@@ -290,7 +287,7 @@ class _Overlay(QtWidgets.QWidget):
             wanted = timeline.visible.moved(start_s - moved_s - timeline.visible.start_s)
             view.range_changed.emit(wanted)
 
-    def mouseReleaseEvent(self, event: QtGui.QMouseEvent) -> None:  # noqa: N802
+    def mouseReleaseEvent(self, event: QtGui.QMouseEvent) -> None:
         if self._drag is None:
             return
         what, began, _ = self._drag
@@ -303,7 +300,7 @@ class _Overlay(QtWidgets.QWidget):
         elif what == "nudge":
             view.nudge_dragged.emit(self._drag_source, moved_s, True)
 
-    def wheelEvent(self, event: QtGui.QWheelEvent) -> None:  # noqa: N802
+    def wheelEvent(self, event: QtGui.QWheelEvent) -> None:
         view, timeline = self._view, self._view.timeline
         if timeline is None:
             return

@@ -102,7 +102,7 @@ class CameraPane(QtWidgets.QWidget):
         self.setAccessibleDescription(description)
         self.update()
 
-    def paintEvent(self, event: QtGui.QPaintEvent) -> None:  # noqa: N802  # Qt's name
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         self.n_paints += 1
         painter = QtGui.QPainter(self)
         theme = self._theme
@@ -147,11 +147,11 @@ class CameraPane(QtWidgets.QWidget):
         painter.setPen(theme.color("unverified" if self._is_stale else "dim"))
         painter.drawText(box, right, self._caption)
 
-    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:  # noqa: N802
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
         self.selected.emit(self.camera)
 
-    def mouseDoubleClickEvent(self, event: QtGui.QMouseEvent) -> None:  # noqa: N802
+    def mouseDoubleClickEvent(self, event: QtGui.QMouseEvent) -> None:
         self.enlarged.emit(self.camera)
 
-    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:  # noqa: N802
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         self.resized.emit()
