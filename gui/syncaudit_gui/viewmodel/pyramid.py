@@ -67,7 +67,9 @@ class MinMaxPyramid:
         self._values = np.where(np.isfinite(narrow), narrow, np.float32(np.nan))
         self._times_s = times_s
         period_s = float(np.median(np.diff(times_s))) if times_s.size > 1 else 0.0
-        self._gap_s = GAP_PERIODS * period_s if period_s > 0.0 else np.inf
+        gap_s = GAP_PERIODS * period_s if period_s > 0.0 else np.inf
+        # Samples after which there is silence.
+        self._gaps = np.flatnonzero(np.diff(times_s) > gap_s)
         self._levels = self._build()
 
     @property
@@ -82,8 +84,7 @@ class MinMaxPyramid:
 
     def extremes(self) -> tuple[float, float] | None:
         """Return lowest and highest value of all channels; None where nothing is finite."""
-        top = self._levels[-1] if self._levels else None
-        low, high = (top.low, top.high) if top else (self._values, self._values)
+        low, high = self._levels[-1].low, self._levels[-1].high
         if not np.isfinite(low).any():
             return None
         return float(np.nanmin(low)), float(np.nanmax(high))
@@ -105,27 +106,36 @@ class MinMaxPyramid:
         """
         first = max(0, int(np.searchsorted(self._times_s, start_s, side="left")) - 1)
         stop = min(self.n_samples, int(np.searchsorted(self._times_s, stop_s, side="right")) + 1)
-        level = next((x for x in self._levels if 2 * (stop - first) <= n_points * x.size), None)
-        if stop - first <= n_points or not self._levels:
+        if stop - first <= n_points:
             return self._exact(first, stop)
-        level = level or self._levels[-1]
+        # The finest level that is quickly reduced to two points a bucket.
+        most = FACTOR * n_points
+        level = next((x for x in self._levels if stop - first <= most * x.size), self._levels[-1])
         part = slice(first // level.size, -(-stop // level.size))
-        low, high = level.low[part], level.high[part]
-        times_s = np.repeat(0.5 * (level.first_s[part] + level.last_s[part]), 2)
-        values = np.empty((2 * low.shape[0], self.n_channels), dtype=np.float32)
+        merged = max(1, -(-2 * (part.stop - part.start) // n_points))
+        # Buckets keep their places while the view moves: curves do not flicker.
+        part = slice(part.start // merged * merged, part.stop)
+        starts = np.arange(0, part.stop - part.start, merged)
+        low = np.fmin.reduceat(level.low[part], starts, axis=0)
+        high = np.fmax.reduceat(level.high[part], starts, axis=0)
+        first_s = level.first_s[part][starts]
+        last_s = level.last_s[part][np.minimum(starts + merged, part.stop - part.start) - 1]
+        inside = self._gaps[(self._gaps >= first) & (self._gaps < stop)]
+        gaps = np.unique((inside // level.size - part.start) // merged)
+        middle_s = 0.5 * (first_s + last_s)
+        middle_s[gaps] = first_s[gaps]  # what spans a gap is drawn where it begins
+        values = np.empty((2 * starts.size, self.n_channels), dtype=np.float32)
         values[0::2], values[1::2] = low, high
-        gaps = np.flatnonzero(level.first_s[part][1:] - level.last_s[part][:-1] > self._gap_s)
-        return _broken(times_s, values, 2 * gaps + 2, is_exact=False)
+        return _broken(np.repeat(middle_s, 2), values, 2 * gaps + 2, is_exact=False)
 
     def _exact(self, first: int, stop: int) -> Trace:
-        times_s = self._times_s[first:stop]
-        gaps = np.flatnonzero(np.diff(times_s) > self._gap_s) + 1
-        return _broken(times_s, self._values[first:stop], gaps, is_exact=True)
+        gaps = self._gaps[(self._gaps >= first) & (self._gaps < stop - 1)] - first + 1
+        return _broken(self._times_s[first:stop], self._values[first:stop], gaps, is_exact=True)
 
     def _build(self) -> list[_Level]:
-        levels: list[_Level] = []
         low = high = self._values
         size = 1
+        levels = [_Level(size=1, first_s=self._times_s, last_s=self._times_s, low=low, high=high)]
         while low.shape[0] > SMALLEST:
             size *= FACTOR
             starts = np.arange(0, low.shape[0], FACTOR)
@@ -146,6 +156,7 @@ def _broken(
     is_exact: bool,
 ) -> Trace:
     """Return a trace with NaN put in before the points `at`."""
+    at = at[at < times_s.size]
     if at.size:
         values = np.insert(values, at, np.float32(np.nan), axis=0)
         times_s = np.insert(times_s, at, times_s[at - 1])

@@ -18,6 +18,8 @@ from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 __all__ = ["camera_turning", "sensor_turning"]
 
 _DEG = 180.0 / math.pi
+# No vehicle turns faster, in rad/s: a bus that says so without a unit speaks of degrees.
+FASTEST = 3.5
 
 
 def sensor_turning(streams: Mapping[str, Stream], epoch_ns: int) -> dict[str, MinMaxPyramid]:
@@ -28,7 +30,12 @@ def sensor_turning(streams: Mapping[str, Stream], epoch_ns: int) -> dict[str, Mi
             continue
         for activity in detect_motion(stream):
             if activity.quantity in (Quantity.ANGULAR_RATE, Quantity.YAW_RATE):
-                rate = np.linalg.norm(activity.values, axis=1)[:, None] * _DEG
+                rate = np.linalg.norm(activity.values, axis=1)[:, None]
+                is_in_degrees = (
+                    activity.quantity is Quantity.YAW_RATE
+                    and float(np.max(rate, initial=0.0)) > FASTEST
+                )
+                rate = rate if is_in_degrees else rate * _DEG
                 base_s = (activity.epoch_ns - epoch_ns) * 1e-9
                 curves[name] = MinMaxPyramid(base_s + activity.times_s, rate)
                 break

@@ -66,8 +66,11 @@ class Filmstrip(QtWidgets.QWidget):
         self._wanted.clear()
         self._asked.clear()
         self._model = model
-        for camera in model.cameras if model is not None else ():
-            pane = CameraPane(camera, self)
+        cameras = model.cameras if model is not None else ()
+        first = cameras[0].partition("_")[0] + "_" if cameras else ""
+        prefix = first if len(cameras) > 1 and all(x.startswith(first) for x in cameras) else ""
+        for camera in cameras:
+            pane = CameraPane(camera, self, short_name=camera.removeprefix(prefix))
             pane.set_theme(self._theme)
             pane.selected.connect(self.camera_selected)
             pane.enlarged.connect(self.camera_enlarged)

@@ -171,10 +171,10 @@ class LanePlots(pg.GraphicsLayoutWidget):
         if not isinstance(lane, TurningLane):
             return []
         drawn: list[_Drawn] = []
-        names = [name for name in model.turning if name not in model.cameras]
-        for name, color in zip(names, (self._theme.dim, self._theme.axes[2]), strict=False):
-            if name != self.selected:
-                drawn.append(_Drawn(model.turning[name], model.map_of(name), color))
+        # What cameras are measured against, beneath the selected source.
+        base = next((name for name in model.turning if name not in model.cameras), None)
+        if base is not None and base != self.selected:
+            drawn.append(_Drawn(model.turning[base], model.map_of(base), self._theme.dim))
         if self.selected in model.turning:
             own = model.turning[self.selected]
             drawn += self._with_ghost(self.selected, own, (self._theme.axes[0],))

@@ -19,15 +19,20 @@ class CameraPane(QtWidgets.QWidget):
     ----------
     camera : str
         Source name.
+    short_name : str
+        What is left of it where there is no room: without what all cameras begin with.
     """
 
     selected = QtCore.Signal(str)
     enlarged = QtCore.Signal(str)
     resized = QtCore.Signal()
 
-    def __init__(self, camera: str, parent: QtWidgets.QWidget | None = None) -> None:
+    def __init__(
+        self, camera: str, parent: QtWidgets.QWidget | None = None, *, short_name: str = ""
+    ) -> None:
         super().__init__(parent)
         self.camera = camera
+        self._short_name = short_name or camera
         self._theme: Theme = DARK
         self._picture: Picture | None = None
         self._image: QtGui.QImage | None = None
@@ -135,17 +140,22 @@ class CameraPane(QtWidgets.QWidget):
     def _paint_caption(self, painter: QtGui.QPainter) -> None:
         theme = self._theme
         box = QtCore.QRect(6, self.height() - CAPTION_PX, self.width() - 12, CAPTION_PX)
-        metrics = painter.fontMetrics()
-        right = int(QtCore.Qt.AlignmentFlag.AlignRight | QtCore.Qt.AlignmentFlag.AlignVCenter)
-        left = int(QtCore.Qt.AlignmentFlag.AlignLeft | QtCore.Qt.AlignmentFlag.AlignVCenter)
-        taken = metrics.horizontalAdvance(self._caption) + 8 if self._caption else 0
-        painter.setPen(theme.color("accent" if self._is_selected else "text"))
-        name = metrics.elidedText(
-            self.camera, QtCore.Qt.TextElideMode.ElideMiddle, max(24, box.width() - taken)
-        )
-        painter.drawText(box, left, name)
+        flags = QtCore.Qt.AlignmentFlag
+        small = QtGui.QFont(self.font())
+        small.setPixelSize(10)
+        painter.setFont(small)
         painter.setPen(theme.color("unverified" if self._is_stale else "dim"))
-        painter.drawText(box, right, self._caption)
+        painter.drawText(box, int(flags.AlignRight | flags.AlignVCenter), self._caption)
+        taken = painter.fontMetrics().horizontalAdvance(self._caption) + 8 if self._caption else 0
+        small.setPixelSize(11)
+        painter.setFont(small)
+        metrics, room_px = painter.fontMetrics(), max(24, box.width() - taken)
+        name = (
+            self.camera if metrics.horizontalAdvance(self.camera) <= room_px else self._short_name
+        )
+        name = metrics.elidedText(name, QtCore.Qt.TextElideMode.ElideLeft, room_px)
+        painter.setPen(theme.color("accent" if self._is_selected else "text"))
+        painter.drawText(box, int(flags.AlignLeft | flags.AlignVCenter), name)
 
     def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
         self.selected.emit(self.camera)

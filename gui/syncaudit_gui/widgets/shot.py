@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from pyqtgraph.Qt import QtCore
 
 from syncaudit.errors import UsageError
 from syncaudit_gui.widgets.application import Start, make_application, show_start
@@ -63,11 +66,13 @@ def take_shot(start: Start, path: Path, width: int, height: int, scale: float = 
     # Qt reads these once, as the application is made.
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     os.environ["QT_SCALE_FACTOR"] = f"{scale:g}"
+    QtCore.qInstallMessageHandler(_pass_on)
     application = make_application()
     window = ViewerWindow(
         theme=LIGHT if start.theme == "light" else DARK, is_auditing=start.is_auditing
     )
     window.resize(width, height)
+    window.setAttribute(QtCore.Qt.WidgetAttribute.WA_DontShowOnScreen)
     window.show()
     try:
         if start.source is not None:
@@ -76,6 +81,12 @@ def take_shot(start: Start, path: Path, width: int, height: int, scale: float = 
             raise UsageError("the picture cannot be written", path=str(path))
     finally:
         window.close()
+
+
+def _pass_on(_kind: QtCore.QtMsgType, _context: object, message: str | None) -> None:
+    """Write Qt's messages, but not that a platform without windows has no size hints."""
+    if message and "propagateSizeHints" not in message:
+        sys.stderr.write(f"{message}\n")
 
 
 def _open(window: ViewerWindow, start: Start, process: Callable[[], None]) -> None:

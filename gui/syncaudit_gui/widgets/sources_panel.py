@@ -33,7 +33,7 @@ class SourcesPanel(Panel):
         self.corrected.setToolTip("Draw everything by corrected clocks (C; hold for a glance)")
         self.corrected.clicked.connect(self.corrected_toggled)
         self.head.addWidget(self.corrected)
-        self.table = CellTable(("source", "offset ms ± 95 %", "drift ppm (ms/h)", "nudge"))
+        self.table = CellTable(("source", "offset ms ± 95 %", "ppm (ms/h)", "nudge"))
         self.view = plain_table(self.table, "sources")
         self.view.clicked.connect(lambda index: self._click(index.row()))
         self.body.addWidget(self.view)
@@ -65,7 +65,7 @@ class SourcesPanel(Panel):
         self.corrected.setText("corrected" if is_corrected else "raw")
         self.corrected.setEnabled(model is not None and not is_hidden)
         n_rows = min(max(2, len(rows)), MOST_ROWS)
-        self.view.setFixedHeight(ROW_PX * n_rows + 24)
+        self.view.setFixedHeight(ROW_PX * n_rows + 20)
 
     def _click(self, row: int) -> None:
         if self._model is not None:
