@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.errors import UsageError
-from syncaudit.model.wording import word_offset
+from syncaudit.model.wording import word_duration
 
 __all__ = ["BatchList", "ClipRow", "Show", "SortBy", "read_verdict_rows", "summarise"]
 
@@ -192,7 +192,7 @@ def summarise(row: dict[str, Any], place: tuple[int, int] | None = None) -> Clip
         offset_s = source.get("offset_s") if isinstance(source, dict) else None
         if isinstance(offset_s, int | float) and abs(offset_s) > worst_s:
             worst_s = abs(offset_s)
-            headline = f"at most: {word_offset(name, offset_s, source.get('offset_std_s'))}"
+            headline = f"max {word_duration(abs(offset_s))} ({name})"
     reasons = row.get("reasons")
     if isinstance(reasons, list) and reasons and isinstance(reasons[0], dict):
         headline = str(reasons[0].get("message", ""))

@@ -71,8 +71,9 @@ class Session:
         content = None if row is None else self.collection.verdict_row(row)
         if content is not None:
             model.judgement = Judgement.of_row(content)
-        if self.selected not in model.selectable:
-            self.selected = self._most_interesting(model)
+        interesting = self._most_interesting(model)
+        if self.selected not in model.selectable or interesting:
+            self.selected = interesting or next(iter((*model.cameras, *model.selectable)), "")
         model.clocks_changed()
 
     def close_clip(self) -> None:
@@ -101,18 +102,12 @@ class Session:
         anew = build_clip(model.clip, read)
         model.streams, model.lanes = anew.streams, anew.lanes
 
-    @staticmethod
-    def _most_interesting(model: ClipModel) -> str:
-        """Return the source that a person should look at first: a rejected one, else a camera."""
-        judged = model.judgement
-        names = model.selectable
-        if judged is not None:
-            bad = [
-                n for n in names if n in judged.sources and judged.sources[n].verdict == "reject"
-            ]
-            if bad:
-                return bad[0]
-        return model.cameras[0] if model.cameras else names[0] if names else ""
+    def _most_interesting(self, model: ClipModel) -> str:
+        """Return the first source that is rejected, unless a person labels blindly."""
+        judged = None if self.is_hidden(model.clip.clip_id) else model.judgement
+        sources = {} if judged is None else judged.sources
+        bad = (n for n in model.selectable if n in sources and sources[n].verdict == "reject")
+        return next(bad, "")
 
     def is_hidden(self, clip_id: str) -> bool:
         """Return whether the verdict on a clip is kept from the person."""

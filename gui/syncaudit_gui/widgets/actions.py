@@ -227,16 +227,17 @@ class Actions:
         self._window.transport.say(f"saved {path}" if is_saved else f"✕ cannot write {path}")
 
     def _escape(self) -> None:
+        """Undo what was opened last: a large picture, marks and loop, an audit."""
         window, timeline = self._window, self._timeline
-        if window.auditor.is_running:
-            window.cancel_audit()
-        elif window.films.arrangement is not Arrangement.STRIP:
+        if window.films.arrangement is not Arrangement.STRIP:
             self._arrange(window.films.arrangement)
-        elif timeline is not None:
+        elif timeline is not None and (timeline.marks_s or timeline.loop is not None):
             timeline.marks_s.clear()
             timeline.loop = None
             window.lanes.marks_changed()
             window.show_state()
+        else:
+            window.cancel_audit()
 
     @property
     def _timeline(self) -> Timeline | None:

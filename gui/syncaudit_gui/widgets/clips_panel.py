@@ -14,9 +14,11 @@ from syncaudit_gui.widgets.theme import DARK, GLYPHS, Theme
 __all__ = ["LABEL_GLYPHS", "ClipsPanel"]
 
 LABEL_GLYPHS = {"accept": "✓", "reject": "✕", "unsure": "?"}
+# The verdict whose colour a label has.
+LABEL_VERDICTS = {"accept": "pass", "reject": "reject", "unsure": "unverified"}
 
-_TITLES = ("", "clip", "you")
-_SORTS = (SortBy.VERDICT, SortBy.CLIP, SortBy.LABEL)
+_TITLES = ("", "clip", "why", "you")
+_SORTS = (SortBy.VERDICT, SortBy.CLIP, SortBy.WORST, SortBy.LABEL)
 _SHOWN = (
     ("all", Show.ALL),
     ("✕ reject", Show.REJECT),
@@ -61,14 +63,14 @@ class _ClipTable(QtCore.QAbstractTableModel):
             if index.column() == 0:
                 return "·" if is_hidden else GLYPHS.get(row.verdict, "·")
             if index.column() == 1:
-                return (
-                    f"{row.clip_id}   {row.headline}"
-                    if row.headline and not is_hidden
-                    else row.clip_id
-                )
+                return row.clip_id
+            if index.column() == 2:
+                return "" if is_hidden else row.headline
             return "" if label is None or label.label is None else LABEL_GLYPHS[label.label]
         if role == QtCore.Qt.ItemDataRole.ForegroundRole and index.column() != 1:
             shown = row.verdict if index.column() == 0 and not is_hidden else None
+            if index.column() == 3 and label is not None:
+                shown = LABEL_VERDICTS[str(label.label)]
             return QtGui.QBrush(self.theme.color(self.theme.verdict(shown)))
         if role == QtCore.Qt.ItemDataRole.ToolTipRole:
             return row.clip_id if is_hidden else f"{row.clip_id}\n{row.headline}".strip()
@@ -104,9 +106,10 @@ class ClipsPanel(Panel):
         if header is not None:
             mode = QtWidgets.QHeaderView.ResizeMode
             header.setSectionResizeMode(mode.Fixed)
-            header.setSectionResizeMode(1, mode.Stretch)
-            header.resizeSection(0, 22)
-            header.resizeSection(2, 32)
+            header.setSectionResizeMode(1, mode.Interactive)
+            header.setSectionResizeMode(2, mode.Stretch)
+            for section, width in ((0, 22), (1, 130), (3, 32)):
+                header.resizeSection(section, width)
             header.setSectionsClickable(True)
             header.setSortIndicatorShown(False)
             header.sectionClicked.connect(self._sort)

@@ -103,7 +103,7 @@ class KeySheet(QtWidgets.QWidget):
         painter.fillRect(self.rect(), theme.color("surface", 190))
         groups = [(name, list(rows)) for name, rows in groupby(BINDINGS, key=lambda b: b.group)]
         columns = (groups[:1] + groups[4:], groups[1:3], groups[3:4])
-        line_px, column_px = 22, 330
+        line_px, column_px = 22, 345
         rows = max(sum(len(rows) + 2 for _, rows in part) for part in columns)
         box = QtCore.QRect(0, 0, len(columns) * column_px + 40, rows * line_px + 44)
         box.moveCenter(self.rect().center())

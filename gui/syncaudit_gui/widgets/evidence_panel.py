@@ -137,7 +137,11 @@ class EvidencePanel(Panel):
         if pair is not None and pair.why:
             words = f"Refused: {pair.why}."
         elif pair is not None and found is None and not words:
-            words = f"No curve to draw of '{pair.method}' here."
+            words = (
+                "Audit the clip to see the curve behind these figures."
+                if not self._drawn
+                else f"Of '{pair.method}' there is no curve, only the figures."
+            )
         elif pair is None and not words and self._source:
             words = "Nothing was measured on it."
         self.words.setText(words)

@@ -1,4 +1,4 @@
-"""Lanes that are no curves: events, frames, words, missing sources, and the ruler."""
+"""Lanes that are no curves: events, frames, words, missing sources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pyqtgraph.Qt import QtCore, QtGui
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.events import EventKind
 from syncaudit_gui.viewmodel.lanes import EventsLane, FramesLane, Lane, MissingLane, TierLane
-from syncaudit_gui.viewmodel.wording import word_time
 from syncaudit_gui.widgets.theme import Theme
 from syncaudit_gui.widgets.time_scale import TimeScale
 
@@ -73,19 +72,6 @@ class LanePainter:
         for time_s in self.scale.ticks()[0]:
             x = round(self.scale.x_of(time_s))
             self.painter.fillRect(QtCore.QRectF(x, room.top(), 1, room.height()), color)
-
-    def ruler(self, room: QtCore.QRectF) -> None:
-        """Paint the times beneath the lanes."""
-        self.painter.fillRect(room, self.theme.color("panel"))
-        self.painter.setPen(self.theme.color("dim"))
-        times_s, digits = self.scale.ticks()
-        for time_s in times_s:
-            x = self.scale.x_of(time_s)
-            box = QtCore.QRectF(x - 45, room.top() + 2, 90, room.height() - 2)
-            if x >= self.scale.left_px:
-                words = word_time(time_s, digits=digits)
-                flags = int(QtCore.Qt.AlignmentFlag.AlignHCenter | QtCore.Qt.AlignmentFlag.AlignTop)
-                self.painter.drawText(box, flags, words)
 
     def _events(self, room: QtCore.QRectF) -> None:
         font = QtGui.QFont(self.painter.font())

@@ -16,7 +16,6 @@ from syncaudit_gui.widgets.time_scale import TimeScale
 
 __all__ = ["LaneView"]
 
-RULER_PX = 22
 CURSOR_PX = 70  # the time above the cursor is this wide
 ZOOM_STEP = 1.25
 
@@ -31,6 +30,8 @@ class LaneView(QtWidgets.QWidget):
     """Time, and whether the mouse is still down."""
     range_changed = QtCore.Signal(object)
     source_selected = QtCore.Signal(str)
+    refreshed = QtCore.Signal()
+    """The lanes were drawn anew, perhaps over another time."""
     nudge_dragged = QtCore.Signal(str, float, bool)
     """Source, seconds since the drag began, and whether it is over."""
 
@@ -57,7 +58,7 @@ class LaneView(QtWidgets.QWidget):
     def rebuild(self) -> None:
         """Make the lanes anew, after the clip got or lost some."""
         self.plots.set_model(self.model)
-        self.setMinimumHeight(max(80, self.plots.least_height() + RULER_PX))
+        self.setMinimumHeight(max(60, self.plots.least_height()))
         self.refresh()
         self._settle.start(0)  # the layout of the plots is settled by then
 
@@ -77,6 +78,7 @@ class LaneView(QtWidgets.QWidget):
         if self.timeline is not None:
             self.plots.refresh(self.timeline.visible)
         self.invalidate()
+        self.refreshed.emit()
 
     def invalidate(self) -> None:
         """Take a new snapshot with the next paint."""
@@ -112,7 +114,7 @@ class LaneView(QtWidgets.QWidget):
         return None
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
-        self.plots.setGeometry(0, 0, self.width(), max(1, self.height() - RULER_PX))
+        self.plots.setGeometry(self.rect())
         self._overlay.setGeometry(self.rect())
         self.refresh()
         self._settle.start(0)
@@ -176,9 +178,7 @@ class _Overlay(QtWidgets.QWidget):
             rooms = view.plots.rects()
             scale = view.scale()
             paint = LanePainter(painter=painter, theme=view.theme, model=view.model, scale=scale)
-            whole = QtCore.QRectF(
-                AXIS_PX, 0, self.width() - AXIS_PX - RIGHT_PX, self.height() - RULER_PX
-            )
+            whole = QtCore.QRectF(AXIS_PX, 0, self.width() - AXIS_PX - RIGHT_PX, self.height())
             painter.save()
             painter.setClipRect(whole)
             paint.grid(whole)
@@ -188,7 +188,6 @@ class _Overlay(QtWidgets.QWidget):
                 paint.paint(lane, room)
                 edge = QtCore.QRectF(0, round(room.bottom()) - 1, self.width(), 1)
                 painter.fillRect(edge, view.theme.color("line", 120))
-            paint.ruler(QtCore.QRectF(0, self.height() - RULER_PX, self.width(), RULER_PX))
             self._cursor_px = scale.x_of(view.timeline.cursor_s)
         painter.end()
         return pixmap
@@ -203,7 +202,7 @@ class _Overlay(QtWidgets.QWidget):
         color = view.theme.color("accent")
         painter.setPen(QtGui.QPen(color, 1))
         at = round(x) + 0.5
-        painter.drawLine(QtCore.QLineF(at, 0, at, self.height() - RULER_PX + 3))
+        painter.drawLine(QtCore.QLineF(at, 0, at, self.height()))
         box = QtCore.QRectF(at - CURSOR_PX / 2, 0, CURSOR_PX, 17)
         box.moveLeft(min(max(box.left(), AXIS_PX), self.width() - CURSOR_PX))
         painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
@@ -222,15 +221,13 @@ class _Overlay(QtWidgets.QWidget):
         scale = view.scale()
         painter.save()
         painter.setClipRect(QtCore.QRectF(AXIS_PX, 0, self.width() - AXIS_PX, self.height()))
-        bottom = self.height() - RULER_PX
+        bottom = self.height()
         if timeline.loop is not None:
             left, right = scale.x_of(timeline.loop.start_s), scale.x_of(timeline.loop.stop_s)
             painter.fillRect(
                 QtCore.QRectF(left, 0, right - left, bottom), view.theme.color("passed", 34)
             )
-            painter.fillRect(
-                QtCore.QRectF(left, bottom - 3, right - left, 3), view.theme.color("passed")
-            )
+            painter.fillRect(QtCore.QRectF(left, 0, right - left, 2), view.theme.color("passed"))
         measured_s = timeline.measured_s
         if measured_s is not None:
             first = timeline.marks_s[0]
@@ -239,12 +236,12 @@ class _Overlay(QtWidgets.QWidget):
             painter.setPen(pen)
             for x in places:
                 painter.drawLine(QtCore.QLineF(round(x) + 0.5, 0, round(x) + 0.5, bottom))
-            y = bottom - 10.5
+            y = 30.5
             painter.drawLine(QtCore.QLineF(places[0], y, places[1], y))
             words = word_span(measured_s)
             width = painter.fontMetrics().horizontalAdvance(words) + 10
             middle = 0.5 * (places[0] + places[1])
-            box = QtCore.QRectF(middle - width / 2, bottom - 20, width, 18)
+            box = QtCore.QRectF(middle - width / 2, y - 9, width, 18)
             painter.fillRect(box, view.theme.color("raised"))
             painter.setPen(view.theme.color("unverified"))
             painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)

@@ -114,6 +114,7 @@ def stylesheet(theme: Theme) -> str:
     QPushButton:disabled {{ color: {theme.dim}; }}
     QPushButton[role="flat"] {{ background: transparent; padding: 2px 6px; }}
     QPushButton[role="flat"]:hover {{ background: {theme.raised}; }}
+    QPushButton[role="flat"]:checked {{ background: {theme.text}; color: {theme.surface}; }}
     QProgressBar {{ background: {theme.surface}; border: none; border-radius: 3px;
         max-height: 6px; min-height: 6px; }}
     QFrame[role="panel"] QProgressBar {{ background: {theme.surface}; }}

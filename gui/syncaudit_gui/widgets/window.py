@@ -27,6 +27,7 @@ from syncaudit_gui.widgets.label_bar import LabelBar
 from syncaudit_gui.widgets.lane_view import LaneView
 from syncaudit_gui.widgets.loading import Loader
 from syncaudit_gui.widgets.player import Player
+from syncaudit_gui.widgets.ruler import Ruler
 from syncaudit_gui.widgets.sources_panel import SourcesPanel
 from syncaudit_gui.widgets.theme import DARK, LIGHT, Theme, stylesheet, ui_font
 from syncaudit_gui.widgets.transport import Transport
@@ -91,8 +92,15 @@ class ViewerWindow(QtWidgets.QWidget):
         self.scroller.setHorizontalScrollBarPolicy(QtCore.Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.scroller.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
         self.down = QtWidgets.QSplitter(QtCore.Qt.Orientation.Vertical)
+        self.ruler = Ruler(self.lanes)
+        timeline = QtWidgets.QWidget()
+        over_ruler = QtWidgets.QVBoxLayout(timeline)
+        over_ruler.setContentsMargins(0, 0, 0, 0)
+        over_ruler.setSpacing(0)
+        over_ruler.addWidget(self.scroller, 1)
+        over_ruler.addWidget(self.ruler)
         self.down.addWidget(self.films)
-        self.down.addWidget(self.scroller)
+        self.down.addWidget(timeline)
         self.down.setStretchFactor(1, 1)
         self.down.setChildrenCollapsible(False)
         self.message = Message()
@@ -161,6 +169,7 @@ class ViewerWindow(QtWidgets.QWidget):
         for part in (
             self.films,
             self.lanes,
+            self.ruler,
             self.sources,
             self.evidence,
             self.clips,
