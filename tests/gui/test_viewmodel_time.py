@@ -107,7 +107,7 @@ def test_frame_shown_is_the_last_not_after_the_cursor():
     shown = table.at(0.1999)
     assert shown is not None
     assert (shown.index, round(shown.age_s, 4), shown.is_stale) == (1, 0.0999, False)
-    assert table.at(-1e-9) is None
+    assert table.at(-1e-8) is None
     assert table.at(0.3999) is not None
     assert table.at(0.41) is None
 

@@ -11,6 +11,8 @@ __all__ = ["FrameTable", "ShownFrame"]
 
 # After this many frame periods without a new one the picture is called stale.
 STALE_PERIODS = 2.5
+# Stamps are whole nanoseconds: a float of one may lie on either side of it.
+STAMP_S = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +60,10 @@ class FrameTable:
 
     def at(self, time_s: float) -> ShownFrame | None:
         """Return the frame at `time_s`; None before the first and a period after the last."""
-        place = int(np.searchsorted(self._times_s, time_s, side="right")) - 1
+        place = int(np.searchsorted(self._times_s, time_s + STAMP_S, side="right")) - 1
         if place < 0:
             return None
-        age_s = time_s - float(self._times_s[place])
+        age_s = max(0.0, time_s - float(self._times_s[place]))
         is_last = place == len(self) - 1
         if is_last and age_s > self.period_s:
             return None
@@ -75,7 +77,7 @@ class FrameTable:
         """
         if not len(self):
             return None
-        side = int(np.searchsorted(self._times_s, time_s + 1e-9, side="right")) - 1
-        is_between = side >= 0 and time_s - float(self._times_s[side]) > 1e-9
+        side = int(np.searchsorted(self._times_s, time_s + STAMP_S, side="right")) - 1
+        is_between = side >= 0 and time_s - float(self._times_s[side]) > STAMP_S
         place = side + by + (1 if by < 0 and is_between else 0)
         return float(self._times_s[min(max(place, 0), len(self) - 1)])

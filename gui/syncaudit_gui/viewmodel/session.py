@@ -60,7 +60,6 @@ class Session:
         """Take a clip that was read as the open one."""
         self.model = model
         self.timeline = Timeline(limits=model.limits)
-        self.timeline.move_to(max(model.limits.start_s, 0.0))
         self.undo.clear()
         model.nudges_s = {
             name: nudge_s
@@ -75,6 +74,7 @@ class Session:
         if self.selected not in model.selectable or interesting:
             self.selected = interesting or next(iter((*model.cameras, *model.selectable)), "")
         model.clocks_changed()
+        self.timeline.move_to(model.first_picture_s())
 
     def close_clip(self) -> None:
         """Forget the open clip."""

@@ -40,7 +40,9 @@ class TimeRange:
 
     def inside(self, limits: TimeRange) -> TimeRange:
         """Return the range moved, and shortened if need be, so that `limits` hold it."""
-        span_s = min(max(self.span_s, MIN_SPAN_S), max(limits.span_s, MIN_SPAN_S))
+        if self.span_s >= limits.span_s:
+            return limits
+        span_s = max(self.span_s, MIN_SPAN_S)
         middle_s = self.middle_s
         start_s = min(max(middle_s - 0.5 * span_s, limits.start_s), limits.stop_s - span_s)
         return TimeRange(start_s=start_s, stop_s=start_s + span_s)
