@@ -12,7 +12,8 @@ from barcode_clips import START_NS, write_clip, write_manifest
 from pyqtgraph.Qt import QtCore, QtGui
 from syncaudit_gui.audits import AuditFailed, AuditProcess, AuditProgress, AuditResult
 from syncaudit_gui.viewmodel.clip_model import build_clip
-from syncaudit_gui.viewmodel.lanes import CurveLane, MissingLane
+from syncaudit_gui.viewmodel.lanes import CurveLane, MissingLane, SoundLane
+from syncaudit_gui.widgets.sound_output import bytes_from
 
 from syncaudit.datasets import load_manifest
 from syncaudit.model import CameraStream, Channel, Clip, ImuSpec, SignalStream, SourceKind
@@ -189,3 +190,27 @@ def test_window_audits_a_clip_and_can_be_closed_meanwhile(qtbot, open_window, ba
     assert not window.auditor.is_running
     window.begin_audit()
     assert window.auditor.is_running
+
+
+def test_sound_begins_at_the_cursor_by_the_clock_that_is_drawn(open_window, barcode_folder):
+    window = open_window(barcode_folder / "manifest.jsonl")
+    model = window.session.model
+    lane = next(lane for lane in model.lanes if isinstance(lane, SoundLane))
+
+    def heard_from(time_s: float) -> np.ndarray:
+        return np.frombuffer(bytes_from(lane, model, time_s), "<i2")
+
+    assert not np.any(heard_from(0.0)[:8000])  # silent for its first second
+    assert np.any(heard_from(1.0)[:100])
+    assert heard_from(-0.5).size == heard_from(0.0).size + 4000
+    model.nudges_s["mic"], model.is_corrected = 0.25, True
+    assert not np.any(heard_from(1.0)[:2000])
+    assert np.any(heard_from(1.0)[2000:2100])
+
+
+def test_playing_says_where_there_is_nothing_to_hear_with(qtbot, open_window, barcode_folder):
+    window = open_window(barcode_folder / "manifest.jsonl")
+    window.sound._why_silent = "silent: no sound device"
+    window.player.toggle()
+    assert window.transport.message.text() == "silent: no sound device"
+    window.player.toggle()

@@ -80,8 +80,11 @@ class Player(QtCore.QObject):
         timeline = self._timeline
         if timeline is None or not self.clock.is_playing:
             return
+        before_s = timeline.cursor_s
         time_s = self.clock.position(time.perf_counter(), timeline.limits, timeline.loop)
         self.moved.emit(time_s)
+        if time_s < before_s:
+            self.state_changed.emit()  # a loop began anew
         if not self.clock.is_playing:
             self._timer.stop()
             self.state_changed.emit()

@@ -28,6 +28,7 @@ from syncaudit_gui.widgets.lane_view import LaneView
 from syncaudit_gui.widgets.loading import Loader
 from syncaudit_gui.widgets.player import Player
 from syncaudit_gui.widgets.ruler import Ruler
+from syncaudit_gui.widgets.sound_output import SoundOutput
 from syncaudit_gui.widgets.sources_panel import SourcesPanel
 from syncaudit_gui.widgets.theme import DARK, LIGHT, Theme, stylesheet, ui_font
 from syncaudit_gui.widgets.transport import Transport
@@ -67,7 +68,7 @@ class ViewerWindow(QtWidgets.QWidget):
         self.setWindowTitle("syncaudit")
         self.setFont(ui_font())
         self.setAcceptDrops(True)
-        self.player, self.auditor = Player(), Auditor()
+        self.player, self.auditor, self.sound = Player(), Auditor(), SoundOutput()
         self.opener, self.reader = Loader(), Loader()
         self._build()
         self.sheet = KeySheet(self)
@@ -158,6 +159,7 @@ class ViewerWindow(QtWidgets.QWidget):
         self.keys.glance_over.connect(self.toggle_corrected)
         self.player.moved.connect(self._played)
         self.player.state_changed.connect(self.show_state)
+        self.player.state_changed.connect(self._play_sound)
         self.auditor.progressed.connect(self.progress.show_progress)
         self.auditor.finished.connect(self._take_audit)
         self.auditor.failed.connect(self._audit_failed)
@@ -376,6 +378,19 @@ class ViewerWindow(QtWidgets.QWidget):
     def _played(self, time_s: float) -> None:
         self.move_to(time_s)
 
+    def _play_sound(self) -> None:
+        """Let the sound run along; it is only heard at its own speed."""
+        session = self.session
+        model = None if session is None else session.model
+        timeline = None if session is None else session.timeline
+        is_heard = self.player.is_playing and self.player.clock.speed == 1.0
+        if not is_heard or session is None or model is None or timeline is None:
+            self.sound.stop()
+            return
+        why_silent = self.sound.play(model, session.selected, timeline.cursor_s)
+        if why_silent:
+            self.transport.say(why_silent)
+
     def show_range(self, wanted: TimeRange) -> None:
         """Look at another part of the clip."""
         if self.session is None or self.session.timeline is None:
@@ -517,6 +532,7 @@ class ViewerWindow(QtWidgets.QWidget):
         """End every thread, timer and process."""
         self.keys.close()
         self.player.pause()
+        self.sound.stop()
         self.auditor.cancel()
         self.opener.close()
         self.reader.close()
