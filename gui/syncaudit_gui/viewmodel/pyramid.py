@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 __all__ = ["MinMaxPyramid", "Trace"]
 
 # Each level holds one bucket where the finer one holds this many.
-FACTOR = 8
+FACTOR = 4
 # Below this a level is drawn quickly as it is.
 SMALLEST = 2048
 # Silence longer than this many sample periods is a gap, not a line.
@@ -46,7 +46,7 @@ class _Level:
 
 
 class MinMaxPyramid:
-    """Extremes of a signal in buckets of 8, 64, 512 ... samples.
+    """Extremes of a signal in buckets of 4, 16, 64 ... samples.
 
     Parameters
     ----------

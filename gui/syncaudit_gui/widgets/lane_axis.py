@@ -10,11 +10,22 @@ from pyqtgraph.Qt import QtCore, QtGui
 from syncaudit_gui.viewmodel.lanes import CurveLane, Lane, TurningLane
 from syncaudit_gui.widgets.theme import Theme
 
-__all__ = ["AXIS_PX", "LaneAxis"]
+__all__ = ["AXIS_PX", "LaneAxis", "NoAxis"]
 
 # One width for all, or lanes would not line up.
 AXIS_PX = 132
 TITLE_PX = 88
+
+
+class NoAxis(pg.AxisItem):
+    """A side of a plot without a scale: pyqtgraph keeps hidden ones up to date, which costs."""
+
+    def __init__(self, side: str) -> None:
+        super().__init__(side)
+        self.hide()
+
+    def linkedViewChanged(self, view: Any, newRange: Any = None) -> None:
+        pass
 
 
 class LaneAxis(pg.AxisItem):
@@ -33,7 +44,6 @@ class LaneAxis(pg.AxisItem):
         self._lane = lane
         self._theme = theme
         self._is_selected = False
-        self.enableAutoSIPrefix(False)
         self.setWidth(AXIS_PX)
         self.setStyle(
             autoExpandTextSpace=False,
@@ -55,6 +65,9 @@ class LaneAxis(pg.AxisItem):
         self.setStyle(showValues=has_scale)
         self.picture = None
         self.update()
+
+    def updateAutoSIPrefix(self) -> None:
+        """Keep the unit as it is: it stands in the title."""
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> Any:
         """Return at most three ticks: lanes are low."""

@@ -26,7 +26,7 @@ from syncaudit_gui.viewmodel.lanes import (
 )
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 from syncaudit_gui.viewmodel.timeline import TimeRange
-from syncaudit_gui.widgets.lane_axis import AXIS_PX, LaneAxis
+from syncaudit_gui.widgets.lane_axis import AXIS_PX, LaneAxis, NoAxis
 from syncaudit_gui.widgets.theme import DARK, Theme
 
 __all__ = ["AXIS_PX", "LanePlots", "height_of"]
@@ -71,6 +71,7 @@ class LanePlots(pg.GraphicsLayoutWidget):
         self._model: ClipModel | None = None
         self.selected = ""
         self.n_refreshes = 0
+        self.setBackground(None)  # that of the snapshot shows through
         self.ci.layout.setContentsMargins(0, 0, 0, 0)
         self.ci.layout.setSpacing(0)
         self.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
@@ -93,7 +94,8 @@ class LanePlots(pg.GraphicsLayoutWidget):
         self._rows = []
         for number, lane in enumerate(() if model is None else model.lanes):
             axis = LaneAxis(lane, self._theme)
-            plot = self.addPlot(row=number, col=0, axisItems={"left": axis})
+            axes = {side: NoAxis(side) for side in ("right", "top", "bottom")}
+            plot = self.addPlot(row=number, col=0, axisItems={"left": axis, **axes})
             _make_bare(plot)
             least_px, may_grow = height_of(lane)
             self.ci.layout.setRowMinimumHeight(number, least_px)
@@ -111,7 +113,6 @@ class LanePlots(pg.GraphicsLayoutWidget):
         self._recolour()
 
     def _recolour(self) -> None:
-        self.setBackground(self._theme.panel)
         for row in self._rows:
             row.axis.set_theme(self._theme, is_selected=row.lane.source == self.selected)
             for curve in row.curves:
@@ -251,7 +252,6 @@ def _make_bare(plot: pg.PlotItem) -> None:
     """Take away what pyqtgraph offers to the mouse: the timeline has one of its own."""
     plot.hideButtons()
     plot.setMenuEnabled(False)
-    plot.hideAxis("bottom")
     plot.layout.setContentsMargins(0, 0, RIGHT_PX, 0)
     plot.layout.setSpacing(0)
     box = plot.vb

@@ -173,21 +173,17 @@ class _Overlay(QtWidgets.QWidget):
         pixmap.fill(view.theme.color("panel"))
         painter = QtGui.QPainter(pixmap)
         painter.setFont(self.font())
-        view.plots.render(painter, view.plots.rect().toRectF(), view.plots.rect())
         if view.model is not None and view.timeline is not None:
             rooms = view.plots.rects()
             scale = view.scale()
             paint = LanePainter(painter=painter, theme=view.theme, model=view.model, scale=scale)
-            whole = QtCore.QRectF(AXIS_PX, 0, self.width() - AXIS_PX - RIGHT_PX, self.height())
-            painter.save()
-            painter.setClipRect(whole)
-            paint.grid(whole)
-            painter.restore()
+            paint.grid(QtCore.QRectF(AXIS_PX, 0, self.width() - AXIS_PX - RIGHT_PX, self.height()))
+            view.plots.render(painter, view.plots.rect().toRectF(), view.plots.rect())
             for lane, room in rooms:
                 view.spectrograms.paint(painter, lane, room, view.model, scale, view.theme)
                 paint.paint(lane, room)
-                edge = QtCore.QRectF(0, round(room.bottom()) - 1, self.width(), 1)
-                painter.fillRect(edge, view.theme.color("line", 120))
+                y = round(room.bottom()) - 1
+                painter.fillRect(0, y, self.width(), 1, view.theme.color("raised"))
             self._cursor_px = scale.x_of(view.timeline.cursor_s)
         painter.end()
         return pixmap
