@@ -244,8 +244,11 @@ def test_cursor_is_drawn_where_the_time_is(window):
 
 
 def test_all_lanes_share_their_left_edge(window):
-    edges = {round(room.left(), 3) for _, room in window.lanes.plots.rects()}
-    assert edges == {float(AXIS_PX)}
+    rooms = [room for _, room in window.lanes.plots.rects()]
+    assert {round(room.left(), 3) for room in rooms} == {float(AXIS_PX)}
+    assert len({round(room.right(), 3) for room in rooms}) == 1
+    # Nothing but curves takes their room.
+    assert sum(room.height() for room in rooms) > 0.95 * window.lanes.height()
 
 
 def test_playing_moves_the_cursor_and_pauses_at_the_end(qtbot, window):

@@ -20,10 +20,6 @@ TITLE_PX = 88
 class NoAxis(pg.AxisItem):
     """A side of a plot without a scale: pyqtgraph keeps hidden ones up to date, which costs."""
 
-    def __init__(self, side: str) -> None:
-        super().__init__(side)
-        self.hide()
-
     def linkedViewChanged(self, view: Any, newRange: Any = None) -> None:
         pass
 

@@ -96,6 +96,8 @@ class LanePlots(pg.GraphicsLayoutWidget):
             axis = LaneAxis(lane, self._theme)
             axes = {side: NoAxis(side) for side in ("right", "top", "bottom")}
             plot = self.addPlot(row=number, col=0, axisItems={"left": axis, **axes})
+            for side in axes:
+                plot.hideAxis(side)  # given ones are shown
             _make_bare(plot)
             least_px, may_grow = height_of(lane)
             self.ci.layout.setRowMinimumHeight(number, least_px)
