@@ -49,7 +49,7 @@ bench: $(VENV)/.dev
 # Labels of nobody: the pictures shall not depend on what was labelled here.
 screenshots: $(VENV)/.dev
 	$(BIN)/syncaudit view sample_data/manifest.jsonl --clip cam_rear_early --source cam_rear \
-	  --at 8.6 --span 3 --corrected --labels build/none.jsonl --shot gui/images/overview.png
+	  --at 6.6 --span 1.6 --corrected --labels build/none.jsonl --shot gui/images/overview.png
 	$(BIN)/syncaudit view sample_data/manifest.jsonl --clip flashes --source cam_rear --at 6 \
 	  --theme light --labels build/none.jsonl --shot gui/images/flashes.png
 

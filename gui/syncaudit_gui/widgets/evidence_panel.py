@@ -38,6 +38,7 @@ class EvidencePanel(Panel):
         self._chosen = 0
         self._source = ""
         self._problem, self._blank = "", ""
+        self._can_audit, self._is_judged = False, False
         self.plot = pg.PlotWidget()
         self.plot.setFixedHeight(PLOT_PX)
         self.plot.setMenuEnabled(False)
@@ -105,7 +106,8 @@ class EvidencePanel(Panel):
             problems = list(model.problems[source])
         self._problem = problems[0] if problems else ""
         self._blank = "hidden until you have labelled the clip" if is_hidden else ""
-        self.measure.setVisible(can_audit and not is_hidden)
+        self._can_audit, self._is_judged = can_audit and not is_hidden, judged is not None
+        self.measure.setVisible(self._can_audit)
         self._draw()
 
     def _choose(self, row: int) -> None:
@@ -139,11 +141,11 @@ class EvidencePanel(Panel):
         elif pair is not None and found is None and not words:
             words = (
                 "Audit the clip to see the curve behind these figures."
-                if not self._drawn
+                if self._can_audit
                 else f"Of '{pair.method}' there is no curve, only the figures."
             )
         elif pair is None and not words and self._source:
-            words = "Nothing was measured on it."
+            words = "Nothing was measured on it." if self._is_judged else "Not audited yet."
         self.words.setText(words)
         self.words.setVisible(bool(words))
         if pair is None or found is None:

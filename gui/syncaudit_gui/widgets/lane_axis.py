@@ -15,6 +15,7 @@ __all__ = ["AXIS_PX", "LaneAxis", "NoAxis"]
 # One width for all, or lanes would not line up.
 AXIS_PX = 132
 TITLE_PX = 88
+LINE_PX = 15.0
 
 
 class NoAxis(pg.AxisItem):
@@ -58,7 +59,7 @@ class LaneAxis(pg.AxisItem):
         has_scale = isinstance(self._lane, CurveLane | TurningLane)
         self.setPen(pg.mkPen(theme.line))
         self.setTextPen(pg.mkPen(theme.dim if has_scale else theme.panel))
-        self.setStyle(showValues=has_scale)
+        self.setStyle(showValues=has_scale, tickLength=-3 if has_scale else 0)
         self.picture = None
         self.update()
 
@@ -82,29 +83,44 @@ class LaneAxis(pg.AxisItem):
         super().drawPicture(p, axisSpec, tickSpecs, textSpecs)
         box = self.boundingRect()
         theme = self._theme
-        font = QtGui.QFont(p.font())
-        font.setPixelSize(12)
-        p.setFont(font)
-        lines = [(self._lane.title, theme.accent if self._is_selected else theme.text)]
-        below = " · ".join(x for x in (self._lane.source, self._lane.unit) if x)
-        if below and below != self._lane.title and box.height() >= 34:
-            lines.append((below, theme.dim))
-        elif self._lane.unit:
-            lines = [(f"{self._lane.title} {self._lane.unit}", lines[0][1])]
-        height = 15.0
-        top = box.center().y() - 0.5 * height * len(lines)
-        left = box.left() + 9.0
-        for text, color in lines:
-            p.setPen(theme.color(color))
-            room = QtCore.QRectF(left, top, TITLE_PX, height)
-            shown = p.fontMetrics().elidedText(
-                text, QtCore.Qt.TextElideMode.ElideRight, int(room.width())
-            )
-            flags = QtCore.Qt.AlignmentFlag.AlignLeft | QtCore.Qt.AlignmentFlag.AlignVCenter
-            p.drawText(room, int(flags), shown)
-            top += height
-            font.setPixelSize(11)
-            p.setFont(font)
+        lane, name = self._lane, theme.accent if self._is_selected else theme.text
+        has_scale = isinstance(lane, CurveLane | TurningLane)
+        source = "" if lane.source in (None, lane.title) else str(lane.source)
+        room_px = TITLE_PX if has_scale else AXIS_PX - 16.0
+        # Low lanes have their source beside the title, others below it.
+        if box.height() < 34:
+            top = box.center().y() - 0.5 * LINE_PX
+            taken = self._words(p, box.left() + 9.0, top, room_px, lane.title, name)
+            beside = source or lane.unit
+            if room_px - taken > 24:
+                left = box.left() + 15.0 + taken
+                self._words(p, left, top, room_px - taken - 6, beside, theme.dim, 11)
+        else:
+            below = " · ".join(x for x in (source, lane.unit) if x)
+            top = box.center().y() - (LINE_PX if below else 0.5 * LINE_PX)
+            self._words(p, box.left() + 9.0, top, room_px, lane.title, name)
+            self._words(p, box.left() + 9.0, top + LINE_PX, room_px, below, theme.dim, 11)
         if self._is_selected:
             bar = QtCore.QRectF(box.left() + 2, box.top() + 3, 2.5, box.height() - 6)
             p.fillRect(bar, theme.color("accent"))
+
+    @staticmethod
+    def _words(
+        p: QtGui.QPainter,
+        left: float,
+        top: float,
+        room_px: float,
+        words: str,
+        color: str,
+        size_px: int = 12,
+    ) -> float:
+        """Draw words as far as there is room, and return how much they took."""
+        font = QtGui.QFont(p.font())
+        font.setPixelSize(size_px)
+        p.setFont(font)
+        p.setPen(QtGui.QColor(color))
+        flags = QtCore.Qt.AlignmentFlag.AlignLeft | QtCore.Qt.AlignmentFlag.AlignVCenter
+        right = QtCore.Qt.TextElideMode.ElideRight
+        shown = p.fontMetrics().elidedText(words, right, int(room_px))
+        p.drawText(QtCore.QRectF(left, top, room_px, LINE_PX), int(flags), shown)
+        return float(p.fontMetrics().horizontalAdvance(shown))

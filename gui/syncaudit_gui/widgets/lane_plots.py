@@ -33,7 +33,8 @@ __all__ = ["AXIS_PX", "LanePlots", "height_of"]
 
 RIGHT_PX = 6
 CURVE_PX = 46
-GHOST_ALPHA = 110
+MOST_PX = 320
+GHOST_ALPHA = 170
 # A ghost is drawn where a clock is corrected by more than this.
 GHOST_LEAST_S = 2e-4
 
@@ -86,6 +87,13 @@ class LanePlots(pg.GraphicsLayoutWidget):
     def least_height(self) -> int:
         """Return the height that all lanes need, in pixels."""
         return sum(height_of(row.lane)[0] for row in self._rows)
+
+    def most_height(self) -> int:
+        """Return the height that all lanes can use, in pixels."""
+        return sum(
+            MOST_PX if may_grow else least_px
+            for least_px, may_grow in (height_of(row.lane) for row in self._rows)
+        )
 
     def set_model(self, model: ClipModel | None) -> None:
         """Make the plots of a clip."""

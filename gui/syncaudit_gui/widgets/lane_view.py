@@ -26,6 +26,8 @@ class LaneView(QtWidgets.QWidget):
     """Time, and whether the mouse is still down."""
     range_changed = QtCore.Signal(object)
     source_selected = QtCore.Signal(str)
+    rebuilt = QtCore.Signal(int)
+    """There are other lanes, which can use this height."""
     refreshed = QtCore.Signal()
     """The lanes were drawn anew, perhaps over another time."""
     nudge_dragged = QtCore.Signal(str, float, bool)
@@ -55,6 +57,7 @@ class LaneView(QtWidgets.QWidget):
         """Make the lanes anew, after the clip got or lost some."""
         self.plots.set_model(self.model)
         self.setMinimumHeight(max(60, self.plots.least_height()))
+        self.rebuilt.emit(max(60, self.plots.most_height()))
         self.refresh()
         self._settle.start(0)  # the layout of the plots is settled by then
 

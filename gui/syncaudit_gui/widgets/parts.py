@@ -58,6 +58,8 @@ class WindowParts(QtWidgets.QWidget):
         over_ruler.setSpacing(0)
         over_ruler.addWidget(self.scroller, 1)
         over_ruler.addWidget(self.ruler)
+        over_ruler.addStretch(0)  # below few lanes
+        self.lanes.rebuilt.connect(self.scroller.setMaximumHeight)
         self.down.addWidget(self.films)
         self.down.addWidget(timeline)
         self.down.setStretchFactor(1, 1)

@@ -15,6 +15,12 @@ from syncaudit_gui.widgets.theme import DARK, GLYPHS, Theme
 __all__ = ["SourcesPanel"]
 
 MOST_ROWS = 12
+_TIPS = (
+    "",
+    "What is to be added to the stamps, and its 95 % interval: positive means early.",
+    "Drift of the clock in ppm, and in ms an hour.",
+    "What you added by hand (, and .)",
+)
 
 
 class SourcesPanel(Panel):
@@ -33,7 +39,10 @@ class SourcesPanel(Panel):
         self.corrected.setToolTip("Draw everything by corrected clocks (C; hold for a glance)")
         self.corrected.clicked.connect(self.corrected_toggled)
         self.head.addWidget(self.corrected)
-        self.table = CellTable(("source", "offset ms ± 95 %", "ppm (ms/h)", "nudge"))
+        self.ghost = QtWidgets.QLabel("ghost = raw")
+        self.ghost.setProperty("role", "dim")
+        self.head.insertWidget(self.head.count() - 1, self.ghost)
+        self.table = CellTable(("source", "offset ms", "ppm (ms/h)", "nudge ms"), _TIPS)
         self.view = plain_table(self.table, "sources")
         self.view.clicked.connect(lambda index: self._click(index.row()))
         self.body.addWidget(self.view)
@@ -63,6 +72,7 @@ class SourcesPanel(Panel):
         is_corrected = model is not None and model.is_corrected
         self.corrected.setChecked(is_corrected)
         self.corrected.setText("corrected" if is_corrected else "raw")
+        self.ghost.setVisible(is_corrected)
         self.corrected.setEnabled(model is not None and not is_hidden)
         n_rows = min(max(2, len(rows)), MOST_ROWS)
         self.view.setFixedHeight(ROW_PX * n_rows + 20)

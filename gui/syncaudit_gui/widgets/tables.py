@@ -26,9 +26,10 @@ class Cell:
 class CellTable(QtCore.QAbstractTableModel):
     """A model of cells that are there."""
 
-    def __init__(self, titles: Sequence[str]) -> None:
+    def __init__(self, titles: Sequence[str], tips: Sequence[str] = ()) -> None:
         super().__init__()
         self._titles = tuple(titles)
+        self._tips = (*tips, *[""] * (len(self._titles) - len(tips)))
         self._rows: list[tuple[Cell, ...]] = []
 
     def set_rows(self, rows: Sequence[tuple[Cell, ...]]) -> None:
@@ -55,6 +56,8 @@ class CellTable(QtCore.QAbstractTableModel):
             return None
         if role == QtCore.Qt.ItemDataRole.DisplayRole:
             return self._titles[section]
+        if role == QtCore.Qt.ItemDataRole.ToolTipRole:
+            return self._tips[section] or None
         if role == QtCore.Qt.ItemDataRole.TextAlignmentRole:
             return QtCore.Qt.AlignmentFlag.AlignLeft if section == 0 else ALIGN_RIGHT
         return None

@@ -103,7 +103,9 @@ def stylesheet(theme: Theme) -> str:
         selection-color: {theme.surface}; }}
     QLineEdit:focus, QComboBox:focus {{ border: 1px solid {theme.dim}; }}
     QComboBox::drop-down {{ border: none; width: 14px; }}
-    QComboBox::down-arrow {{ image: none; }}
+    QComboBox::down-arrow {{ image: none; width: 0; height: 0; margin-right: 8px;
+        border-left: 4px solid {theme.surface}; border-right: 4px solid {theme.surface};
+        border-top: 5px solid {theme.dim}; }}
     QComboBox QAbstractItemView {{ background: {theme.panel}; border: 1px solid {theme.line};
         selection-background-color: {theme.raised}; selection-color: {theme.text}; }}
     QFrame[role="panel"] QPushButton, QPushButton {{ background: {theme.raised}; border: none;
