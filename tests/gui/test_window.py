@@ -243,6 +243,24 @@ def test_cursor_is_drawn_where_the_time_is(window):
         assert abs(brightest - x) <= 1
 
 
+@pytest.mark.parametrize("time_s", [0.0, 1.5, 3.05])
+def test_moving_cursor_wipes_its_old_place(window, monkeypatch, time_s):
+    window.move_to(time_s)
+    overlay = window.lanes._overlay
+    before, wiped = grey_of(overlay), np.zeros((overlay.height(), overlay.width()), dtype=bool)
+
+    def collect(*place) -> None:
+        rect = place[0] if len(place) == 1 else QtCore.QRect(*place)
+        wiped[max(0, rect.top()) : rect.bottom() + 1, max(0, rect.left()) : rect.right() + 1] = True
+
+    monkeypatch.setattr(overlay, "update", collect)
+    window.move_to(2.0)
+    monkeypatch.undo()
+    has_changed = grey_of(overlay) != before
+    assert has_changed.any()
+    assert not (has_changed & ~wiped).any()
+
+
 def test_all_lanes_share_their_left_edge(window):
     rooms = [room for _, room in window.lanes.plots.rects()]
     assert {round(room.left(), 3) for room in rooms} == {float(AXIS_PX)}

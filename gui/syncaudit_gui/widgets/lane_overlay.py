@@ -52,9 +52,13 @@ class LaneOverlay(QtWidgets.QWidget):
             self.update()  # the length that is being measured changes, too
             return
         for x in (old, self._cursor_px):
-            left = int(x - CURSOR_PX / 2 - 2)
-            self.update(left, 0, CURSOR_PX + 4, 20)
+            self.update(self._cursor_box(x).toAlignedRect().adjusted(-1, 0, 1, 1))
             self.update(int(x) - 2, 0, 5, self.height())
+
+    def _cursor_box(self, x: float) -> QtCore.QRectF:
+        """Return where the time stands over a cursor: inside the lanes, also at their ends."""
+        left = min(max(round(x) + 0.5 - CURSOR_PX / 2, AXIS_PX), self.width() - CURSOR_PX)
+        return QtCore.QRectF(left, 0, CURSOR_PX, 17)
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         if self._snapshot is None:
@@ -104,8 +108,7 @@ class LaneOverlay(QtWidgets.QWidget):
         painter.setPen(QtGui.QPen(color, 1))
         at = round(x) + 0.5
         painter.drawLine(QtCore.QLineF(at, 0, at, self.height()))
-        box = QtCore.QRectF(at - CURSOR_PX / 2, 0, CURSOR_PX, 17)
-        box.moveLeft(min(max(box.left(), AXIS_PX), self.width() - CURSOR_PX))
+        box = self._cursor_box(x)
         painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
         painter.setPen(QtCore.Qt.PenStyle.NoPen)
         painter.setBrush(color)

@@ -19,7 +19,7 @@ _TIPS = (
     "",
     "What is to be added to the stamps, and its 95 % interval: positive means early.",
     "Drift of the clock in ppm, and in ms an hour.",
-    "What you added by hand (, and .)",
+    "What you added by hand, in ms (, and .)",
 )
 
 
@@ -42,7 +42,7 @@ class SourcesPanel(Panel):
         self.ghost = QtWidgets.QLabel("ghost = raw")
         self.ghost.setProperty("role", "dim")
         self.head.insertWidget(self.head.count() - 1, self.ghost)
-        self.table = CellTable(("source", "offset ms", "ppm (ms/h)", "nudge ms"), _TIPS)
+        self.table = CellTable(("source", "offset ms", "ppm (ms/h)", "nudge"), _TIPS)
         self.view = plain_table(self.table, "sources")
         self.view.clicked.connect(lambda index: self._click(index.row()))
         self.body.addWidget(self.view)
