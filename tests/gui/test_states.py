@@ -13,6 +13,10 @@ from pyqtgraph.Qt import QtCore, QtGui
 from syncaudit_gui.audits import AuditFailed, AuditProcess, AuditProgress, AuditResult
 from syncaudit_gui.viewmodel.clip_model import build_clip
 from syncaudit_gui.viewmodel.lanes import CurveLane, MissingLane, SoundLane
+from syncaudit_gui.widgets.filmstrip import Arrangement
+from syncaudit_gui.widgets.lane_paint import LanePainter
+from syncaudit_gui.widgets.layout_memory import restore_layout, save_layout
+from syncaudit_gui.widgets.pane import CameraPane
 from syncaudit_gui.widgets.sound_output import bytes_from
 
 from syncaudit.datasets import load_manifest
@@ -214,3 +218,64 @@ def test_playing_says_where_there_is_nothing_to_hear_with(qtbot, open_window, ba
     window.player.toggle()
     assert window.transport.message.text() == "silent: no sound device"
     window.player.toggle()
+
+
+def test_unknown_clip_is_refused_with_the_nearest_name(qtbot, open_window, barcode_folder):
+    window = open_window()
+    with qtbot.waitSignal(window.refused, timeout=WAIT_MS) as refused:
+        window.open_source(str(barcode_folder / "manifest.jsonl"), clip_id="frist")
+    assert "no clip 'frist'" in refused.args[0]
+    assert "'first'" in refused.args[0]
+
+
+def test_stamps_of_another_epoch_are_said_to_be_far_away(open_window, tmp_path):
+    clip = write_clip(tmp_path / "all", n_cameras=1, has_sound=False)
+    lines = (tmp_path / "all" / "imu.csv").read_text(encoding="utf-8").splitlines()
+    moved = [
+        f"{int(line.split(',', 1)[0]) - START_NS},{line.split(',', 1)[1]}" for line in lines[1:]
+    ]
+    (tmp_path / "all" / "imu.csv").write_text("\n".join([lines[0], *moved]), encoding="utf-8")
+    window = open_window(write_manifest(tmp_path / "m.jsonl", clip))
+    lane = next(x for x in window.lanes.plots.lanes if isinstance(x, CurveLane))
+    painter = LanePainter(
+        painter=QtGui.QPainter(),
+        theme=window.theme,
+        model=window.session.model,
+        scale=window.lanes.scale(),
+    )
+    assert "earlier; corrected clocks (C)" in painter._where_it_is(lane)
+    window.session.model.nudges_s["imu"] = START_NS * 1e-9
+    window.session.model.is_corrected = True
+    assert painter._where_it_is(lane) == ""
+
+
+def test_going_through_clips_leaves_no_thread_and_no_pane_behind(
+    qtbot, open_window, barcode_folder
+):
+    window = open_window(barcode_folder / "manifest.jsonl")
+    for name in ("second", "third", "first", "second"):
+        with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
+            window.open_clip(name)
+    cameras = [t for t in threading.enumerate() if t.name == "syncaudit-camera"]
+    assert len(cameras) == 6
+    QtCore.QCoreApplication.sendPostedEvents(None, QtCore.QEvent.Type.DeferredDelete)
+    assert len(window.findChildren(CameraPane)) == 6
+    assert len([t for t in window.findChildren(QtCore.QTimer) if t.isActive()]) <= 1
+    window.close()
+    assert not [t for t in threading.enumerate() if t.name.startswith("syncaudit")]
+
+
+def test_layout_is_remembered(open_window, tmp_path):
+    settings = QtCore.QSettings(str(tmp_path / "v.ini"), QtCore.QSettings.Format.IniFormat)
+    window = open_window()
+    window.toggle_theme()
+    window.player.change_speed(-2)
+    window.films.set_arrangement(Arrangement.GRID)
+    save_layout(window, settings)
+    again = open_window()
+    restore_layout(again, settings)
+    assert (again.theme.name, again.player.clock.speed) == ("light", 0.25)
+    assert again.films.arrangement is Arrangement.GRID
+    settings.setValue("speed", "fast")
+    settings.setValue("geometry", "nonsense")
+    restore_layout(open_window(), settings)

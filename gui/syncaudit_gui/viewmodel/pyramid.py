@@ -82,6 +82,12 @@ class MinMaxPyramid:
         """Columns of the signal."""
         return int(self._values.shape[1])
 
+    @property
+    def ends_s(self) -> tuple[float, float] | None:
+        """First and last stamp; None without samples."""
+        times_s = self._times_s
+        return (float(times_s[0]), float(times_s[-1])) if times_s.size else None
+
     def extremes(self) -> tuple[float, float] | None:
         """Return lowest and highest value of all channels; None where nothing is finite."""
         low, high = self._levels[-1].low, self._levels[-1].high

@@ -7,9 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 from pyqtgraph.Qt import QtCore, QtGui
 
+from syncaudit.model.wording import word_duration
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.events import EventKind
-from syncaudit_gui.viewmodel.lanes import EventsLane, FramesLane, Lane, MissingLane, TierLane
+from syncaudit_gui.viewmodel.lanes import (
+    CurveLane,
+    EventsLane,
+    FramesLane,
+    Lane,
+    MissingLane,
+    SoundLane,
+    TierLane,
+)
 from syncaudit_gui.widgets.theme import Theme
 from syncaudit_gui.widgets.time_scale import TimeScale
 
@@ -62,7 +71,9 @@ class LanePainter:
         elif isinstance(lane, TierLane):
             self._tier(lane, room)
         elif isinstance(lane, MissingLane):
-            self._missing(lane, room)
+            self._words(f"✕ {lane.why}", room, "rejected")
+        elif isinstance(lane, CurveLane | SoundLane):
+            self._words(self._where_it_is(lane), room, "unverified")
         self.painter.restore()
 
     def grid(self, room: QtCore.QRectF) -> None:
@@ -148,10 +159,25 @@ class LanePainter:
                 self.painter.setPen(text)
                 self.painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)
 
-    def _missing(self, lane: MissingLane, room: QtCore.QRectF) -> None:
-        self.painter.setPen(self.theme.color("rejected"))
-        words = self.painter.fontMetrics().elidedText(
-            f"✕ {lane.why}", QtCore.Qt.TextElideMode.ElideRight, int(room.width()) - 12
-        )
+    def _where_it_is(self, lane: CurveLane | SoundLane) -> str:
+        """Return how far all of a lane lies from the clip; empty where some of it is inside."""
+        ends_s = lane.pyramid.ends_s
+        if ends_s is None:
+            return ""
+        clock, limits = self.model.map_of(lane.source), self.model.limits
+        first_s, last_s = (clock.at(time_s) for time_s in ends_s)
+        if first_s < limits.stop_s and last_s >= limits.start_s:
+            return ""
+        is_late = first_s >= limits.stop_s
+        away_s = first_s - limits.stop_s if is_late else limits.start_s - last_s
+        words = f"? its stamps lie {word_duration(away_s)} {'later' if is_late else 'earlier'}"
+        return words if self.model.is_corrected else f"{words}; corrected clocks (C) may bring them"
+
+    def _words(self, words: str, room: QtCore.QRectF, color: str) -> None:
+        if not words:
+            return
+        self.painter.setPen(self.theme.color(color))
+        right = QtCore.Qt.TextElideMode.ElideRight
+        shown = self.painter.fontMetrics().elidedText(words, right, int(room.width()) - 12)
         flags = QtCore.Qt.AlignmentFlag.AlignVCenter | QtCore.Qt.AlignmentFlag.AlignLeft
-        self.painter.drawText(room.adjusted(6, 0, -6, 0), int(flags), words)
+        self.painter.drawText(room.adjusted(6, 0, -6, 0), int(flags), shown)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyqtgraph.Qt import QtCore
 
-from syncaudit.errors import SyncAuditError
+from syncaudit.errors import SyncAuditError, nearest_name
 from syncaudit.pipeline import read_clip
 from syncaudit_gui.audits import AuditResult
 from syncaudit_gui.viewmodel.clip_model import ClipModel, build_clip
@@ -25,6 +25,8 @@ class OpeningWindow(LookingWindow):
 
     clip_shown = QtCore.Signal()
     audit_ended = QtCore.Signal()
+    refused = QtCore.Signal(str)
+    """Nothing is shown of what was asked for, and why."""
 
     def __init__(self, theme: Theme, *, is_auditing: bool) -> None:
         super().__init__(theme)
@@ -70,6 +72,7 @@ class OpeningWindow(LookingWindow):
             self.transport.say(f"✕ {why}")
         else:
             self._say("✕", "This cannot be opened", why)
+        self.refused.emit(why)
 
     def open_clip(self, clip_id: str) -> None:
         """Read a clip and show it."""
@@ -80,11 +83,8 @@ class OpeningWindow(LookingWindow):
         self.clips.mark(clip_id)
         clip = session.collection.clip(clip_id)
         if clip is None:
-            self._wanted_clip = None
-            why = f"no manifest row of '{clip_id}' lies beside the verdicts"
-            self._say("✕", "This clip cannot be read", why)
+            self._cannot_read(_why_not_there(session, clip_id))
             return
-        self._wanted_clip = clip_id
         self._say("…", f"reading {clip_id}", f"{len(clip.sources)} sources")
 
         def read() -> ClipModel:
@@ -132,6 +132,7 @@ class OpeningWindow(LookingWindow):
 
     def _cannot_read(self, why: str) -> None:
         self._say("✕", "This clip cannot be read", why)
+        self.refused.emit(why)
 
     def _say(self, sign: str, title: str, text: str) -> None:
         self.message.show_words(sign, title, text)
@@ -177,3 +178,10 @@ class OpeningWindow(LookingWindow):
         self.show_panels()
         self.transport.say(f"✕ {why}", stays=True)
         self.audit_ended.emit()
+
+
+def _why_not_there(session: Session, clip_id: str) -> str:
+    if session.batch.find(clip_id) is not None:
+        return f"there is a verdict on '{clip_id}', but no manifest row beside it"
+    near = nearest_name(clip_id, [row.clip_id for row in session.collection.rows[:1000]])
+    return f"there is no clip '{clip_id}'. {near}".strip()

@@ -91,8 +91,7 @@ def _pass_on(_kind: QtCore.QtMsgType, _context: object, message: str | None) -> 
 
 def _open(window: ViewerWindow, start: Start, process: Callable[[], None]) -> None:
     failures: list[str] = []
-    window.opener.failed.connect(failures.append)
-    window.reader.failed.connect(failures.append)
+    window.refused.connect(failures.append)
     window.open_source(
         start.source or "", verdicts=start.verdicts, labels=start.labels, clip_id=start.clip_id
     )
