@@ -15,7 +15,8 @@ import cv2
 import pytest
 from barcodes import read_barcode
 from syncaudit_gui.command import view
-from syncaudit_gui.widgets.shot import parse_size
+from syncaudit_gui.widgets.application import Start
+from syncaudit_gui.widgets.shot import parse_size, take_shot
 from typer.testing import CliRunner
 
 from syncaudit.cli.app import build_app
@@ -55,12 +56,12 @@ def test_shot_writes_the_window_without_a_screen(barcode_folder, tmp_path):
     assert read_barcode(part) == 30
 
 
-def test_shot_of_nothing_readable_is_a_usage_error(tmp_path):
+def test_shot_of_nothing_readable_is_a_usage_error(tmp_path, monkeypatch):
+    for name in ("QT_QPA_PLATFORM", "QT_SCALE_FACTOR"):
+        monkeypatch.setenv(name, os.environ.get(name, "offscreen" if "QPA" in name else "1"))
     (tmp_path / "m.jsonl").write_text("{}\n", encoding="utf-8")
-    run = viewer(tmp_path / "m.jsonl", "--shot", tmp_path / "x.png")
-    _, errors = run.communicate(timeout=LIMIT_S)
-    assert run.returncode != 0
-    assert "clip_id" in errors
+    with pytest.raises(UsageError, match="clip_id"):
+        take_shot(Start(source=str(tmp_path / "m.jsonl")), tmp_path / "x.png", 900, 600)
     assert not (tmp_path / "x.png").exists()
 
 

@@ -107,11 +107,11 @@ class ClipModel:
         return self._frames[camera]
 
     def first_picture_s(self) -> float:
-        """Return when every camera has a picture; the start where that is not soon."""
+        """Return when every camera of this time has a picture."""
         tables = [table for name in self.cameras if (table := self.frames_of(name)) is not None]
         firsts_s = [float(table.times_s[0]) for table in tables]
-        soon_s = self.limits.start_s + 0.2 * self.limits.span_s
-        return max((x for x in (*firsts_s, 0.0) if x <= soon_s), default=self.limits.start_s)
+        inside = [first_s for first_s in firsts_s if first_s in self.limits]
+        return max(inside, default=max(0.0, self.limits.start_s))
 
     def clocks_changed(self) -> None:
         """Bring frames and events to the clocks that count now."""

@@ -13,9 +13,6 @@ __all__ = ["ClockMap"]
 
 Floats = NDArray[np.float64]
 
-# Clocks farther apart have unrelated epochs: their drift is anchored on the clock itself.
-_SAME_EPOCH_S = 1.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockMap:
@@ -51,12 +48,15 @@ class ClockMap:
 
     def change_s(self, times_s: Floats) -> Floats:
         """Return what is added to stamps, shape as given."""
-        anchor_s = self.at_s if abs(self.offset_s) < _SAME_EPOCH_S else self.at_s - self.offset_s
-        change = self.offset_s + self.nudge_s + 1e-6 * self.drift_ppm * (times_s - anchor_s)
+        # To the letter also for a clock of another epoch: its offset is given at the stamp `at_s`,
+        # however far from its own stamps that is.
+        change = self.offset_s + self.nudge_s + 1e-6 * self.drift_ppm * (times_s - self.at_s)
         if self.step_at_s is not None:
             after = times_s >= self.step_at_s
             # The offset holds at the anchor: only the other side of the step is moved.
-            change = change + self.step_s * (after.astype(float) - float(anchor_s > self.step_at_s))
+            change = change + self.step_s * (
+                after.astype(float) - float(self.at_s > self.step_at_s)
+            )
         return np.asarray(change, dtype=np.float64)
 
     def apply(self, times_s: Floats) -> Floats:
@@ -72,8 +72,9 @@ class ClockMap:
         if self.is_nothing:
             return visible
         ends = np.array([visible.start_s, visible.stop_s])
-        near = ends - self.offset_s - self.nudge_s
-        # One step of a fixed-point iteration is exact to drift squared.
-        first, last = ends - self.change_s(near)
-        slack_s = abs(self.step_s) + 1e-6 * abs(self.drift_ppm) * visible.span_s + 1e-6
+        # Exact but for the step, which the slack covers.
+        slope = 1.0 + 1e-6 * self.drift_ppm
+        fixed_s = self.offset_s + self.nudge_s - 1e-6 * self.drift_ppm * self.at_s
+        first, last = (ends - fixed_s) / slope
+        slack_s = 1.01 * abs(self.step_s) + 1e-6
         return TimeRange(start_s=float(first) - slack_s, stop_s=float(last) + slack_s)

@@ -22,6 +22,8 @@ Drawn = Mapping[EvidenceKey, DelayEvidence | ResidualEvidence]
 PLOT_PX = 112
 # Offsets that the curve shows on either side of the estimate.
 NEAR_S = 0.5
+# Offsets beyond are shown from the estimate.
+FAR_S = 10.0
 
 
 class EvidencePanel(Panel):
@@ -166,23 +168,27 @@ class EvidencePanel(Panel):
         theme = self._theme
         best = int(np.nanargmax(np.nan_to_num(found.agreement, nan=-1.0)))
         middle_s = pair.offset_s if pair.offset_s is not None else float(found.offsets_s[best])
+        # Beside eleven days nobody can read milliseconds.
+        zero_s = middle_s if abs(middle_s) >= FAR_S else 0.0
+        middle_s -= zero_s
         if pair.offset_s is not None:
             half_s = Z95 * (pair.offset_std_s or 0.0)
             band = pg.LinearRegionItem(
-                (1e3 * (pair.offset_s - half_s), 1e3 * (pair.offset_s + half_s)),
+                (1e3 * (middle_s - half_s), 1e3 * (middle_s + half_s)),
                 movable=False,
                 brush=theme.color("accent", 70),
                 pen=pg.mkPen(theme.color("accent", 160)),
             )
             self.plot.addItem(band)
         pen = pg.mkPen(theme.axes[1], width=1, style=_dash(not pair.accepted))
-        self.plot.plot(1e3 * found.offsets_s, found.agreement, pen=pen, connect="finite")
+        self.plot.plot(1e3 * (found.offsets_s - zero_s), found.agreement, pen=pen, connect="finite")
         zero = pg.InfiniteLine(0.0, pen=pg.mkPen(theme.line))
         self.plot.addItem(zero)
         reach_s = max(NEAR_S, 1.2 * abs(middle_s) if abs(middle_s) < 1.0 else NEAR_S)
         self.plot.setXRange(1e3 * (middle_s - reach_s), 1e3 * (middle_s + reach_s), padding=0)
         self.plot.setYRange(0.0, 1.05, padding=0)
-        self.plot.setLabel("bottom", "agreement over pair offset, ms", color=theme.dim)
+        over = "ms from the estimate" if zero_s else "pair offset, ms"
+        self.plot.setLabel("bottom", f"agreement over {over}", color=theme.dim)
 
     def _draw_residuals(self, found: ResidualEvidence) -> None:
         theme = self._theme

@@ -66,7 +66,7 @@ def take_shot(start: Start, path: Path, width: int, height: int, scale: float = 
     # Qt reads these once, as the application is made.
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     os.environ["QT_SCALE_FACTOR"] = f"{scale:g}"
-    QtCore.qInstallMessageHandler(_pass_on)
+    before = QtCore.qInstallMessageHandler(_pass_on)
     application = make_application()
     window = ViewerWindow(
         theme=LIGHT if start.theme == "light" else DARK, is_auditing=start.is_auditing
@@ -81,6 +81,7 @@ def take_shot(start: Start, path: Path, width: int, height: int, scale: float = 
             raise UsageError("the picture cannot be written", path=str(path))
     finally:
         window.close()
+        QtCore.qInstallMessageHandler(before)
 
 
 def _pass_on(_kind: QtCore.QtMsgType, _context: object, message: str | None) -> None:
