@@ -36,6 +36,12 @@ def view(
     audit: Annotated[
         bool, typer.Option("--audit/--no-audit", help="Audit clips that have no verdict.")
     ] = True,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", help="Policy file (TOML) of the audits.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="Policy profile of the audits.")
+    ] = None,
     theme: Annotated[
         Literal["dark", "light"] | None, typer.Option("--theme", help="Default: as last time.")
     ] = None,
@@ -65,6 +71,7 @@ def view(
         import pyqtgraph.Qt  # noqa: F401  # is it there
     except ImportError as error:
         raise MissingExtraError(error.name or "PyQt6", extra="gui", purpose="the viewer") from error
+    from syncaudit.policy import load_policy
     from syncaudit_gui.widgets.application import Start, run_viewer
     from syncaudit_gui.widgets.shot import parse_size, take_shot
 
@@ -78,6 +85,7 @@ def view(
         selected=source,
         is_corrected=corrected,
         is_auditing=audit,
+        policy=load_policy(None if policy is None else str(policy), profile=profile),
         theme=theme,
     )
     if shot is None:

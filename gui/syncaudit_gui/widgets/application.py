@@ -12,12 +12,13 @@ import pyqtgraph as pg
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from syncaudit.errors import UsageError
+from syncaudit.policy import Policy
 from syncaudit_gui.viewmodel.timeline import TimeRange
 from syncaudit_gui.widgets.layout_memory import restore_layout, save_layout
 from syncaudit_gui.widgets.theme import DARK, LIGHT, ui_font
 from syncaudit_gui.widgets.window import ViewerWindow
 
-__all__ = ["Start", "make_application", "run_viewer", "show_start"]
+__all__ = ["Start", "make_application", "make_window", "run_viewer", "show_start"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,8 @@ class Start:
         Whether clocks are drawn corrected.
     is_auditing : bool
         Whether clips without a verdict are audited.
+    policy : Policy, optional
+        Of audits; default is the profile ``driving``.
     theme : str, optional
         ``dark`` or ``light``; default is that of last time.
     """
@@ -53,6 +56,7 @@ class Start:
     selected: str | None = None
     is_corrected: bool = False
     is_auditing: bool = True
+    policy: Policy | None = None
     theme: str | None = None
 
 
@@ -74,9 +78,7 @@ def run_viewer(start: Start) -> int:
     """
     _check_screen()
     application = make_application()
-    window = ViewerWindow(
-        theme=LIGHT if start.theme == "light" else DARK, is_auditing=start.is_auditing
-    )
+    window = make_window(start)
     settings = QtCore.QSettings("syncaudit", "viewer")
     restore_layout(window, settings, keeps_theme=start.theme is not None)
     if start.source is not None:
@@ -98,6 +100,15 @@ def run_viewer(start: Start) -> int:
         save_layout(window, settings)
         window.shut_down()
     return code
+
+
+def make_window(start: Start) -> ViewerWindow:
+    """Return the window, with nothing opened and not shown yet."""
+    return ViewerWindow(
+        theme=LIGHT if start.theme == "light" else DARK,
+        is_auditing=start.is_auditing,
+        policy=start.policy,
+    )
 
 
 def show_start(window: ViewerWindow, start: Start) -> None:

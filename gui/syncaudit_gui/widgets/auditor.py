@@ -7,6 +7,7 @@ from collections import OrderedDict
 from pyqtgraph.Qt import QtCore
 
 from syncaudit.model import CameraStream
+from syncaudit.policy import Policy
 from syncaudit_gui.audits import AuditFailed, AuditProcess, AuditProgress, AuditResult
 from syncaudit_gui.audits.result import AuditMessage
 from syncaudit_gui.viewmodel.clip_model import ClipModel, frames_wanted
@@ -26,6 +27,7 @@ class Auditor(QtCore.QObject):
 
     def __init__(self) -> None:
         super().__init__()
+        self.policy: Policy | None = None
         self._process: AuditProcess | None = None
         self._clip_id = ""
         self._results: OrderedDict[str, AuditResult] = OrderedDict()
@@ -61,7 +63,7 @@ class Auditor(QtCore.QObject):
         )
         self._process = AuditProcess(
             model.clip,
-            None,
+            self.policy,
             epoch_ns=model.epoch_ns,
             n_pictures=n_pictures,
             on_message=lambda message: self._told.emit(clip_id, message),

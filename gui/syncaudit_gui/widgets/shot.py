@@ -11,8 +11,12 @@ from pathlib import Path
 from pyqtgraph.Qt import QtCore
 
 from syncaudit.errors import UsageError
-from syncaudit_gui.widgets.application import Start, make_application, show_start
-from syncaudit_gui.widgets.theme import DARK, LIGHT
+from syncaudit_gui.widgets.application import (
+    Start,
+    make_application,
+    make_window,
+    show_start,
+)
 from syncaudit_gui.widgets.window import ViewerWindow
 
 __all__ = ["parse_size", "take_shot"]
@@ -68,9 +72,7 @@ def take_shot(start: Start, path: Path, width: int, height: int, scale: float = 
     os.environ["QT_SCALE_FACTOR"] = f"{scale:g}"
     before = QtCore.qInstallMessageHandler(_pass_on)
     application = make_application()
-    window = ViewerWindow(
-        theme=LIGHT if start.theme == "light" else DARK, is_auditing=start.is_auditing
-    )
+    window = make_window(start)
     window.resize(width, height)
     window.setAttribute(QtCore.Qt.WidgetAttribute.WA_DontShowOnScreen)
     window.show()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyqtgraph.Qt import QtCore, QtGui
 
+from syncaudit.policy import Policy
 from syncaudit_gui.widgets.actions import Actions
 from syncaudit_gui.widgets.deciding import DecidingWindow
 from syncaudit_gui.widgets.key_input import KeyInput
@@ -27,10 +28,15 @@ class ViewerWindow(DecidingWindow):
         Colours to begin with.
     is_auditing : bool
         Whether clips without a verdict are audited as they are opened.
+    policy : Policy, optional
+        Of those audits; default is the profile ``driving``.
     """
 
-    def __init__(self, *, theme: Theme = DARK, is_auditing: bool = True) -> None:
+    def __init__(
+        self, *, theme: Theme = DARK, is_auditing: bool = True, policy: Policy | None = None
+    ) -> None:
         super().__init__(theme, is_auditing=is_auditing)
+        self.auditor.policy = policy
         self.setWindowTitle("syncaudit")
         self.setAcceptDrops(True)
         self.actions_of_keys = Actions(self)
