@@ -279,3 +279,11 @@ def test_layout_is_remembered(open_window, tmp_path):
     settings.setValue("speed", "fast")
     settings.setValue("geometry", "nonsense")
     restore_layout(open_window(), settings)
+
+
+def test_small_screens_and_many_sources_fit(open_window, tmp_path):
+    clip = write_clip(tmp_path / "all", n_cameras=12)
+    window = open_window(write_manifest(tmp_path / "m.jsonl", clip))
+    window.resize(900, 560)
+    assert (window.width(), window.height()) == (900, 560)
+    assert window.labels.isVisible()

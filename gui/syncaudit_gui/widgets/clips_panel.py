@@ -17,6 +17,7 @@ LABEL_GLYPHS = {"accept": "✓", "reject": "✕", "unsure": "?"}
 # The verdict whose colour a label has.
 LABEL_VERDICTS = {"accept": "pass", "reject": "reject", "unsure": "unverified"}
 
+LEAST_PX = 130
 _TITLES = ("", "clip", "why", "you")
 _SORTS = (SortBy.VERDICT, SortBy.CLIP, SortBy.WORST, SortBy.LABEL)
 _SHOWN = (
@@ -113,6 +114,7 @@ class ClipsPanel(Panel):
             header.setSectionsClickable(True)
             header.setSortIndicatorShown(False)
             header.sectionClicked.connect(self._sort)
+        self.view.setMinimumHeight(LEAST_PX)
         self.body.addWidget(self.view, 1)
         self.view.clicked.connect(lambda index: self._click(index.row()))
         self.show_which.currentIndexChanged.connect(lambda _: self.arrange())

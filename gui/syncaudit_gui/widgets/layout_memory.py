@@ -39,6 +39,9 @@ def restore_layout(
     geometry = settings.value("geometry")
     if not isinstance(geometry, QtCore.QByteArray) or not window.restoreGeometry(geometry):
         window.resize(1440, 900)
+    screen = window.screen()
+    if screen is not None:  # perhaps a smaller one than last time
+        window.resize(window.size().boundedTo(screen.availableSize()))
     across = settings.value("across")
     if isinstance(across, QtCore.QByteArray):
         window.across.restoreState(across)

@@ -145,8 +145,11 @@ class CameraPane(QtWidgets.QWidget):
         small.setPixelSize(10)
         painter.setFont(small)
         painter.setPen(theme.color("unverified" if self._is_stale else "dim"))
-        painter.drawText(box, int(flags.AlignRight | flags.AlignVCenter), self._caption)
-        taken = painter.fontMetrics().horizontalAdvance(self._caption) + 8 if self._caption else 0
+        caption, metrics = self._caption, painter.fontMetrics()
+        if metrics.horizontalAdvance(caption) > 0.55 * box.width():
+            caption = caption.partition(" ")[0]  # the frame number; its age is in the description
+        painter.drawText(box, int(flags.AlignRight | flags.AlignVCenter), caption)
+        taken = metrics.horizontalAdvance(caption) + 8 if caption else 0
         small.setPixelSize(11)
         painter.setFont(small)
         metrics, room_px = painter.fontMetrics(), max(24, box.width() - taken)

@@ -44,12 +44,7 @@ class WindowParts(QtWidgets.QWidget):
         self.transport = Transport()
         self.sources, self.evidence = SourcesPanel(), EvidencePanel()
         self.progress, self.clips, self.labels = AuditPanel(), ClipsPanel(), LabelBar()
-        self.scroller = QtWidgets.QScrollArea()
-        self.scroller.setWidget(self.lanes)
-        self.scroller.setWidgetResizable(True)
-        self.scroller.setFrameShape(QtWidgets.QFrame.Shape.NoFrame)
-        self.scroller.setHorizontalScrollBarPolicy(QtCore.Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.scroller.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
+        self.scroller = _scrolled(self.lanes)
         self.down = QtWidgets.QSplitter(QtCore.Qt.Orientation.Vertical)
         self.ruler = Ruler(self.lanes)
         timeline = QtWidgets.QWidget()
@@ -78,7 +73,7 @@ class WindowParts(QtWidgets.QWidget):
         column.addWidget(self.labels)
         self.across = QtWidgets.QSplitter(QtCore.Qt.Orientation.Horizontal)
         self.across.addWidget(self.left)
-        self.across.addWidget(side)
+        self.across.addWidget(_scrolled(side))
         self.across.setStretchFactor(0, 1)
         self.across.setChildrenCollapsible(False)
         self.across.setSizes([1000, SIDE_PX])
@@ -121,3 +116,14 @@ class WindowParts(QtWidgets.QWidget):
         room = self.down.height()
         wanted = self.films.wanted_height(self.down.width(), room)
         self.down.setSizes([wanted, max(1, room - wanted)])
+
+
+def _scrolled(content: QtWidgets.QWidget) -> QtWidgets.QScrollArea:
+    """Return an area that scrolls its content up and down where there is no room for all of it."""
+    area = QtWidgets.QScrollArea()
+    area.setWidget(content)
+    area.setWidgetResizable(True)
+    area.setFrameShape(QtWidgets.QFrame.Shape.NoFrame)
+    area.setHorizontalScrollBarPolicy(QtCore.Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
+    return area
