@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: help setup demo test check bench clean distclean
+.PHONY: help setup demo test check bench screenshots clean distclean
 
 help:
 	@echo "make demo   set up and judge the clips of sample_data"
@@ -22,6 +22,7 @@ help:
 	@echo "make check  every check, without set-up"
 	@echo "make setup  the environment for development in $(VENV)"
 	@echo "make bench  accuracy and speed (minutes)"
+	@echo "make screenshots  renew the pictures of the viewer (a minute)"
 	@echo "make clean  remove what runs leave behind (distclean: and $(VENV))"
 
 demo: $(VENV)/.user
@@ -43,6 +44,14 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/flash.py
+	$(BIN)/python benchmarks/viewer.py
+
+# Labels of nobody: the pictures shall not depend on what was labelled here.
+screenshots: $(VENV)/.dev
+	$(BIN)/syncaudit view sample_data/manifest.jsonl --clip cam_rear_early --source cam_rear \
+	  --at 6.6 --span 1.6 --corrected --labels build/none.jsonl --shot gui/images/overview.png
+	$(BIN)/syncaudit view sample_data/manifest.jsonl --clip flashes --source cam_rear --at 6 \
+	  --theme light --labels build/none.jsonl --shot gui/images/flashes.png
 
 clean:
 	rm -rf out build dist benchmarks/out .pytest_cache .mypy_cache .ruff_cache .hypothesis \

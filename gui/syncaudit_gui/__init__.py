@@ -1,1 +1,1 @@
-"""Timeline viewer (PyQt6 + pyqtgraph); not built yet."""
+"""Timeline viewer (PyQt6 + pyqtgraph): see in a second whether streams agree, and why."""

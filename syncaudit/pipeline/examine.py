@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -127,10 +127,11 @@ def examine(
     calibration: Mapping[str, object] | None = None,
     is_screen: bool = False,
     decoder: str = "cpu",
+    on_stage: Callable[[str], None] | None = None,
 ) -> Examination:
     """Audit one clip and keep everything that was found on the way.
 
-    Parameters and errors as for `audit`.
+    Parameters and errors as for `audit`; `on_stage` as for `Stages`.
 
     Returns
     -------
@@ -140,7 +141,7 @@ def examine(
     policy = load_policy() if policy is None else policy
     if calibration is not None:
         check_calibration(calibration)
-    stages = Stages()
+    stages = Stages(on_stage=on_stage)
     with stages.spent_on("read"):
         read = read_clip(clip)
         streams = dict(read.streams)

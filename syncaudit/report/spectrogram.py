@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import stft
 
-__all__ = ["TOP_HZ", "spectrogram_png", "waveform_path"]
+__all__ = ["TOP_HZ", "spectrogram_ink", "spectrogram_png", "waveform_path"]
 
 TOP_HZ = 8000.0
 # Wide band: 6 ms tell a burst from its vowel, which is what boundaries are judged by.
@@ -17,8 +17,8 @@ ROWS = 128
 MAX_COLUMNS = 1100
 
 
-def spectrogram_png(samples: NDArray[np.float32], rate_hz: float) -> bytes:
-    """Return a wide-band spectrogram from 0 to 8 kHz as PNG: black ink, opacity tells energy.
+def spectrogram_ink(samples: NDArray[np.float32], rate_hz: float) -> NDArray[np.float64]:
+    """Return a wide-band spectrogram from 8 kHz down to 0.
 
     Parameters
     ----------
@@ -26,9 +26,12 @@ def spectrogram_png(samples: NDArray[np.float32], rate_hz: float) -> bytes:
         Sound; NaN and infinite samples are drawn as silence.
     rate_hz : float
         Its sampling rate; above its half nothing is drawn.
-    """
-    import cv2
 
+    Returns
+    -------
+    ndarray of float64, shape (128, columns)
+        Opacity in [0, 1]; 55 dB are told apart.
+    """
     x = np.nan_to_num(samples.astype(np.float64), posinf=0.0, neginf=0.0)
     window = max(8, round(WINDOW_S * rate_hz))
     hop = max(1, round(HOP_S * rate_hz), -(-x.size // MAX_COLUMNS))
@@ -49,8 +52,24 @@ def spectrogram_png(samples: NDArray[np.float32], rate_hz: float) -> bytes:
     ink = np.clip((level - top) / RANGE_DB + 1.0, 0.0, 1.0) if top > -170.0 else 0.0 * level
     wanted = np.linspace(TOP_HZ, 0.0, ROWS)
     rows = np.array([np.interp(wanted, freq, column, right=0.0) for column in ink.T]).T
-    picture = np.zeros((*rows.shape, 4), dtype=np.uint8)
-    picture[:, :, 3] = np.rint(230.0 * rows**1.3)
+    return np.asarray(rows**1.3)
+
+
+def spectrogram_png(samples: NDArray[np.float32], rate_hz: float) -> bytes:
+    """Return a wide-band spectrogram from 0 to 8 kHz as PNG: black ink, opacity tells energy.
+
+    Parameters
+    ----------
+    samples : ndarray of float32, shape (n,)
+        Sound; NaN and infinite samples are drawn as silence.
+    rate_hz : float
+        Its sampling rate; above its half nothing is drawn.
+    """
+    import cv2
+
+    ink = spectrogram_ink(samples, rate_hz)
+    picture = np.zeros((*ink.shape, 4), dtype=np.uint8)
+    picture[:, :, 3] = np.rint(230.0 * ink)
     ok, png = cv2.imencode(".png", picture, [cv2.IMWRITE_PNG_COMPRESSION, 9])
     if not ok:
         raise ValueError("the spectrogram could not be encoded as PNG")

@@ -1,0 +1,6 @@
+"""Audits in a process of their own, so that the window never waits; no Qt in here."""
+
+from syncaudit_gui.audits.process import AuditProcess
+from syncaudit_gui.audits.result import AuditFailed, AuditProgress, AuditResult
+
+__all__ = ["AuditFailed", "AuditProcess", "AuditProgress", "AuditResult"]

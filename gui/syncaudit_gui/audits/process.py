@@ -1,0 +1,107 @@
+"""An audit in a process of its own: it can be stopped at any instant, whatever it is doing."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+
+from syncaudit.errors import SyncAuditError
+from syncaudit.model import Clip
+from syncaudit.policy import Policy
+from syncaudit_gui.audits.result import AuditFailed, AuditMessage, AuditProgress
+
+__all__ = ["AuditProcess"]
+
+_TELL_EVERY_S = 0.05
+
+
+class AuditProcess:
+    """One running audit.
+
+    Parameters
+    ----------
+    clip : Clip
+        To audit.
+    policy : Policy, optional
+        Default is the profile ``driving``.
+    epoch_ns : int
+        Zero of the window's timeline.
+    n_pictures : int
+        Pictures of the clip.
+    on_message : callable
+        Gets every message, on a thread of this object; the last one is a result or a failure,
+        unless the audit was cancelled.
+    """
+
+    def __init__(
+        self,
+        clip: Clip,
+        policy: Policy | None,
+        *,
+        epoch_ns: int,
+        n_pictures: int,
+        on_message: Callable[[AuditMessage], None],
+    ) -> None:
+        # A forked process would share the window's connection to the screen.
+        context = multiprocessing.get_context("spawn")
+        self._receiver, sender = context.Pipe(duplex=False)
+        self._on_message = on_message
+        self._is_cancelled = False
+        self._process = context.Process(
+            target=_audit, args=(sender, clip, policy, epoch_ns, n_pictures), daemon=True
+        )
+        self._process.start()
+        sender.close()
+        self._thread = threading.Thread(target=self._listen, name="syncaudit-audit", daemon=True)
+        self._thread.start()
+
+    def cancel(self) -> None:
+        """Stop the audit and wait until its process is gone; nothing more is told."""
+        self._is_cancelled = True
+        self._process.kill()
+        self._thread.join()
+
+    def _listen(self) -> None:
+        is_answered = False
+        with suppress(EOFError, OSError):
+            while not is_answered:
+                message = self._receiver.recv()
+                is_answered = not isinstance(message, AuditProgress)
+                if not self._is_cancelled:
+                    self._on_message(message)
+        self._process.join()
+        self._receiver.close()
+        if not is_answered and not self._is_cancelled:
+            why = f"the audit ended without an answer (exit code {self._process.exitcode})"
+            self._on_message(AuditFailed(why=why))
+        self._process.close()
+
+
+def _audit(
+    sender: Connection, clip: Clip, policy: Policy | None, epoch_ns: int, n_pictures: int
+) -> None:
+    """Run in the process."""
+    told_s = 0.0
+
+    def tell(progress: AuditProgress) -> None:
+        nonlocal told_s
+        now_s = time.monotonic()
+        if now_s - told_s >= _TELL_EVERY_S:
+            told_s = now_s
+            sender.send(progress)
+
+    with suppress(BrokenPipeError):  # the window is gone
+        try:
+            from syncaudit_gui.audits.run import run_audit
+
+            sender.send(run_audit(clip, policy, epoch_ns, n_pictures, tell))
+        except SyncAuditError as error:
+            sender.send(AuditFailed(why=str(error)))
+        except Exception as error:  # noqa: BLE001  # the boundary of the process
+            first = str(error).splitlines()[0] if str(error) else ""
+            why = f"the audit failed with {type(error).__name__}: {first}"
+            sender.send(AuditFailed(why=f"{why}. This is a defect of syncaudit."))

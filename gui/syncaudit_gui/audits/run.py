@@ -1,0 +1,80 @@
+"""One audit with everything that the window wants to draw of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from syncaudit.model import Clip, TranscriptStream
+from syncaudit.pipeline import Examination, examine
+from syncaudit.policy import Policy
+from syncaudit_gui.audits.curves import find_curves
+from syncaudit_gui.audits.result import AuditProgress, AuditResult
+from syncaudit_gui.viewmodel.events import Event, EventKind, flash_times, train_events
+from syncaudit_gui.viewmodel.judgement import Judgement
+
+__all__ = ["run_audit"]
+
+
+def run_audit(
+    clip: Clip,
+    policy: Policy | None,
+    epoch_ns: int,
+    n_pictures: int,
+    on_progress: Callable[[AuditProgress], None],
+) -> AuditResult:
+    """Audit a clip.
+
+    Parameters
+    ----------
+    clip : Clip
+        From the manifest.
+    policy : Policy, optional
+        Default is the profile ``driving``.
+    epoch_ns : int
+        Zero of the window's timeline.
+    n_pictures : int
+        Pictures of the clip, for the progress.
+    on_progress : callable
+        Told of every stage and every picture.
+
+    Raises
+    ------
+    SyncAuditError
+        If the clip cannot be audited at all.
+    """
+    n_done = 0
+
+    def tell(stage: str) -> None:
+        nonlocal n_done
+        n_done += stage == "decode"
+        on_progress(AuditProgress(stage=stage, n_pictures=n_done, n_all=n_pictures))
+
+    examination = examine(clip, policy, on_stage=tell)
+    tell("evidence")
+    return AuditResult(
+        judgement=Judgement.of_verdict(examination.verdict, examination.solution),
+        row=examination.verdict.to_json(),
+        events=tuple(_events(examination, epoch_ns)),
+        rotations=examination.evidence.rotations,
+        evidence=dict(find_curves(examination.measurements, examination.evidence, epoch_ns)),
+        aligned={
+            name: stream
+            for name, stream in examination.streams.items()
+            if isinstance(stream, TranscriptStream) and stream.tiers
+        },
+    )
+
+
+def _events(examination: Examination, epoch_ns: int) -> list[Event]:
+    found = examination.evidence
+    events: list[Event] = []
+    for name, flashes in found.flashes.items():
+        events += [
+            Event(kind=EventKind.FLASH, source=name, stamp_s=float(time_s))
+            for time_s in flash_times(flashes, epoch_ns)
+        ]
+    for train in found.clicks.values():
+        events += train_events(EventKind.ONSET, train, epoch_ns)
+    for train in found.taps.values():
+        events += train_events(EventKind.BUMP, train, epoch_ns)
+    return events

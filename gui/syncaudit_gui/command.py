@@ -1,0 +1,94 @@
+"""`syncaudit view`: the timeline viewer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+__all__ = ["view"]
+
+
+def view(
+    clip_or_manifest: Annotated[
+        str | None,
+        typer.Argument(help="Manifest, folder with one, or output folder of a run; none: empty."),
+    ] = None,
+    clip: Annotated[str | None, typer.Option("--clip", "-c", help="clip_id to open.")] = None,
+    verdicts: Annotated[
+        Path | None,
+        typer.Option("--verdicts", help="Output folder of 'validate' for the manifest."),
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option("--labels", help="Label file; default: beside what is opened.")
+    ] = None,
+    at: Annotated[
+        float | None, typer.Option("--at", help="Put the cursor here, seconds.", metavar="T")
+    ] = None,
+    span: Annotated[
+        float | None, typer.Option("--span", help="Show this many seconds.", metavar="S", min=0.001)
+    ] = None,
+    source: Annotated[str | None, typer.Option("--source", help="Source to select.")] = None,
+    corrected: Annotated[
+        bool, typer.Option("--corrected", help="Draw corrected clocks, raw ones as ghosts.")
+    ] = False,
+    audit: Annotated[
+        bool, typer.Option("--audit/--no-audit", help="Audit clips that have no verdict.")
+    ] = True,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", help="Policy file (TOML) of the audits.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="Policy profile of the audits.")
+    ] = None,
+    theme: Annotated[
+        Literal["dark", "light"] | None, typer.Option("--theme", help="Default: as last time.")
+    ] = None,
+    shot: Annotated[
+        Path | None, typer.Option("--shot", help="Write the window to this PNG and end.")
+    ] = None,
+    size: Annotated[
+        str, typer.Option("--size", help="Size of the picture, with @2 for twice the pixels.")
+    ] = "1440x900",
+) -> None:
+    """See in a second whether streams agree, and why the tool says what it says.
+
+    Pictures, motion, bus, sound and words of a clip over one time axis, with offsets, evidence,
+    before and after. Press ? for all keys. Labels are kept beside what was opened.
+
+    **Examples**
+
+    - `syncaudit view sample_data/manifest.jsonl --clip cam_rear_early`
+
+    - `syncaudit view out/`  the clips of a run, to look through and label
+
+    - `syncaudit view out/ --clip cam_rear_early --at 8 --span 2 --shot cam_rear.png`
+    """
+    from syncaudit.errors import MissingExtraError
+
+    try:
+        import pyqtgraph.Qt  # noqa: F401  # is it there
+    except ImportError as error:
+        raise MissingExtraError(error.name or "PyQt6", extra="gui", purpose="the viewer") from error
+    from syncaudit.policy import load_policy
+    from syncaudit_gui.widgets.application import Start, run_viewer
+    from syncaudit_gui.widgets.shot import parse_size, take_shot
+
+    start = Start(
+        source=clip_or_manifest,
+        clip_id=clip,
+        verdicts=verdicts,
+        labels=labels,
+        at_s=at,
+        span_s=span,
+        selected=source,
+        is_corrected=corrected,
+        is_auditing=audit,
+        policy=load_policy(None if policy is None else str(policy), profile=profile),
+        theme=theme,
+    )
+    if shot is None:
+        raise typer.Exit(run_viewer(start))
+    take_shot(start, shot, *parse_size(size))
+    typer.echo(str(shot))

@@ -1,0 +1,168 @@
+"""One thread a camera that always works on the newest request."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.errors import SyncAuditError
+from syncaudit.model import FrameFiles
+from syncaudit_gui.pictures.cache import FrameCache
+from syncaudit_gui.pictures.image_files import ImageFrames
+from syncaudit_gui.pictures.picture import Picture, PictureRequest
+from syncaudit_gui.pictures.video import VideoFrames
+
+__all__ = ["CameraThread"]
+
+
+class _Frames(Protocol):
+    """What the thread needs of a file or a folder."""
+
+    @property
+    def n_frames(self) -> int | None: ...
+
+    def key_of(self, index: int) -> int: ...
+
+    def until(self, index: int, is_stopped: Callable[[], bool]) -> Iterator[tuple[int, Any]]: ...
+
+    def size_of(self, frame: Any) -> int: ...
+
+    def scaled(self, frame: Any, width_px: int, height_px: int) -> NDArray[np.uint8]: ...
+
+    def close(self) -> None: ...
+
+
+class CameraThread:
+    """Decodes, scales and hands over the frames of one camera.
+
+    Parameters
+    ----------
+    files : FrameFiles
+        Where its pictures lie.
+    deliver : callable
+        Gets every `Picture`, on this thread.
+    """
+
+    def __init__(self, files: FrameFiles, deliver: Callable[[Picture], None]) -> None:
+        self._files = files
+        self._deliver = deliver
+        self._wake = threading.Condition()
+        self._wanted: PictureRequest | None = None
+        self._is_closing = False
+        self._cache: FrameCache[Any] = FrameCache()
+        self.n_served = 0
+        self._thread = threading.Thread(target=self._run, name="syncaudit-camera", daemon=True)
+        self._thread.start()
+
+    def ask(self, request: PictureRequest) -> None:
+        """Ask for a frame; an older request that is not answered yet never will be."""
+        with self._wake:
+            self._wanted = request
+            self._wake.notify()
+
+    def begin_close(self) -> None:
+        """Tell the thread to end, without waiting for it."""
+        with self._wake:
+            self._is_closing = True
+            self._wake.notify()
+
+    def close(self) -> None:
+        """End the thread and wait until it has closed its file."""
+        self.begin_close()
+        self._thread.join()
+
+    def _run(self) -> None:
+        frames: _Frames | None = None
+        try:
+            while (request := self._next_request()) is not None:
+                try:
+                    if frames is None:
+                        frames = _open(self._files)
+                    self._serve(frames, request)
+                except (SyncAuditError, OSError, ValueError, MemoryError) as error:
+                    self._hand_over(request, None, request.index, error=str(error))
+        finally:
+            if frames is not None:
+                frames.close()
+
+    def _next_request(self) -> PictureRequest | None:
+        with self._wake:
+            while self._wanted is None and not self._is_closing:
+                self._wake.wait()
+            request, self._wanted = self._wanted, None
+            return None if self._is_closing else request
+
+    def _has_newer(self) -> bool:
+        return self._wanted is not None or self._is_closing
+
+    def _serve(self, frames: _Frames, request: PictureRequest) -> None:
+        frame = self._cache.get(request.index)
+        if frame is None and request.is_hasty:
+            key = frames.key_of(request.index)
+            if key != request.index:
+                near = self._decoded(frames, key)
+                if near is not None:
+                    self._hand_over(request, self._scaled(frames, near, request), key)
+                if self._has_newer():
+                    return
+        if frame is None:
+            frame = self._decoded(frames, request.index)
+        if frame is not None:
+            self._hand_over(request, self._scaled(frames, frame, request), request.index)
+        elif not self._has_newer():
+            why = f"frame {request.index} cannot be decoded"
+            n_frames = frames.n_frames
+            if n_frames is not None and request.index >= n_frames:
+                why = f"there is a stamp for frame {request.index}, but the file ends at {n_frames}"
+            self._hand_over(request, None, request.index, error=why)
+        self._look_ahead(frames, request)
+
+    def _decoded(self, frames: _Frames, index: int) -> Any:
+        frame = self._cache.get(index)
+        if frame is not None:
+            return frame
+        for rank, found in frames.until(index, self._has_newer):
+            if rank >= 0:
+                self._cache.put(rank, found, frames.size_of(found))
+            if rank == index:
+                return found
+        return None
+
+    def _look_ahead(self, frames: _Frames, request: PictureRequest) -> None:
+        for index in range(request.index + 1, request.index + 1 + request.n_ahead):
+            is_past_end = frames.n_frames is not None and index >= frames.n_frames
+            if self._has_newer() or is_past_end:
+                return
+            self._decoded(frames, index)
+
+    def _scaled(self, frames: _Frames, frame: Any, request: PictureRequest) -> NDArray[np.uint8]:
+        return frames.scaled(frame, request.width_px, request.height_px)
+
+    def _hand_over(
+        self,
+        request: PictureRequest,
+        pixels: NDArray[np.uint8] | None,
+        shown_index: int,
+        *,
+        error: str = "",
+    ) -> None:
+        if self._is_closing:
+            return
+        self.n_served += 1
+        self._deliver(
+            Picture(
+                index=request.index,
+                pixels=pixels,
+                shown_index=shown_index,
+                is_coarse=shown_index != request.index,
+                error=error,
+            )
+        )
+
+
+def _open(files: FrameFiles) -> _Frames:
+    return ImageFrames(files.paths) if files.is_images else VideoFrames(files)

@@ -1,0 +1,58 @@
+"""What a pane asks for, and what it gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Picture", "PictureRequest"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PictureRequest:
+    """One frame at a size.
+
+    Parameters
+    ----------
+    index : int
+        Place among the camera's frames.
+    width_px, height_px : int
+        Largest size that is wanted; the picture keeps its shape within.
+    is_hasty : bool
+        Whether a key frame nearby may be shown until the frame itself is there.
+    n_ahead : int
+        Frames to decode next, while nothing else is asked for.
+    """
+
+    index: int
+    width_px: int
+    height_px: int
+    is_hasty: bool = False
+    n_ahead: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Picture:
+    """One frame, ready to draw.
+
+    Parameters
+    ----------
+    index : int
+        The frame that was asked for.
+    pixels : ndarray of uint8, shape (height, width, 4), optional
+        Blue, green, red, 255. None: it cannot be had.
+    shown_index : int
+        The frame that `pixels` are of: another one where `is_coarse`.
+    is_coarse : bool
+        Whether it only stands in until the frame itself is decoded.
+    error : str
+        Why it cannot be had.
+    """
+
+    index: int
+    pixels: NDArray[np.uint8] | None
+    shown_index: int
+    is_coarse: bool = False
+    error: str = ""

@@ -1,0 +1,142 @@
+"""Which key does what: one table for the window, its key sheet and the documentation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["BINDINGS", "Action", "Binding", "action_of"]
+
+
+class Action(StrEnum):
+    """Everything that a key does."""
+
+    PLAY = "play"
+    FRAME_BACK = "frame_back"
+    FRAME_ON = "frame_on"
+    TEN_BACK = "ten_back"
+    TEN_ON = "ten_on"
+    SLOWER = "slower"
+    FASTER = "faster"
+    NEXT_EVENT = "next_event"
+    PREVIOUS_EVENT = "previous_event"
+    NEXT_FLASH = "next_flash"
+    NEXT_TURN = "next_turn"
+    NEXT_BUMP = "next_bump"
+    NEXT_BRAKE = "next_brake"
+    NEXT_ONSET = "next_onset"
+    LOOP = "loop"
+    SOURCE_UP = "source_up"
+    SOURCE_DOWN = "source_down"
+    EARLIER = "earlier"
+    LATER = "later"
+    EARLIER_10 = "earlier_10"
+    LATER_10 = "later_10"
+    EARLIER_FRAME = "earlier_frame"
+    LATER_FRAME = "later_frame"
+    CORRECTED = "corrected"
+    MEASURE = "measure"
+    ZOOM_IN = "zoom_in"
+    ZOOM_OUT = "zoom_out"
+    ZOOM_ALL = "zoom_all"
+    ENLARGE = "enlarge"
+    GRID = "grid"
+    SPECTROGRAM = "spectrogram"
+    ACCEPT = "accept"
+    REJECT = "reject"
+    UNSURE = "unsure"
+    NOTE = "note"
+    BLIND = "blind"
+    NEXT_CLIP = "next_clip"
+    PREVIOUS_CLIP = "previous_clip"
+    UNDO = "undo"
+    REDO = "redo"
+    SNAPSHOT = "snapshot"
+    THEME = "theme"
+    SHEET = "sheet"
+    ESCAPE = "escape"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """Keys that belong together, as the key sheet shows them.
+
+    Parameters
+    ----------
+    group, keys, text : str
+        For people.
+    actions : dict of str to Action
+        By key in Qt's portable notation (``Shift+Right``).
+    """
+
+    group: str
+    keys: str
+    text: str
+    actions: dict[str, Action]
+
+
+def _b(group: str, keys: str, text: str, **actions: str) -> Binding:
+    by_key = {key: Action(name) for name, spelled in actions.items() for key in spelled.split()}
+    return Binding(group=group, keys=keys, text=text, actions=by_key)
+
+
+BINDINGS: tuple[Binding, ...] = (
+    _b("Time", "Space", "play, pause", play="Space"),
+    _b("Time", "← →", "one frame of the selected camera", frame_back="Left", frame_on="Right"),
+    _b("Time", "Shift+← →", "ten frames", ten_back="Shift+Left", ten_on="Shift+Right"),
+    _b("Time", "J L", "slower, faster", slower="J", faster="L"),
+    _b("Time", "N P", "next, previous event", next_event="N", previous_event="P"),
+    _b(
+        "Time",
+        "1 2 3 4 5",
+        "next flash, turn, bump, brake, onset",
+        next_flash="1",
+        next_turn="2",
+        next_bump="3",
+        next_brake="4",
+        next_onset="5",
+    ),
+    _b("Time", "E", "loop ±0.5 s, or between the marks", loop="E"),
+    _b("Time", "M", "measuring mark: first, second, none", measure="M"),
+    _b("View", "+ − 0", "zoom in, out, whole clip", zoom_in="+ =", zoom_out="-", zoom_all="0"),
+    _b("View", "Enter", "enlarge the selected camera", enlarge="Return Enter"),
+    _b("View", "G", "cameras as a grid", grid="G"),
+    _b("View", "S", "waveform, spectrogram", spectrogram="S"),
+    _b("View", "T", "dark, light", theme="T"),
+    _b("Clocks", "↑ ↓", "select a source", source_up="Up", source_down="Down"),
+    _b("Clocks", "C", "raw, corrected; hold for a glance", corrected="C"),
+    _b("Clocks", ", .", "nudge the source by 1 ms", earlier=",", later="."),
+    _b("Clocks", "Shift+, .", "by 10 ms", earlier_10="Shift+,", later_10="Shift+."),
+    _b("Clocks", "Ctrl+, .", "by a frame", earlier_frame="Ctrl+,", later_frame="Ctrl+."),
+    _b("Clocks", "Ctrl+Z", "undo (Ctrl+Shift+Z redo)", undo="Ctrl+Z", redo="Ctrl+Shift+Z"),
+    _b("Clips", "PgUp PgDn", "previous, next clip", previous_clip="PgUp", next_clip="PgDown"),
+    _b("Clips", "A R U", "accept, reject, unsure", accept="A", reject="R", unsure="U"),
+    _b("Clips", "I", "write a note", note="I"),
+    _b("Clips", "B", "blind: verdict hidden until labelled", blind="B"),
+    _b("Window", "Ctrl+E", "save a snapshot", snapshot="Ctrl+E"),
+    _b("Window", "?", "this sheet", sheet="?"),
+    _b("Window", "Esc", "close, cancel", escape="Esc"),
+)
+
+_ACTIONS = {key: action for binding in BINDINGS for key, action in binding.actions.items()}
+
+# What Shift makes of keys on common layouts: the sign that arrives, and the key that was meant.
+_SHIFTED = {"<": "Shift+,", ";": "Shift+,", ">": "Shift+.", ":": "Shift+."}
+
+
+def action_of(key: str) -> Action | None:
+    """Return what a key does, None where it does nothing.
+
+    Parameters
+    ----------
+    key : str
+        In Qt's portable notation, with the sign that the keyboard made: ``Shift+>``, ``Shift++``.
+    """
+    found = _ACTIONS.get(key)
+    if found is not None:
+        return found
+    bare = key.removeprefix("Shift+")
+    if bare in _SHIFTED:
+        return _ACTIONS[_SHIFTED[bare]]
+    # Signs that a layout has above another: ``?`` is ``Shift+?`` on most.
+    return _ACTIONS.get(bare) if len(bare) == 1 and not bare.isalnum() else None

@@ -1,0 +1,176 @@
+"""One clip as the window shows it: streams brought to one axis, and the state of its clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from syncaudit.model import CameraStream, Clip, Stream
+from syncaudit.pipeline import ReadClip
+from syncaudit.pipeline.window import MARGIN_S, crop, wanted_frames, window_of
+from syncaudit_gui.viewmodel.clock_map import ClockMap
+from syncaudit_gui.viewmodel.events import Events, motion_events
+from syncaudit_gui.viewmodel.frames import FrameTable
+from syncaudit_gui.viewmodel.judgement import Judgement
+from syncaudit_gui.viewmodel.lanes import Lane, build_lanes
+from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
+from syncaudit_gui.viewmodel.seconds import since
+from syncaudit_gui.viewmodel.timeline import TimeRange
+from syncaudit_gui.viewmodel.turning import sensor_turning
+
+__all__ = ["ClipModel", "build_clip"]
+
+# Kept free on either side of a clip, so that what is shifted can be seen.
+MARGIN = 0.02
+
+
+@dataclass(slots=True, kw_only=True)
+class ClipModel:
+    """Everything that the window draws of a clip.
+
+    Parameters
+    ----------
+    clip : Clip
+        What the manifest says.
+    epoch_ns : int
+        Zero of the timeline.
+    limits : TimeRange
+        What can be looked at.
+    streams : mapping of str to Stream
+        What could be read.
+    problems : mapping of str to tuple of str
+        What is wrong with a source, in sentences; also of those that could not be read.
+    lanes : tuple of Lane
+        From top to bottom.
+    events : Events
+        Landmarks.
+    turning : dict of str to MinMaxPyramid
+        Turn rate by source.
+    judgement : Judgement, optional
+        None until an audit or a verdict is there.
+    nudges_s : dict of str to float
+        Added by hand, by source.
+    is_corrected : bool
+        Whether everything is drawn by corrected clocks.
+    """
+
+    clip: Clip
+    epoch_ns: int
+    limits: TimeRange
+    streams: Mapping[str, Stream]
+    problems: Mapping[str, tuple[str, ...]]
+    lanes: tuple[Lane, ...]
+    events: Events
+    turning: dict[str, MinMaxPyramid]
+    judgement: Judgement | None = None
+    nudges_s: dict[str, float] = field(default_factory=dict)
+    is_corrected: bool = False
+    _frames: dict[str, FrameTable] = field(default_factory=dict)
+
+    @property
+    def cameras(self) -> tuple[str, ...]:
+        """Cameras of the manifest, readable or not."""
+        return tuple(name for name, spec in self.clip.sources.items() if spec.kind == "camera")
+
+    def corrected_map(self, source: str) -> ClockMap:
+        """Return estimate and nudge of a source."""
+        nudge_s = self.nudges_s.get(source, 0.0)
+        judged = self.judgement
+        if judged is None or source not in judged.sources:
+            return ClockMap(nudge_s=nudge_s)
+        found = judged.sources[source].clock_map(judged.at_ns, self.epoch_ns)
+        return ClockMap(
+            offset_s=found.offset_s,
+            drift_ppm=found.drift_ppm,
+            at_s=found.at_s,
+            step_s=found.step_s,
+            step_at_s=found.step_at_s,
+            nudge_s=nudge_s,
+        )
+
+    def map_of(self, source: str | None) -> ClockMap:
+        """Return by which clock a source is drawn now."""
+        if source is None or not self.is_corrected:
+            return ClockMap()
+        return self.corrected_map(source)
+
+    def frames_of(self, camera: str) -> FrameTable | None:
+        """Return the frames of a camera by the clock that it is drawn by; None without stamps."""
+        if camera not in self._frames:
+            stream = self.streams.get(camera)
+            if not isinstance(stream, CameraStream) or not stream.time_ns.size:
+                return None
+            stamps_s = since(stream.time_ns, self.epoch_ns)
+            self._frames[camera] = FrameTable(self.map_of(camera).apply(stamps_s))
+        return self._frames[camera]
+
+    def first_picture_s(self) -> float:
+        """Return when every camera of this time has a picture."""
+        tables = [table for name in self.cameras if (table := self.frames_of(name)) is not None]
+        firsts_s = [float(table.times_s[0]) for table in tables]
+        inside = [first_s for first_s in firsts_s if first_s in self.limits]
+        return max(inside, default=max(0.0, self.limits.start_s))
+
+    def clocks_changed(self) -> None:
+        """Bring frames and events to the clocks that count now."""
+        self._frames.clear()
+        self.events.place({name: self.map_of(name) for name in self.clip.sources})
+
+    @property
+    def selectable(self) -> tuple[str, ...]:
+        """Sources in the order of the panel."""
+        return tuple(self.clip.sources)
+
+
+def build_clip(clip: Clip, read: ReadClip) -> ClipModel:
+    """Bring a clip that was read to one axis.
+
+    Parameters
+    ----------
+    clip : Clip
+        From the manifest.
+    read : ReadClip
+        Its streams and what was wrong with them.
+    """
+    streams = {name: crop(stream, clip, margin_s=MARGIN_S) for name, stream in read.streams.items()}
+    problems: dict[str, list[str]] = {}
+    for finding in read.findings:
+        if finding.source is not None:
+            problems.setdefault(finding.source, []).append(finding.message)
+    window = window_of(clip, streams)
+    epoch_ns = window.start_ns
+    limits = _limits(clip, streams, epoch_ns, window.span_s)
+    why_missing = {name: messages[0] for name, messages in problems.items()}
+    return ClipModel(
+        clip=clip,
+        epoch_ns=epoch_ns,
+        limits=limits,
+        streams=streams,
+        problems={name: tuple(messages) for name, messages in problems.items()},
+        lanes=build_lanes(clip, streams, why_missing, epoch_ns),
+        events=Events(motion_events(streams, epoch_ns)),
+        turning=sensor_turning(streams, epoch_ns),
+    )
+
+
+def _limits(clip: Clip, streams: Mapping[str, Stream], epoch_ns: int, window_s: float) -> TimeRange:
+    """Return the window and, where the manifest states none, what surrounds it."""
+    start_s, stop_s = 0.0, window_s
+    if clip.start_ns is None or clip.end_ns is None:
+        for stream in streams.values():
+            if not stream.time_ns.size:
+                continue
+            ends = since(np.array([stream.time_ns.min(), stream.time_ns.max()]), epoch_ns)
+            # Stamps of another epoch or a wrong digit do not stretch the axis.
+            if abs(float(ends[0])) < window_s + 60.0 and abs(float(ends[1])) < 2 * window_s + 60.0:
+                start_s, stop_s = min(start_s, float(ends[0])), max(stop_s, float(ends[1]))
+    margin_s = max(MARGIN * (stop_s - start_s), 0.05)
+    return TimeRange(start_s=start_s - margin_s, stop_s=stop_s + margin_s)
+
+
+def frames_wanted(stream: CameraStream, clip: Clip) -> int:
+    """Return how many frames of a camera belong to a clip."""
+    wanted = wanted_frames(stream, clip)
+    return int(stream.time_ns.size if wanted is None else np.count_nonzero(wanted))

@@ -1,0 +1,154 @@
+"""What was opened: a manifest, the output folder of a run, or both."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from syncaudit.batch.outputs import SPLIT_FILES
+from syncaudit.cli.inputs import load_clips
+from syncaudit.datasets import ClipTable, iter_manifest
+from syncaudit.errors import UsageError
+from syncaudit.model import Clip
+from syncaudit_gui.viewmodel.batch import ClipRow, read_verdict_rows
+
+__all__ = ["Collection", "open_collection"]
+
+VERDICTS = "verdicts.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collection:
+    """Clips to look at.
+
+    Parameters
+    ----------
+    name : str
+        What was opened, for the title.
+    clips : sequence of Clip
+        In any order.
+    places : mapping of str to int
+        Where each clip is among them.
+    rows : sequence of ClipRow
+        Lines of the list.
+    verdicts : Path, optional
+        ``verdicts.jsonl`` that the rows came from.
+    labels_path, nudges_path : Path
+        Where labels and nudges are kept.
+    """
+
+    name: str
+    clips: Sequence[Clip]
+    places: Mapping[str, int]
+    rows: Sequence[ClipRow]
+    verdicts: Path | None
+    labels_path: Path
+    nudges_path: Path
+
+    def clip(self, clip_id: str) -> Clip | None:
+        """Return a clip; None where only its verdict is there."""
+        place = self.places.get(clip_id)
+        return None if place is None else self.clips[place]
+
+    def verdict_row(self, row: ClipRow) -> dict[str, Any] | None:
+        """Return the whole verdict row of a clip; None without one."""
+        if self.verdicts is None or row.place is None:
+            return None
+        start, length = row.place
+        try:
+            with self.verdicts.open("rb") as file:
+                file.seek(start)
+                content = json.loads(file.read(length))
+        except (OSError, ValueError):
+            return None
+        return content if isinstance(content, dict) else None
+
+
+def open_collection(
+    source: str, *, verdicts: Path | None = None, labels: Path | None = None
+) -> Collection:
+    """Open a manifest or the output folder of `syncaudit validate`.
+
+    Parameters
+    ----------
+    source : str
+        A manifest, a folder with one, an output folder or its ``verdicts.jsonl``.
+    verdicts : Path, optional
+        Output folder whose verdicts belong to the manifest.
+    labels : Path, optional
+        Label file; default is beside what was opened, or in the user's own folder where that
+        cannot be written.
+
+    Raises
+    ------
+    UsageError, ManifestError
+        If it is neither, or broken.
+    """
+    folder = None if "://" in source else _run_folder(Path(source))
+    if folder is not None:
+        clips: Sequence[Clip] = ClipTable(
+            clip
+            for name in SPLIT_FILES.values()
+            if (folder / name).is_file() and (folder / name).stat().st_size
+            for clip in iter_manifest(str(folder / name))
+        )
+        home, stem = folder, ""
+        verdict_file: Path | None = folder / VERDICTS
+    else:
+        clips = load_clips(source)
+        home, stem = _home(source)
+        verdict_file = None if verdicts is None else _verdict_file(verdicts)
+    places = {clip.clip_id: k for k, clip in enumerate(clips)}
+    rows = [ClipRow(clip_id=name) for name in places]
+    if verdict_file is not None:
+        judged = {row.clip_id: row for row in read_verdict_rows(verdict_file)}
+        rows = [judged.pop(row.clip_id, row) for row in rows]
+        if folder is not None:
+            rows = sorted((*rows, *judged.values()), key=lambda row: row.place or (0, 0))
+    labels_path = labels or home / f"{stem}labels.jsonl"
+    nudges_path = (
+        labels.with_name(f"{labels.stem}.nudges.jsonl") if labels else home / f"{stem}nudges.jsonl"
+    )
+    return Collection(
+        name=source,
+        clips=clips,
+        places=places,
+        rows=rows,
+        verdicts=verdict_file,
+        labels_path=labels_path,
+        nudges_path=nudges_path,
+    )
+
+
+def _run_folder(path: Path) -> Path | None:
+    if path.name == VERDICTS and path.is_file():
+        return path.parent
+    return path if (path / VERDICTS).is_file() else None
+
+
+def _verdict_file(path: Path) -> Path:
+    file = path / VERDICTS if path.is_dir() else path
+    if not file.is_file():
+        raise UsageError(
+            "there is no verdicts.jsonl",
+            path=str(path),
+            hint="Expected the output folder of 'syncaudit validate'.",
+        )
+    return file
+
+
+def _home(source: str) -> tuple[Path, str]:
+    """Return the folder for side files of a manifest, and what their names begin with."""
+    if "://" not in source:
+        path = Path(source)
+        folder, stem = (path, "manifest.") if path.is_dir() else (path.parent, f"{path.stem}.")
+        if os.access(folder, os.W_OK):
+            return folder, stem
+    data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    mark = hashlib.sha256(source.encode()).hexdigest()[:12]
+    return Path(data) / "syncaudit" / "viewer", f"{mark}."

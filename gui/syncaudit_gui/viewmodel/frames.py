@@ -1,0 +1,83 @@
+"""Which frame of a camera is on screen at an instant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FrameTable", "ShownFrame"]
+
+# After this many frame periods without a new one the picture is called stale.
+STALE_PERIODS = 2.5
+# Stamps are whole nanoseconds: a float of one may lie on either side of it.
+STAMP_S = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownFrame:
+    """The frame that is valid at an instant.
+
+    Parameters
+    ----------
+    index : int
+        Place in presentation order: the row of the stamp table.
+    age_s : float
+        Time since it was stamped.
+    is_stale : bool
+        Whether the camera should have delivered the next one by then.
+    """
+
+    index: int
+    age_s: float
+    is_stale: bool
+
+
+class FrameTable:
+    """Frames of one camera by time: the frame shown is the last stamped not after the cursor.
+
+    Parameters
+    ----------
+    times_s : ndarray, shape (n,)
+        Stamps in file order, on the axis that the cursor runs on.
+    """
+
+    def __init__(self, times_s: NDArray[np.float64]) -> None:
+        self._order = np.argsort(times_s, kind="stable")
+        self._times_s = times_s[self._order]
+        steps = np.diff(self._times_s)
+        self.period_s = float(np.median(steps)) if steps.size else 0.0
+
+    def __len__(self) -> int:
+        """Return the number of frames."""
+        return int(self._times_s.size)
+
+    @property
+    def times_s(self) -> NDArray[np.float64]:
+        """Stamps in order of time, shape (n,)."""
+        return self._times_s
+
+    def at(self, time_s: float) -> ShownFrame | None:
+        """Return the frame at `time_s`; None before the first and a period after the last."""
+        place = int(np.searchsorted(self._times_s, time_s + STAMP_S, side="right")) - 1
+        if place < 0:
+            return None
+        age_s = max(0.0, time_s - float(self._times_s[place]))
+        is_last = place == len(self) - 1
+        if is_last and age_s > self.period_s:
+            return None
+        is_stale = self.period_s > 0.0 and age_s > STALE_PERIODS * self.period_s
+        return ShownFrame(index=int(self._order[place]), age_s=age_s, is_stale=is_stale)
+
+    def stepped(self, time_s: float, by: int) -> float | None:
+        """Return the stamp `by` frames on from `time_s`; None without frames.
+
+        Backwards from between two frames goes to the stamp of the one that is shown first.
+        """
+        if not len(self):
+            return None
+        side = int(np.searchsorted(self._times_s, time_s + STAMP_S, side="right")) - 1
+        is_between = side >= 0 and time_s - float(self._times_s[side]) > STAMP_S
+        place = side + by + (1 if by < 0 and is_between else 0)
+        return float(self._times_s[min(max(place, 0), len(self) - 1)])

@@ -1,0 +1,77 @@
+"""Append-only JSON Lines that survive a crash at any instant."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from syncaudit.errors import UsageError
+
+__all__ = ["JsonLog"]
+
+
+class JsonLog:
+    """A file of JSON objects, one a line; each is on disk before `append` returns.
+
+    A line that was half written when the machine stopped is skipped, and the next one starts on a
+    line of its own.
+
+    Parameters
+    ----------
+    path : Path
+        The file; made with the first line.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def append(self, row: Mapping[str, object]) -> None:
+        """Write one row.
+
+        Raises
+        ------
+        UsageError
+            If the file cannot be written.
+        """
+        data = (json.dumps(dict(row), ensure_ascii=False, allow_nan=False) + "\n").encode()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a+b") as file:
+                end = file.seek(0, os.SEEK_END)
+                if end:
+                    file.seek(end - 1)
+                    data = data if file.read(1) == b"\n" else b"\n" + data
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise UsageError(
+                f"cannot be written: {error.strerror}",
+                path=str(self.path),
+                hint="Choose another file with --labels.",
+            ) from error
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows that are whole, in order; nothing where there is no file.
+
+        Raises
+        ------
+        UsageError
+            If the file is there and cannot be read.
+        """
+        try:
+            with self.path.open("rb") as file:
+                for line in file:
+                    try:
+                        row = json.loads(line)
+                    except ValueError:
+                        continue
+                    if isinstance(row, dict):
+                        yield row
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise UsageError(f"cannot be read: {error.strerror}", path=str(self.path)) from error

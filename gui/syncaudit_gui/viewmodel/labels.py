@@ -1,0 +1,153 @@
+"""What a person decided on clips: labels, saved the moment they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from syncaudit_gui.viewmodel.json_log import JsonLog
+
+__all__ = ["Label", "LabelRow", "Labels"]
+
+
+class Label(StrEnum):
+    """What a person can say of a clip."""
+
+    ACCEPT = "accept"
+    REJECT = "reject"
+    UNSURE = "unsure"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelRow:
+    """One decision, a line of the label file.
+
+    Parameters
+    ----------
+    clip_id : str
+        Clip of the manifest.
+    label : Label, optional
+        None takes an earlier label back.
+    note : str
+        In the person's words.
+    is_blind : bool
+        Whether the verdict was hidden when the label was given.
+    verdict_shown : str, optional
+        The verdict that was on screen; None where there was none or it was hidden.
+    time : str
+        When, in UTC (ISO 8601).
+    """
+
+    clip_id: str
+    label: Label | None
+    note: str = ""
+    is_blind: bool = False
+    verdict_shown: str | None = None
+    time: str = ""
+
+    def to_json(self) -> dict[str, object]:
+        """Return the line of the file."""
+        return {
+            "clip_id": self.clip_id,
+            "label": None if self.label is None else str(self.label),
+            "note": self.note,
+            "blind": self.is_blind,
+            "verdict_shown": self.verdict_shown,
+            "time": self.time,
+        }
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> LabelRow | None:
+        """Return what a line says; None where it is no label."""
+        clip_id, label = row.get("clip_id"), row.get("label")
+        if not isinstance(clip_id, str) or "label" not in row:
+            return None
+        if label is not None and label not in set(Label):
+            return None
+        shown = row.get("verdict_shown")
+        return cls(
+            clip_id=clip_id,
+            label=None if label is None else Label(label),
+            note=str(row.get("note") or ""),
+            is_blind=bool(row.get("blind")),
+            verdict_shown=None if shown is None else str(shown),
+            time=str(row.get("time") or ""),
+        )
+
+
+class Labels:
+    """The labels of a run: the last line of a clip counts.
+
+    Parameters
+    ----------
+    path : Path
+        The label file; need not exist.
+
+    Raises
+    ------
+    UsageError
+        If the file is there and cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._log = JsonLog(path)
+        self._rows: dict[str, LabelRow] = {}
+        for row in self._log.rows():
+            label = LabelRow.from_json(row)
+            if label is not None:
+                self._rows[label.clip_id] = label
+
+    @property
+    def path(self) -> Path:
+        """Where they are saved."""
+        return self._log.path
+
+    def give(
+        self,
+        clip_id: str,
+        label: Label | None,
+        *,
+        note: str = "",
+        is_blind: bool = False,
+        verdict_shown: str | None = None,
+        now: datetime | None = None,
+    ) -> LabelRow:
+        """Label a clip, on disk at once.
+
+        Parameters are those of `LabelRow`; `now` is for tests.
+
+        Raises
+        ------
+        UsageError
+            If the file cannot be written: the label is then not given.
+        """
+        time = (now or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="milliseconds")
+        row = LabelRow(
+            clip_id=clip_id,
+            label=label,
+            note=note,
+            is_blind=is_blind,
+            verdict_shown=None if is_blind else verdict_shown,
+            time=time,
+        )
+        self._log.append(row.to_json())
+        self._rows[clip_id] = row
+        return row
+
+    def of(self, clip_id: str) -> LabelRow | None:
+        """Return the label that counts for a clip; None where there is none."""
+        row = self._rows.get(clip_id)
+        return None if row is None or row.label is None else row
+
+    def note_of(self, clip_id: str) -> str:
+        """Return the note on a clip, also of a label that was taken back."""
+        row = self._rows.get(clip_id)
+        return "" if row is None else row.note
+
+    def __len__(self) -> int:
+        """Return the number of clips with a label."""
+        return sum(row.label is not None for row in self._rows.values())

@@ -1,0 +1,64 @@
+"""The clock that plays: time comes from a monotonic clock, timers only ask for it."""
+
+from __future__ import annotations
+
+from syncaudit_gui.viewmodel.timeline import TimeRange
+
+__all__ = ["SPEEDS", "PlayClock"]
+
+SPEEDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+class PlayClock:
+    """Position while playing.
+
+    Parameters
+    ----------
+    speed : float
+        Seconds of the clip per second, one of `SPEEDS`.
+    """
+
+    def __init__(self, speed: float = 1.0) -> None:
+        self.speed = speed if speed in SPEEDS else 1.0
+        self._since: tuple[float, float] | None = None
+
+    @property
+    def is_playing(self) -> bool:
+        """Whether it runs."""
+        return self._since is not None
+
+    def play(self, now_s: float, from_s: float) -> None:
+        """Run from a position; `now_s` is the monotonic clock."""
+        self._since = (now_s, from_s)
+
+    def pause(self) -> None:
+        """Stop."""
+        self._since = None
+
+    def change_speed(self, by: int, now_s: float) -> float:
+        """Go `by` steps faster (slower where negative); the position does not jump."""
+        position_s = None if self._since is None else self._at(now_s)
+        place = min(max(SPEEDS.index(self.speed) + by, 0), len(SPEEDS) - 1)
+        self.speed = SPEEDS[place]
+        if position_s is not None:
+            self._since = (now_s, position_s)
+        return self.speed
+
+    def position(self, now_s: float, limits: TimeRange, loop: TimeRange | None = None) -> float:
+        """Return where it is now; past the end of a loop it starts over, past the clip it stops."""
+        if self._since is None:
+            raise RuntimeError("the clock does not run")
+        time_s = self._at(now_s)
+        if loop is not None and loop.span_s > 0.0 and time_s >= loop.stop_s:
+            time_s = loop.start_s + (time_s - loop.start_s) % loop.span_s
+            self._since = (now_s, time_s)
+        elif time_s >= limits.stop_s:
+            self.pause()
+            return limits.stop_s
+        return time_s
+
+    def _at(self, now_s: float) -> float:
+        if self._since is None:
+            raise RuntimeError("the clock does not run")
+        then_s, from_s = self._since
+        return from_s + (now_s - then_s) * self.speed

@@ -1,0 +1,169 @@
+"""Signals of any length, drawn with as many points as there are pixels: min-max pyramids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["MinMaxPyramid", "Trace"]
+
+# Each level holds one bucket where the finer one holds this many.
+FACTOR = 4
+# Below this a level is drawn quickly as it is.
+SMALLEST = 2048
+# Silence longer than this many sample periods is a gap, not a line.
+GAP_PERIODS = 8.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Trace:
+    """Points to draw.
+
+    Parameters
+    ----------
+    times_s : ndarray, shape (n,)
+        Stamps.
+    values : ndarray of float32, shape (n, d)
+        NaN breaks the line.
+    is_exact : bool
+        Whether these are the samples themselves, not extremes of buckets.
+    """
+
+    times_s: NDArray[np.float64]
+    values: NDArray[np.float32]
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Level:
+    size: int
+    first_s: NDArray[np.float64]
+    last_s: NDArray[np.float64]
+    low: NDArray[np.float32]
+    high: NDArray[np.float32]
+
+
+class MinMaxPyramid:
+    """Extremes of a signal in buckets of 4, 16, 64 ... samples.
+
+    Parameters
+    ----------
+    times_s : ndarray, shape (n,)
+        Stamps; drawn in order of time, whatever the order of the file.
+    values : ndarray, shape (n, d)
+        Samples; what is not finite is drawn as a gap.
+    """
+
+    def __init__(self, times_s: NDArray[np.float64], values: NDArray[np.floating]) -> None:
+        if values.ndim != 2 or values.shape[0] != times_s.shape[0]:
+            raise ValueError(f"values must have shape ({times_s.shape[0]}, d), got {values.shape}")
+        if times_s.size > 1 and bool(np.any(np.diff(times_s) < 0.0)):
+            order = np.argsort(times_s, kind="stable")
+            times_s, values = times_s[order], values[order]
+        with np.errstate(over="ignore"):
+            narrow = values.astype(np.float32)
+        self._values = np.where(np.isfinite(narrow), narrow, np.float32(np.nan))
+        self._times_s = times_s
+        period_s = float(np.median(np.diff(times_s))) if times_s.size > 1 else 0.0
+        gap_s = GAP_PERIODS * period_s if period_s > 0.0 else np.inf
+        # Samples after which there is silence.
+        self._gaps = np.flatnonzero(np.diff(times_s) > gap_s)
+        self._levels = self._build()
+
+    @property
+    def n_samples(self) -> int:
+        """Samples of the signal."""
+        return int(self._times_s.size)
+
+    @property
+    def n_channels(self) -> int:
+        """Columns of the signal."""
+        return int(self._values.shape[1])
+
+    @property
+    def ends_s(self) -> tuple[float, float] | None:
+        """First and last stamp; None without samples."""
+        times_s = self._times_s
+        return (float(times_s[0]), float(times_s[-1])) if times_s.size else None
+
+    def extremes(self) -> tuple[float, float] | None:
+        """Return lowest and highest value of all channels; None where nothing is finite."""
+        low, high = self._levels[-1].low, self._levels[-1].high
+        if not np.isfinite(low).any():
+            return None
+        return float(np.nanmin(low)), float(np.nanmax(high))
+
+    def value_at(self, time_s: float) -> NDArray[np.float32] | None:
+        """Return the last sample stamped not after `time_s`, shape (d,); None before the first."""
+        index = int(np.searchsorted(self._times_s, time_s, side="right")) - 1
+        return self._values[index] if index >= 0 else None
+
+    def trace(self, start_s: float, stop_s: float, n_points: int) -> Trace:
+        """Return at most about `n_points` points for each channel between two stamps.
+
+        Parameters
+        ----------
+        start_s, stop_s : float
+            The points just outside are included, so that lines leave the view.
+        n_points : int
+            Twice the number of pixels is enough.
+        """
+        first = max(0, int(np.searchsorted(self._times_s, start_s, side="left")) - 1)
+        stop = min(self.n_samples, int(np.searchsorted(self._times_s, stop_s, side="right")) + 1)
+        if stop - first <= n_points:
+            return self._exact(first, stop)
+        # The finest level that is quickly reduced to two points a bucket.
+        most = FACTOR * n_points
+        level = next((x for x in self._levels if stop - first <= most * x.size), self._levels[-1])
+        part = slice(first // level.size, -(-stop // level.size))
+        merged = max(1, -(-2 * (part.stop - part.start) // n_points))
+        # Buckets keep their places while the view moves: curves do not flicker.
+        part = slice(part.start // merged * merged, part.stop)
+        starts = np.arange(0, part.stop - part.start, merged)
+        low = np.fmin.reduceat(level.low[part], starts, axis=0)
+        high = np.fmax.reduceat(level.high[part], starts, axis=0)
+        first_s = level.first_s[part][starts]
+        last_s = level.last_s[part][np.minimum(starts + merged, part.stop - part.start) - 1]
+        inside = self._gaps[(self._gaps >= first) & (self._gaps < stop)]
+        gaps = np.unique((inside // level.size - part.start) // merged)
+        middle_s = 0.5 * (first_s + last_s)
+        middle_s[gaps] = first_s[gaps]  # what spans a gap is drawn where it begins
+        values = np.empty((2 * starts.size, self.n_channels), dtype=np.float32)
+        values[0::2], values[1::2] = low, high
+        return _broken(np.repeat(middle_s, 2), values, 2 * gaps + 2, is_exact=False)
+
+    def _exact(self, first: int, stop: int) -> Trace:
+        gaps = self._gaps[(self._gaps >= first) & (self._gaps < stop - 1)] - first + 1
+        return _broken(self._times_s[first:stop], self._values[first:stop], gaps, is_exact=True)
+
+    def _build(self) -> list[_Level]:
+        low = high = self._values
+        size = 1
+        levels = [_Level(size=1, first_s=self._times_s, last_s=self._times_s, low=low, high=high)]
+        while low.shape[0] > SMALLEST:
+            size *= FACTOR
+            starts = np.arange(0, low.shape[0], FACTOR)
+            low = np.fmin.reduceat(low, starts, axis=0)
+            high = np.fmax.reduceat(high, starts, axis=0)
+            begins = np.arange(0, self.n_samples, size)
+            ends = np.minimum(begins + size, self.n_samples) - 1
+            first_s, last_s = self._times_s[begins], self._times_s[ends]
+            levels.append(_Level(size=size, first_s=first_s, last_s=last_s, low=low, high=high))
+        return levels
+
+
+def _broken(
+    times_s: NDArray[np.float64],
+    values: NDArray[np.float32],
+    at: NDArray[np.intp],
+    *,
+    is_exact: bool,
+) -> Trace:
+    """Return a trace with NaN put in before the points `at`."""
+    at = at[at < times_s.size]
+    if at.size:
+        values = np.insert(values, at, np.float32(np.nan), axis=0)
+        times_s = np.insert(times_s, at, times_s[at - 1])
+    return Trace(times_s=times_s, values=values, is_exact=is_exact)

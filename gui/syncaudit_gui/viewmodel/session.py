@@ -1,0 +1,206 @@
+"""What a person does in the window: choose, nudge, label, compare; no drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from syncaudit.pipeline import ReadClip
+from syncaudit_gui.viewmodel.batch import BatchList, ClipRow, summarise
+from syncaudit_gui.viewmodel.clip_model import ClipModel, build_clip
+from syncaudit_gui.viewmodel.collection import Collection
+from syncaudit_gui.viewmodel.judgement import Judgement
+from syncaudit_gui.viewmodel.labels import Label, Labels
+from syncaudit_gui.viewmodel.nudges import Nudges
+from syncaudit_gui.viewmodel.timeline import Timeline
+from syncaudit_gui.viewmodel.undo import UndoStack
+
+__all__ = ["Session"]
+
+
+class Session:
+    """The open collection, the open clip and everything done to it.
+
+    Parameters
+    ----------
+    collection : Collection
+        What was opened.
+
+    Raises
+    ------
+    UsageError
+        If its label or nudge file cannot be read.
+    """
+
+    def __init__(self, collection: Collection) -> None:
+        self.collection = collection
+        self.labels = Labels(collection.labels_path)
+        self.nudges = Nudges(collection.nudges_path)
+        self.batch = BatchList(collection.rows, self._label_name)
+        self.undo = UndoStack()
+        self.model: ClipModel | None = None
+        self.timeline: Timeline | None = None
+        self.selected = ""
+        self.is_blind = False
+
+    def _label_name(self, clip_id: str) -> str | None:
+        row = self.labels.of(clip_id)
+        return None if row is None else row.label
+
+    @property
+    def clip_id(self) -> str:
+        """Clip that is open; empty without one."""
+        return "" if self.model is None else self.model.clip.clip_id
+
+    def first_clip_id(self) -> str | None:
+        """Return the first clip of the list."""
+        return self.batch[0].clip_id if len(self.batch) else None
+
+    def open_clip(self, model: ClipModel) -> None:
+        """Take a clip that was read as the open one."""
+        self.model = model
+        self.timeline = Timeline(limits=model.limits)
+        self.undo.clear()
+        model.nudges_s = {
+            name: nudge_s
+            for name in model.selectable
+            if (nudge_s := self.nudges.of(model.clip.clip_id, name))
+        }
+        row = self.batch.find(model.clip.clip_id)
+        content = None if row is None else self.collection.verdict_row(row)
+        if content is not None:
+            model.judgement = Judgement.of_row(content)
+        interesting = self._most_interesting(model)
+        if self.selected not in model.selectable or interesting:
+            self.selected = interesting or next(iter((*model.cameras, *model.selectable)), "")
+        model.clocks_changed()
+        self.timeline.move_to(model.first_picture_s())
+
+    def close_clip(self) -> None:
+        """Forget the open clip."""
+        self.model, self.timeline = None, None
+        self.undo.clear()
+
+    def take_judgement(self, judgement: Judgement, row: Mapping[str, Any]) -> None:
+        """Take the answer of an audit of the open clip."""
+        model = self.model
+        if model is None:
+            return
+        model.judgement = judgement
+        known = self.batch.find(model.clip.clip_id)
+        summary = summarise(dict(row), None if known is None else known.place)
+        if known is not None and known.verdict is None and summary is not None:
+            self.batch.replace(summary)
+        model.clocks_changed()
+
+    def add_streams(self, streams: Mapping[str, Any]) -> None:
+        """Put streams in that an audit made: aligned transcripts."""
+        model = self.model
+        if model is None or not streams:
+            return
+        read = ReadClip(streams={**model.streams, **streams})
+        anew = build_clip(model.clip, read)
+        model.streams, model.lanes = anew.streams, anew.lanes
+
+    def _most_interesting(self, model: ClipModel) -> str:
+        """Return the first source that is rejected, unless a person labels blindly."""
+        judged = None if self.is_hidden(model.clip.clip_id) else model.judgement
+        sources = {} if judged is None else judged.sources
+        bad = (n for n in model.selectable if n in sources and sources[n].verdict == "reject")
+        return next(bad, "")
+
+    def is_hidden(self, clip_id: str) -> bool:
+        """Return whether the verdict on a clip is kept from the person."""
+        return self.is_blind and self.labels.of(clip_id) is None
+
+    def select_neighbour(self, by: int) -> str:
+        """Select the source `by` lines on, and return it."""
+        names = () if self.model is None else self.model.selectable
+        if names:
+            place = names.index(self.selected) if self.selected in names else 0
+            self.selected = names[min(max(place + by, 0), len(names) - 1)]
+        return self.selected
+
+    def toggle_corrected(self) -> bool:
+        """Change between raw and corrected clocks; return whether they are corrected now."""
+        model = self.model
+        if model is None or self.is_hidden(self.clip_id):
+            return False
+        model.is_corrected = not model.is_corrected
+        model.clocks_changed()
+        return model.is_corrected
+
+    def nudge(self, source: str, by_s: float) -> None:
+        """Move a source by hand; everything is drawn corrected then, or nothing would be seen.
+
+        Raises
+        ------
+        UsageError
+            If it cannot be saved.
+        """
+        model = self.model
+        if model is None or not source:
+            return
+        before_s = self.nudges.of(self.clip_id, source)
+        clip_id = self.clip_id
+
+        def put(nudge_s: float) -> None:
+            self.nudges.put(clip_id, source, nudge_s)
+            self.preview_nudge(source, 0.0)
+
+        text = f"nudge of {source}"
+        self.undo.do(text, lambda: put(before_s + by_s), lambda: put(before_s))
+
+    def preview_nudge(self, source: str, by_s: float) -> None:
+        """Draw a source as if it were nudged further, without saving."""
+        model = self.model
+        if model is None:
+            return
+        model.nudges_s[source] = self.nudges.of(self.clip_id, source) + by_s
+        model.is_corrected = model.is_corrected or not self.is_hidden(self.clip_id)
+        model.clocks_changed()
+
+    def label(self, label: Label, note: str) -> Label | None:
+        """Label the open clip; the label that it has is taken back.
+
+        Raises
+        ------
+        UsageError
+            If it cannot be saved.
+        """
+        if self.model is None:
+            return None
+        known = self.labels.of(self.clip_id)
+        wanted = None if known is not None and known.label is label else label
+        self._save(wanted, note)
+        return wanted
+
+    def write_note(self, note: str) -> None:
+        """Save a note on the open clip.
+
+        Raises
+        ------
+        UsageError
+            If it cannot be saved.
+        """
+        if self.model is None or note == self.labels.note_of(self.clip_id):
+            return
+        known = self.labels.of(self.clip_id)
+        self._save(None if known is None else known.label, note)
+
+    def _save(self, label: Label | None, note: str) -> None:
+        judged = None if self.model is None else self.model.judgement
+        known = self.labels.of(self.clip_id)
+        self.labels.give(
+            self.clip_id,
+            label,
+            note=note,
+            # What was given blindly stays so, even if the verdict was seen afterwards.
+            is_blind=self.is_hidden(self.clip_id)
+            or (known is not None and known.is_blind and known.label is label),
+            verdict_shown=None if judged is None else str(judged.verdict),
+        )
+
+    def neighbour(self, by: int) -> ClipRow | None:
+        """Return the clip `by` lines on in the list."""
+        return self.batch.neighbour(self.clip_id, by)

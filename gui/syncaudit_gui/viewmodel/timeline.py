@@ -1,0 +1,113 @@
+"""What part of a clip is looked at, and where the cursor stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["MIN_SPAN_S", "TimeRange", "Timeline"]
+
+# A pixel is then a microsecond: finer than any clock that is looked at.
+MIN_SPAN_S = 1e-3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeRange:
+    """Half-open interval of seconds since the clip's epoch."""
+
+    start_s: float
+    stop_s: float
+
+    @property
+    def span_s(self) -> float:
+        """Length."""
+        return self.stop_s - self.start_s
+
+    @property
+    def middle_s(self) -> float:
+        """Middle."""
+        return 0.5 * (self.start_s + self.stop_s)
+
+    def zoomed(self, factor: float, at_s: float) -> TimeRange:
+        """Return the range `factor` times as long in which `at_s` keeps its place."""
+        return TimeRange(
+            start_s=at_s - (at_s - self.start_s) * factor,
+            stop_s=at_s + (self.stop_s - at_s) * factor,
+        )
+
+    def moved(self, by_s: float) -> TimeRange:
+        """Return the range `by_s` later."""
+        return TimeRange(start_s=self.start_s + by_s, stop_s=self.stop_s + by_s)
+
+    def inside(self, limits: TimeRange) -> TimeRange:
+        """Return the range moved, and shortened if need be, so that `limits` hold it."""
+        if self.span_s >= limits.span_s:
+            return limits
+        span_s = max(self.span_s, MIN_SPAN_S)
+        middle_s = self.middle_s
+        start_s = min(max(middle_s - 0.5 * span_s, limits.start_s), limits.stop_s - span_s)
+        return TimeRange(start_s=start_s, stop_s=start_s + span_s)
+
+    def __contains__(self, time_s: float) -> bool:
+        return self.start_s <= time_s < self.stop_s
+
+
+@dataclass(slots=True)
+class Timeline:
+    """The range on screen, the cursor, two measuring marks and the loop.
+
+    Parameters
+    ----------
+    limits : TimeRange
+        Everything that there is.
+    """
+
+    limits: TimeRange
+    visible: TimeRange = field(init=False)
+    cursor_s: float = field(init=False)
+    marks_s: list[float] = field(default_factory=list)
+    loop: TimeRange | None = None
+
+    def __post_init__(self) -> None:
+        self.visible = self.limits
+        self.cursor_s = self.limits.start_s
+
+    def move_to(self, time_s: float, *, follow: bool = True) -> None:
+        """Put the cursor somewhere; the view follows where it would leave it."""
+        last_s = max(self.limits.start_s, self.limits.stop_s - 1e-9)
+        self.cursor_s = min(max(time_s, self.limits.start_s), last_s)
+        if not follow or self.cursor_s in self.visible:
+            return
+        # A tenth of the view is kept behind, so that what comes next can be seen coming.
+        ahead = 0.1 if self.cursor_s >= self.visible.stop_s else 0.9
+        start_s = self.cursor_s - ahead * self.visible.span_s
+        self.show(self.visible.moved(start_s - self.visible.start_s))
+
+    def show(self, wanted: TimeRange) -> None:
+        """Look at a range, as far as the clip reaches."""
+        self.visible = wanted.inside(self.limits)
+
+    def zoom(self, factor: float, at_s: float | None = None) -> None:
+        """Make the view `factor` times as long around the cursor, or around `at_s`."""
+        self.show(self.visible.zoomed(factor, self.cursor_s if at_s is None else at_s))
+
+    def pan(self, by_s: float) -> None:
+        """Move the view."""
+        self.show(self.visible.moved(by_s))
+
+    def show_all(self) -> None:
+        """Look at the whole clip."""
+        self.visible = self.limits
+
+    def mark(self) -> None:
+        """Set a measuring mark at the cursor: the first, the second, then none."""
+        if len(self.marks_s) == 2:
+            self.marks_s.clear()
+        else:
+            self.marks_s.append(self.cursor_s)
+
+    @property
+    def measured_s(self) -> float | None:
+        """Time from the first mark to the second, or to the cursor while there is only one."""
+        if not self.marks_s:
+            return None
+        return (self.marks_s[1] if len(self.marks_s) == 2 else self.cursor_s) - self.marks_s[0]

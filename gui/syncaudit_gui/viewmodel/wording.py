@@ -1,0 +1,70 @@
+"""Figures in the narrow columns of the viewer: signed milliseconds, ppm, clock times."""
+
+from __future__ import annotations
+
+import math
+
+from syncaudit.model.wording import MS_PER_H_PER_PPM
+
+__all__ = ["Z95", "word_age", "word_drift", "word_nudge", "word_offset", "word_span", "word_time"]
+
+# Two-sided 95 %: what the viewer draws as the interval of an estimate.
+Z95 = 1.96
+MINUS = "−"
+
+
+def word_offset(offset_s: float, offset_std_s: float | None) -> str:
+    """Return a signed offset and its 95 % interval in ms: ``+34.9 ± 0.7``; seconds from 10 s on."""
+    scale, unit = (1.0, " s") if abs(offset_s) >= 10.0 else (1e3, "")
+    value = scale * offset_s
+    if offset_std_s is None or offset_std_s <= 0.0 or not math.isfinite(offset_std_s):
+        return f"{_signed(value, 1)}{unit}"
+    half = Z95 * scale * offset_std_s
+    digits = 1 if half < 9.95 or unit else 0
+    if half < 0.095:
+        digits = min(6, 1 - math.floor(math.log10(half)))
+    return f"{_signed(value, digits)} ± {half:.{digits}f}{unit}"
+
+
+def word_drift(drift_ppm: float | None) -> str:
+    """Return a drift in ppm and ms an hour: ``+190 (684)``; a dash where it is unknown."""
+    if drift_ppm is None:
+        return "–"
+    digits = 0 if abs(drift_ppm) >= 100.0 else 1
+    return f"{_signed(drift_ppm, digits)} ({abs(drift_ppm) * MS_PER_H_PER_PPM:.0f})"
+
+
+def word_nudge(nudge_s: float) -> str:
+    """Return a nudge in ms; a dot where there is none."""
+    return "·" if nudge_s == 0.0 else _signed(1e3 * nudge_s, 1)
+
+
+def word_time(time_s: float, *, digits: int = 3) -> str:
+    """Return a position: ``18.200 s``, ``12:05.000`` from a minute on, ``1:02:05.000`` hours."""
+    sign, rest_s = (MINUS if time_s < 0.0 else ""), round(abs(time_s), digits)
+    if rest_s < 60.0:
+        return f"{sign}{rest_s:.{digits}f} s"
+    minutes, seconds = divmod(rest_s, 60.0)
+    width = digits + 3 if digits else 2
+    tail = f"{seconds:0{width}.{digits}f}"
+    hours, minutes = divmod(int(minutes), 60)
+    return f"{sign}{hours}:{minutes:02d}:{tail}" if hours else f"{sign}{minutes}:{tail}"
+
+
+def word_span(span_s: float) -> str:
+    """Return a signed length: ``+35.1 ms``, ``−1.250 s``."""
+    if abs(span_s) < 1.0:
+        return f"{_signed(1e3 * span_s, 2)} ms"
+    return f"{_signed(span_s, 4)} s"
+
+
+def word_age(age_s: float) -> str:
+    """Return the age of a picture: ``+42 ms``, ``+1.3 s``."""
+    return f"+{1e3 * age_s:.0f} ms" if age_s < 1.0 else f"+{age_s:.1f} s"
+
+
+def _signed(value: float, digits: int) -> str:
+    text = f"{abs(value):.{digits}f}"
+    if float(text) == 0.0:
+        return f" {text}"
+    return f"{'+' if value > 0.0 else MINUS}{text}"

@@ -1,0 +1,1 @@
+"""What is drawn, and what the mouse and the keys do."""

@@ -1,0 +1,141 @@
+"""Start the viewer with a screen."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyqtgraph as pg
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from syncaudit.errors import UsageError
+from syncaudit.policy import Policy
+from syncaudit_gui.viewmodel.timeline import TimeRange
+from syncaudit_gui.widgets.layout_memory import restore_layout, save_layout
+from syncaudit_gui.widgets.theme import DARK, LIGHT, ui_font
+from syncaudit_gui.widgets.window import ViewerWindow
+
+__all__ = ["Start", "make_application", "make_window", "run_viewer", "show_start"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """What the window shows first.
+
+    Parameters
+    ----------
+    source : str, optional
+        Manifest or output folder.
+    clip_id : str, optional
+        Clip; default is the first.
+    verdicts, labels : Path, optional
+        As for `open_collection`.
+    at_s, span_s : float, optional
+        Cursor and length of the view.
+    selected : str, optional
+        Source.
+    is_corrected : bool
+        Whether clocks are drawn corrected.
+    is_auditing : bool
+        Whether clips without a verdict are audited.
+    policy : Policy, optional
+        Of audits; default is the profile ``driving``.
+    theme : str, optional
+        ``dark`` or ``light``; default is that of last time.
+    """
+
+    source: str | None = None
+    clip_id: str | None = None
+    verdicts: Path | None = None
+    labels: Path | None = None
+    at_s: float | None = None
+    span_s: float | None = None
+    selected: str | None = None
+    is_corrected: bool = False
+    is_auditing: bool = True
+    policy: Policy | None = None
+    theme: str | None = None
+
+
+def make_application() -> QtWidgets.QApplication:
+    """Return the application, made if need be."""
+    application = pg.mkQApp("syncaudit")
+    application.setFont(ui_font())
+    application.setStyle("Fusion")
+    return application
+
+
+def run_viewer(start: Start) -> int:
+    """Show the window until it is closed, and return the exit code.
+
+    Raises
+    ------
+    UsageError
+        If there is no screen.
+    """
+    _check_screen()
+    application = make_application()
+    window = make_window(start)
+    settings = QtCore.QSettings("syncaudit", "viewer")
+    restore_layout(window, settings, keeps_theme=start.theme is not None)
+    if start.source is not None:
+        window.clip_shown.connect(
+            lambda: show_start(window, start), QtCore.Qt.ConnectionType.SingleShotConnection
+        )
+        window.open_source(
+            start.source, verdicts=start.verdicts, labels=start.labels, clip_id=start.clip_id
+        )
+    window.show()
+    # Python sees Ctrl-C in the terminal only when it runs: a timer makes it.
+    signal.signal(signal.SIGINT, lambda *_: window.close())
+    ticks = QtCore.QTimer()
+    ticks.timeout.connect(lambda: None)
+    ticks.start(200)
+    try:
+        code: int = application.exec()
+    finally:
+        save_layout(window, settings)
+        window.shut_down()
+    return code
+
+
+def make_window(start: Start) -> ViewerWindow:
+    """Return the window, with nothing opened and not shown yet."""
+    return ViewerWindow(
+        theme=LIGHT if start.theme == "light" else DARK,
+        is_auditing=start.is_auditing,
+        policy=start.policy,
+    )
+
+
+def show_start(window: ViewerWindow, start: Start) -> None:
+    """Bring an open clip to what was asked for."""
+    session = window.session
+    if session is None or session.model is None or session.timeline is None:
+        return
+    if start.selected is not None:
+        if start.selected in session.model.selectable:
+            window.select(start.selected)
+        else:
+            window.transport.say(f"there is no source '{start.selected}' in this clip")
+    if start.at_s is not None:
+        window.move_to(start.at_s)
+    if start.span_s is not None:
+        half_s = 0.5 * start.span_s
+        at_s = session.timeline.cursor_s
+        window.show_range(TimeRange(start_s=at_s - half_s, stop_s=at_s + half_s))
+    if start.is_corrected and not session.model.is_corrected:
+        window.toggle_corrected()
+
+
+def _check_screen() -> None:
+    is_linux = sys.platform.startswith("linux")
+    has_screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if is_linux and not has_screen and not os.environ.get("QT_QPA_PLATFORM"):
+        raise UsageError(
+            "there is no screen here (neither DISPLAY nor WAYLAND_DISPLAY is set)",
+            hint="Log in with 'ssh -X', or write a picture with --shot window.png.",
+        )

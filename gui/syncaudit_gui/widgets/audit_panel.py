@@ -1,0 +1,63 @@
+"""How far the audit of the open clip is, and a way to stop it."""
+
+from __future__ import annotations
+
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from syncaudit_gui.audits import AuditProgress
+from syncaudit_gui.widgets.tables import Panel
+
+__all__ = ["AuditPanel"]
+
+_WORDS = {
+    "read": "reading the sources",
+    "align": "putting the text in time",
+    "stamps": "looking at the stamps",
+    "decode": "looking at pictures",
+    "detect": "looking at pictures",
+    "estimate": "measuring pairs",
+    "solve": "solving for the clocks",
+    "evidence": "drawing the evidence",
+}
+
+
+class AuditPanel(Panel):
+    """A bar and a button, only there while an audit runs."""
+
+    cancelled = QtCore.Signal()
+
+    def __init__(self) -> None:
+        super().__init__("AUDITING")
+        self.words = QtWidgets.QLabel("")
+        self.words.setProperty("role", "dim")
+        self.bar = QtWidgets.QProgressBar()
+        self.bar.setTextVisible(False)
+        self.bar.setRange(0, 1000)
+        self.stop = QtWidgets.QPushButton("cancel")
+        self.stop.setToolTip("stop the audit (Esc)")
+        self.stop.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
+        self.stop.clicked.connect(self.cancelled)
+        self.head.addWidget(self.stop)
+        self.body.addWidget(self.bar)
+        self.body.addWidget(self.words)
+        self.hide()
+
+    def begin(self) -> None:
+        """Show that an audit began."""
+        self.bar.setRange(0, 0)
+        self.words.setText("starting")
+        self.show()
+
+    def show_progress(self, progress: AuditProgress) -> None:
+        """Show where it is; the bar counts pictures, which take nearly all of the time."""
+        words = _WORDS.get(progress.stage, progress.stage)
+        if progress.n_all:
+            # Pairs and clocks take the rest.
+            self.bar.setRange(0, 1000)
+            self.bar.setValue(round(900 * progress.share))
+            if progress.stage in ("decode", "detect"):
+                words += f"  {progress.n_pictures} of {progress.n_all}"
+        if progress.stage == "evidence":
+            self.bar.setRange(0, 1000)
+            self.bar.setValue(970)
+        self.words.setText(words)

@@ -1,0 +1,92 @@
+"""Audits for the window: one at a time, answers kept for the way back."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from pyqtgraph.Qt import QtCore
+
+from syncaudit.model import CameraStream
+from syncaudit.policy import Policy
+from syncaudit_gui.audits import AuditFailed, AuditProcess, AuditProgress, AuditResult
+from syncaudit_gui.audits.result import AuditMessage
+from syncaudit_gui.viewmodel.clip_model import ClipModel, frames_wanted
+
+__all__ = ["Auditor"]
+
+KEPT = 20
+
+
+class Auditor(QtCore.QObject):
+    """Starts and stops audit processes, and brings their messages to the window's thread."""
+
+    progressed = QtCore.Signal(object)
+    finished = QtCore.Signal(object)
+    failed = QtCore.Signal(str)
+    _told = QtCore.Signal(str, object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.policy: Policy | None = None
+        self._process: AuditProcess | None = None
+        self._clip_id = ""
+        self._results: OrderedDict[str, AuditResult] = OrderedDict()
+        self._told.connect(self._take)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether an audit is under way."""
+        return self._process is not None
+
+    def known(self, clip_id: str) -> AuditResult | None:
+        """Return what an audit of this session found; None without one."""
+        return self._results.get(clip_id)
+
+    def forget(self) -> None:
+        """Forget all answers, as another collection is opened."""
+        self._results.clear()
+
+    def keep(self, clip_id: str, result: AuditResult) -> None:
+        """Keep an answer."""
+        self._results[clip_id] = result
+        while len(self._results) > KEPT:
+            self._results.popitem(last=False)
+
+    def begin(self, model: ClipModel) -> None:
+        """Start an audit; one that runs is stopped."""
+        self.cancel()
+        clip_id = self._clip_id = model.clip.clip_id
+        n_pictures = sum(
+            frames_wanted(stream, model.clip)
+            for stream in model.streams.values()
+            if isinstance(stream, CameraStream) and stream.files.paths
+        )
+        self._process = AuditProcess(
+            model.clip,
+            self.policy,
+            epoch_ns=model.epoch_ns,
+            n_pictures=n_pictures,
+            on_message=lambda message: self._told.emit(clip_id, message),
+        )
+
+    def cancel(self) -> bool:
+        """Stop the audit that runs; return whether there was one."""
+        process, self._process = self._process, None
+        if process is None:
+            return False
+        process.cancel()
+        return True
+
+    def _take(self, clip_id: str, message: AuditMessage) -> None:
+        if self._process is None or clip_id != self._clip_id:
+            return  # was cancelled meanwhile
+        if isinstance(message, AuditProgress):
+            self.progressed.emit(message)
+            return
+        process, self._process = self._process, None
+        process.cancel()  # it has ended: this joins its thread
+        if isinstance(message, AuditFailed):
+            self.failed.emit(message.why)
+        else:
+            self.keep(clip_id, message)
+            self.finished.emit(message)

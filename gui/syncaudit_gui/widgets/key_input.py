@@ -1,0 +1,113 @@
+"""Keys do the same whatever has the focus, except while text is typed."""
+
+from __future__ import annotations
+
+import time
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from syncaudit_gui.viewmodel.bindings import Action, action_of
+
+__all__ = ["KeyInput", "key_name"]
+
+# A key that is held longer is let go of, not tapped.
+HELD_S = 0.35
+
+_REPEATED = frozenset(
+    {
+        Action.FRAME_BACK,
+        Action.FRAME_ON,
+        Action.TEN_BACK,
+        Action.TEN_ON,
+        Action.SOURCE_UP,
+        Action.SOURCE_DOWN,
+        Action.EARLIER,
+        Action.LATER,
+        Action.EARLIER_10,
+        Action.LATER_10,
+        Action.EARLIER_FRAME,
+        Action.LATER_FRAME,
+        Action.ZOOM_IN,
+        Action.ZOOM_OUT,
+        Action.NEXT_CLIP,
+        Action.PREVIOUS_CLIP,
+        Action.NEXT_EVENT,
+        Action.PREVIOUS_EVENT,
+        Action.UNDO,
+        Action.REDO,
+    }
+)
+
+
+def key_name(event: QtGui.QKeyEvent) -> str:
+    """Return a key in Qt's portable notation, without the keypad's mark."""
+    keys = event.modifiers() & ~QtCore.Qt.KeyboardModifier.KeypadModifier
+    combination = QtCore.QKeyCombination(keys, QtCore.Qt.Key(event.key()))
+    return QtGui.QKeySequence(combination).toString(QtGui.QKeySequence.SequenceFormat.PortableText)
+
+
+class KeyInput(QtCore.QObject):
+    """Turns key presses in a window into actions.
+
+    Parameters
+    ----------
+    window : QWidget
+        Keys of its children count, those of other windows do not.
+    """
+
+    acted = QtCore.Signal(object)
+    glance_over = QtCore.Signal()
+    """C was held, and is let go of."""
+
+    def __init__(self, window: QtWidgets.QWidget) -> None:
+        super().__init__(window)
+        self._window = window
+        self._held_since_s: float | None = None
+        application = QtWidgets.QApplication.instance()
+        if application is not None:
+            application.installEventFilter(self)
+
+    def close(self) -> None:
+        """Listen no longer."""
+        application = QtWidgets.QApplication.instance()
+        if application is not None:
+            application.removeEventFilter(self)
+
+    def eventFilter(self, watched: QtCore.QObject | None, event: QtCore.QEvent | None) -> bool:
+        """Take keys before any widget does."""
+        if not isinstance(event, QtGui.QKeyEvent) or not isinstance(watched, QtWidgets.QWidget):
+            return False
+        if watched.window() is not self._window:
+            return False
+        is_typing = isinstance(self._window.focusWidget(), QtWidgets.QLineEdit)
+        if event.type() == QtCore.QEvent.Type.KeyRelease:
+            return self._released(event) if not is_typing else False
+        if event.type() != QtCore.QEvent.Type.KeyPress:
+            return False
+        action = action_of(key_name(event))
+        if is_typing:
+            return self._left_text(action)
+        if action is None:
+            return False
+        if event.isAutoRepeat() and action not in _REPEATED:
+            return True
+        if action is Action.CORRECTED:
+            self._held_since_s = time.perf_counter()
+        self.acted.emit(action)
+        return True
+
+    def _released(self, event: QtGui.QKeyEvent) -> bool:
+        if event.isAutoRepeat() or action_of(key_name(event)) is not Action.CORRECTED:
+            return False
+        since_s, self._held_since_s = self._held_since_s, None
+        if since_s is not None and time.perf_counter() - since_s > HELD_S:
+            self.glance_over.emit()
+        return True
+
+    def _left_text(self, action: Action | None) -> bool:
+        """Enter and Escape end typing."""
+        focused = self._window.focusWidget()
+        if action in (Action.ESCAPE, Action.ENLARGE) and focused is not None:
+            focused.clearFocus()
+            return True
+        return False

@@ -1,0 +1,59 @@
+"""Accept, reject, unsure, and a note: what a person says of the clip."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from syncaudit_gui.viewmodel.labels import Label, LabelRow
+from syncaudit_gui.widgets.tables import Panel
+
+__all__ = ["LabelBar"]
+
+_WORDS = {Label.ACCEPT: "✓ accept", Label.REJECT: "✕ reject", Label.UNSURE: "? unsure"}
+
+
+class LabelBar(Panel):
+    """Three buttons over a line for the note."""
+
+    label_given = QtCore.Signal(object)
+    note_written = QtCore.Signal(str)
+    blind_toggled = QtCore.Signal(bool)
+
+    def __init__(self) -> None:
+        super().__init__("YOUR LABEL")
+        self.blind = QtWidgets.QPushButton("blind")
+        self.blind.setCheckable(True)
+        self.blind.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
+        self.blind.setToolTip("Hide what the tool says of a clip until you have labelled it (B)")
+        self.blind.clicked.connect(self.blind_toggled)
+        self.head.addWidget(self.blind)
+        self.buttons: dict[Label, QtWidgets.QPushButton] = {}
+        line = QtWidgets.QHBoxLayout()
+        line.setSpacing(6)
+        for label, words in _WORDS.items():
+            button = QtWidgets.QPushButton(words)
+            button.setCheckable(True)
+            button.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
+            button.setToolTip(f"{label} ({label[0].upper()}); again takes it back")
+            button.clicked.connect(partial(self._give, label))
+            line.addWidget(button, 1)
+            self.buttons[label] = button
+        self.body.addLayout(line)
+        self.note = QtWidgets.QLineEdit()
+        self.note.setPlaceholderText("note (I)")
+        self.note.setFocusPolicy(QtCore.Qt.FocusPolicy.ClickFocus)
+        self.note.editingFinished.connect(lambda: self.note_written.emit(self.note.text()))
+        self.body.addWidget(self.note)
+
+    def show_label(self, row: LabelRow | None, note: str, *, is_blind: bool) -> None:
+        """Show what was said of the clip."""
+        for label, button in self.buttons.items():
+            button.setChecked(row is not None and row.label is label)
+        if self.note.text() != note:
+            self.note.setText(note)
+        self.blind.setChecked(is_blind)
+
+    def _give(self, label: Label, _is_checked: bool = False) -> None:
+        self.label_given.emit(label)

@@ -1,0 +1,126 @@
+"""The left end of a lane: what it shows, whose it is, and its scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyqtgraph as pg
+from pyqtgraph.Qt import QtCore, QtGui
+
+from syncaudit_gui.viewmodel.lanes import CurveLane, Lane, TurningLane
+from syncaudit_gui.widgets.theme import Theme
+
+__all__ = ["AXIS_PX", "LaneAxis", "NoAxis"]
+
+# One width for all, or lanes would not line up.
+AXIS_PX = 132
+TITLE_PX = 88
+LINE_PX = 15.0
+
+
+class NoAxis(pg.AxisItem):
+    """A side of a plot without a scale: pyqtgraph keeps hidden ones up to date, which costs."""
+
+    def linkedViewChanged(self, view: Any, newRange: Any = None) -> None:
+        pass
+
+
+class LaneAxis(pg.AxisItem):
+    """A scale with a title at its left, of fixed width.
+
+    Parameters
+    ----------
+    lane : Lane
+        What is named.
+    theme : Theme
+        Colours.
+    """
+
+    def __init__(self, lane: Lane, theme: Theme) -> None:
+        super().__init__("left", maxTickLength=-3)
+        self._lane = lane
+        self._theme = theme
+        self._is_selected = False
+        self.setWidth(AXIS_PX)
+        self.setStyle(
+            autoExpandTextSpace=False,
+            autoReduceTextSpace=False,
+            tickTextOffset=3,
+            hideOverlappingLabels=True,
+            maxTickLevel=0,
+        )
+        font = QtGui.QFont()
+        font.setPixelSize(10)
+        self.setTickFont(font)
+
+    def set_theme(self, theme: Theme, *, is_selected: bool) -> None:
+        """Change the colours."""
+        self._theme, self._is_selected = theme, is_selected
+        has_scale = isinstance(self._lane, CurveLane | TurningLane)
+        self.setPen(pg.mkPen(theme.line))
+        self.setTextPen(pg.mkPen(theme.dim if has_scale else theme.panel))
+        self.setStyle(showValues=has_scale, tickLength=-3 if has_scale else 0)
+        self.picture = None
+        self.update()
+
+    def updateAutoSIPrefix(self) -> None:
+        """Keep the unit as it is: it stands in the title."""
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> Any:
+        """Return at most three ticks: lanes are low."""
+        levels = super().tickValues(minVal, maxVal, size)
+        margin = 0.08 * (maxVal - minVal)
+        for spacing, values in levels:
+            inside = [v for v in values if minVal + margin <= v <= maxVal - margin]
+            if 1 <= len(inside) <= 3:
+                return [(spacing, inside)]
+        spacing, values = levels[0]
+        inside = [v for v in values if minVal + margin <= v <= maxVal - margin]
+        return [(spacing, inside[:: max(1, len(inside) // 2)])]
+
+    def drawPicture(self, p: QtGui.QPainter, axisSpec: Any, tickSpecs: Any, textSpecs: Any) -> None:
+        """Draw the scale and, at its left, the title."""
+        super().drawPicture(p, axisSpec, tickSpecs, textSpecs)
+        box = self.boundingRect()
+        theme = self._theme
+        lane, name = self._lane, theme.accent if self._is_selected else theme.text
+        has_scale = isinstance(lane, CurveLane | TurningLane)
+        source = "" if lane.source in (None, lane.title) else str(lane.source)
+        room_px = TITLE_PX if has_scale else AXIS_PX - 16.0
+        # Low lanes have their source beside the title, others below it.
+        if box.height() < 34:
+            top = box.center().y() - 0.5 * LINE_PX
+            taken = self._words(p, box.left() + 9.0, top, room_px, lane.title, name)
+            beside = source or lane.unit
+            if room_px - taken > 24:
+                left = box.left() + 15.0 + taken
+                self._words(p, left, top, room_px - taken - 6, beside, theme.dim, 11)
+        else:
+            below = " · ".join(x for x in (source, lane.unit) if x)
+            top = box.center().y() - (LINE_PX if below else 0.5 * LINE_PX)
+            self._words(p, box.left() + 9.0, top, room_px, lane.title, name)
+            self._words(p, box.left() + 9.0, top + LINE_PX, room_px, below, theme.dim, 11)
+        if self._is_selected:
+            bar = QtCore.QRectF(box.left() + 2, box.top() + 3, 2.5, box.height() - 6)
+            p.fillRect(bar, theme.color("accent"))
+
+    @staticmethod
+    def _words(
+        p: QtGui.QPainter,
+        left: float,
+        top: float,
+        room_px: float,
+        words: str,
+        color: str,
+        size_px: int = 12,
+    ) -> float:
+        """Draw words as far as there is room, and return how much they took."""
+        font = QtGui.QFont(p.font())
+        font.setPixelSize(size_px)
+        p.setFont(font)
+        p.setPen(QtGui.QColor(color))
+        flags = QtCore.Qt.AlignmentFlag.AlignLeft | QtCore.Qt.AlignmentFlag.AlignVCenter
+        right = QtCore.Qt.TextElideMode.ElideRight
+        shown = p.fontMetrics().elidedText(words, right, int(room_px))
+        p.drawText(QtCore.QRectF(left, top, room_px, LINE_PX), int(flags), shown)
+        return float(p.fontMetrics().horizontalAdvance(shown))

@@ -1,0 +1,221 @@
+"""What is on screen of the lanes, and what the mouse does there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from syncaudit_gui.viewmodel.wording import word_span, word_time
+from syncaudit_gui.widgets.lane_paint import LanePainter
+from syncaudit_gui.widgets.lane_plots import AXIS_PX, RIGHT_PX
+
+if TYPE_CHECKING:
+    from syncaudit_gui.widgets.lane_view import LaneView
+
+__all__ = ["LaneOverlay"]
+
+CURSOR_PX = 70  # the time above the cursor is this wide
+ZOOM_STEP = 1.25
+
+
+class LaneOverlay(QtWidgets.QWidget):
+    """A snapshot of the plots with cursor, marks and loop over it.
+
+    Parameters
+    ----------
+    view : LaneView
+        Whose plots, model and timeline are shown, and whose signals tell of the mouse.
+    """
+
+    def __init__(self, view: LaneView) -> None:
+        super().__init__(view)
+        self._view = view
+        self._snapshot: QtGui.QPixmap | None = None
+        self.n_snapshots = 0
+        self._cursor_px = -1.0
+        self._drag: tuple[str, QtCore.QPointF, float] | None = None
+        self._drag_source = ""
+        self.setAttribute(QtCore.Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setMouseTracking(False)
+
+    def invalidate(self) -> None:
+        self._snapshot = None
+        self.update()
+
+    def move_cursor(self) -> None:
+        timeline = self._view.timeline
+        if timeline is None:
+            return
+        old, self._cursor_px = self._cursor_px, self._view.scale().x_of(timeline.cursor_s)
+        if len(timeline.marks_s) == 1:
+            self.update()  # the length that is being measured changes, too
+            return
+        for x in (old, self._cursor_px):
+            self.update(self._cursor_box(x).toAlignedRect().adjusted(-1, 0, 1, 1))
+            self.update(int(x) - 2, 0, 5, self.height())
+
+    def _cursor_box(self, x: float) -> QtCore.QRectF:
+        """Return where the time stands over a cursor: inside the lanes, also at their ends."""
+        left = min(max(round(x) + 0.5 - CURSOR_PX / 2, AXIS_PX), self.width() - CURSOR_PX)
+        return QtCore.QRectF(left, 0, CURSOR_PX, 17)
+
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
+        if self._snapshot is None:
+            self._snapshot = self._taken()
+        painter = QtGui.QPainter(self)
+        ratio = self._snapshot.devicePixelRatio()
+        dirty = event.rect()  # Qt clips to the strips within
+        part = QtCore.QRectF(
+            dirty.x() * ratio, dirty.y() * ratio, dirty.width() * ratio, dirty.height() * ratio
+        )
+        painter.drawPixmap(dirty.toRectF(), self._snapshot, part)
+        self._paint_marks(painter)
+        self._paint_cursor(painter)
+
+    def _taken(self) -> QtGui.QPixmap:
+        view = self._view
+        self.n_snapshots += 1
+        ratio = self.devicePixelRatioF()
+        pixmap = QtGui.QPixmap(round(self.width() * ratio), round(self.height() * ratio))
+        pixmap.setDevicePixelRatio(ratio)
+        pixmap.fill(view.theme.color("panel"))
+        painter = QtGui.QPainter(pixmap)
+        painter.setFont(self.font())
+        if view.model is not None and view.timeline is not None:
+            rooms = view.plots.rects()
+            scale = view.scale()
+            paint = LanePainter(painter=painter, theme=view.theme, model=view.model, scale=scale)
+            paint.grid(QtCore.QRectF(AXIS_PX, 0, self.width() - AXIS_PX - RIGHT_PX, self.height()))
+            view.plots.render(painter, view.plots.rect().toRectF(), view.plots.rect())
+            for lane, room in rooms:
+                view.spectrograms.paint(painter, lane, room, view.model, scale, view.theme)
+                paint.paint(lane, room)
+                y = round(room.bottom()) - 1
+                painter.fillRect(0, y, self.width(), 1, view.theme.color("raised"))
+            self._cursor_px = scale.x_of(view.timeline.cursor_s)
+        painter.end()
+        return pixmap
+
+    def _paint_cursor(self, painter: QtGui.QPainter) -> None:
+        view = self._view
+        if view.timeline is None or view.model is None:
+            return
+        x = view.scale().x_of(view.timeline.cursor_s)
+        if not AXIS_PX - 1 <= x <= self.width() - RIGHT_PX + 1:
+            return
+        color = view.theme.color("accent")
+        painter.setPen(QtGui.QPen(color, 1))
+        at = round(x) + 0.5
+        painter.drawLine(QtCore.QLineF(at, 0, at, self.height()))
+        box = self._cursor_box(x)
+        painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
+        painter.setPen(QtCore.Qt.PenStyle.NoPen)
+        painter.setBrush(color)
+        painter.drawRoundedRect(box, 3, 3)
+        painter.setPen(view.theme.color("surface"))
+        words = word_time(view.timeline.cursor_s)
+        painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)
+        painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing, on=False)
+
+    def _paint_marks(self, painter: QtGui.QPainter) -> None:
+        view, timeline = self._view, self._view.timeline
+        if timeline is None:
+            return
+        scale = view.scale()
+        painter.save()
+        painter.setClipRect(QtCore.QRectF(AXIS_PX, 0, self.width() - AXIS_PX, self.height()))
+        bottom = self.height()
+        if timeline.loop is not None:
+            left, right = scale.x_of(timeline.loop.start_s), scale.x_of(timeline.loop.stop_s)
+            painter.fillRect(
+                QtCore.QRectF(left, 0, right - left, bottom), view.theme.color("passed", 34)
+            )
+            painter.fillRect(QtCore.QRectF(left, 0, right - left, 2), view.theme.color("passed"))
+        measured_s = timeline.measured_s
+        if measured_s is not None:
+            first = timeline.marks_s[0]
+            places = [scale.x_of(first), scale.x_of(first + measured_s)]
+            pen = QtGui.QPen(view.theme.color("unverified"), 1, QtCore.Qt.PenStyle.DashLine)
+            painter.setPen(pen)
+            for x in places:
+                painter.drawLine(QtCore.QLineF(round(x) + 0.5, 0, round(x) + 0.5, bottom))
+            y = 30.5
+            painter.drawLine(QtCore.QLineF(places[0], y, places[1], y))
+            words = word_span(measured_s)
+            width = painter.fontMetrics().horizontalAdvance(words) + 10
+            middle = 0.5 * (places[0] + places[1])
+            box = QtCore.QRectF(middle - width / 2, y - 9, width, 18)
+            painter.fillRect(box, view.theme.color("raised"))
+            painter.setPen(view.theme.color("unverified"))
+            painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)
+        painter.restore()
+
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
+        view, timeline = self._view, self._view.timeline
+        if timeline is None:
+            return
+        place, keys = event.position(), event.modifiers()
+        lane = view.lane_at(place.y())
+        if place.x() < AXIS_PX:
+            if lane is not None and lane.source is not None:
+                view.source_selected.emit(lane.source)
+            return
+        is_left = event.button() is QtCore.Qt.MouseButton.LeftButton
+        if is_left and keys & QtCore.Qt.KeyboardModifier.AltModifier:
+            source = view.plots.selected if lane is None or lane.source is None else lane.source
+            self._drag = ("nudge", place, 0.0)
+            self._drag_source = source
+            self.setCursor(QtCore.Qt.CursorShape.SizeHorCursor)
+        elif is_left and not keys & QtCore.Qt.KeyboardModifier.ShiftModifier:
+            self._drag = ("scrub", place, 0.0)
+            view.scrubbed.emit(view.scale().time_at(place.x()), True)
+        else:
+            self._drag = ("pan", place, timeline.visible.start_s)
+            self.setCursor(QtCore.Qt.CursorShape.ClosedHandCursor)
+
+    def mouseMoveEvent(self, event: QtGui.QMouseEvent) -> None:
+        view, timeline = self._view, self._view.timeline
+        if self._drag is None or timeline is None:
+            return
+        what, began, start_s = self._drag
+        moved_s = (event.position().x() - began.x()) / max(view.scale().px_per_s, 1e-12)
+        if what == "scrub":
+            view.scrubbed.emit(view.scale().time_at(event.position().x()), True)
+        elif what == "nudge":
+            view.nudge_dragged.emit(self._drag_source, moved_s, False)
+        else:
+            wanted = timeline.visible.moved(start_s - moved_s - timeline.visible.start_s)
+            view.range_changed.emit(wanted)
+
+    def mouseReleaseEvent(self, event: QtGui.QMouseEvent) -> None:
+        if self._drag is None:
+            return
+        what, began, _ = self._drag
+        self._drag = None
+        self.unsetCursor()
+        view = self._view
+        moved_s = (event.position().x() - began.x()) / max(view.scale().px_per_s, 1e-12)
+        if what == "scrub":
+            view.scrubbed.emit(view.scale().time_at(event.position().x()), False)
+        elif what == "nudge":
+            view.nudge_dragged.emit(self._drag_source, moved_s, True)
+
+    def wheelEvent(self, event: QtGui.QWheelEvent) -> None:
+        view, timeline = self._view, self._view.timeline
+        if timeline is None:
+            return
+        turned = event.angleDelta()
+        keys = event.modifiers()
+        is_across = abs(turned.x()) > abs(turned.y())
+        if keys & QtCore.Qt.KeyboardModifier.ControlModifier:
+            event.ignore()  # scrolls the lanes
+            return
+        if is_across or keys & QtCore.Qt.KeyboardModifier.ShiftModifier:
+            steps = (turned.x() if is_across else turned.y()) / 120.0
+            wanted = timeline.visible.moved(-0.1 * steps * timeline.visible.span_s)
+        else:
+            at_s = view.scale().time_at(event.position().x())
+            wanted = timeline.visible.zoomed(ZOOM_STEP ** (-turned.y() / 120.0), at_s)
+        view.range_changed.emit(wanted)
+        event.accept()

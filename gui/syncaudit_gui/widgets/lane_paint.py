@@ -1,0 +1,183 @@
+"""Lanes that are no curves: events, frames, words, missing sources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from pyqtgraph.Qt import QtCore, QtGui
+
+from syncaudit.model.wording import word_duration
+from syncaudit_gui.viewmodel.clip_model import ClipModel
+from syncaudit_gui.viewmodel.events import EventKind
+from syncaudit_gui.viewmodel.lanes import (
+    CurveLane,
+    EventsLane,
+    FramesLane,
+    Lane,
+    MissingLane,
+    SoundLane,
+    TierLane,
+)
+from syncaudit_gui.widgets.theme import Theme
+from syncaudit_gui.widgets.time_scale import TimeScale
+
+__all__ = ["EVENT_GLYPHS", "LanePainter"]
+
+EVENT_GLYPHS = {
+    EventKind.FLASH: ("●", 4),
+    EventKind.TURN: ("◆", 1),
+    EventKind.BUMP: ("■", 0),
+    EventKind.BRAKE: ("▲", 3),
+    EventKind.ONSET: ("▼", 2),
+}
+"""Sign of each kind of event, and its place among the colours of the axes."""
+
+# Ticks nearer than this run into one another: a bar then.
+TICK_PX = 4.0
+# Intervals narrower than this are not told apart.
+LEAST_PX = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LanePainter:
+    """Paints lanes into a snapshot.
+
+    Parameters
+    ----------
+    painter : QPainter
+        On the snapshot.
+    theme : Theme
+        Colours.
+    model : ClipModel
+        What is painted.
+    scale : TimeScale
+        Where times lie.
+    """
+
+    painter: QtGui.QPainter
+    theme: Theme
+    model: ClipModel
+    scale: TimeScale
+
+    def paint(self, lane: Lane, room: QtCore.QRectF) -> None:
+        """Paint a lane, if it is no curve."""
+        self.painter.save()
+        self.painter.setClipRect(room)
+        if isinstance(lane, EventsLane):
+            self._events(room)
+        elif isinstance(lane, FramesLane):
+            self._frames(lane, room)
+        elif isinstance(lane, TierLane):
+            self._tier(lane, room)
+        elif isinstance(lane, MissingLane):
+            self._words(f"✕ {lane.why}", room, "rejected")
+        elif isinstance(lane, CurveLane | SoundLane):
+            self._words(self._where_it_is(lane), room, "unverified")
+        self.painter.restore()
+
+    def grid(self, room: QtCore.QRectF) -> None:
+        """Paint a faint line at every round time."""
+        # Opaque, beneath the curves: translucent lines over them take as long as the curves.
+        color = self.theme.color("raised")
+        top, height = round(room.top()), round(room.height())
+        for time_s in self.scale.ticks()[0]:
+            self.painter.fillRect(round(self.scale.x_of(time_s)), top, 1, height, color)
+
+    def _events(self, room: QtCore.QRectF) -> None:
+        font = QtGui.QFont(self.painter.font())
+        font.setPixelSize(12)
+        self.painter.setFont(font)
+        for kind, (glyph, color) in EVENT_GLYPHS.items():
+            self.painter.setPen(self.theme.color(self.theme.axes[color]))
+            last = -np.inf
+            for time_s in self.model.events.of(kind):
+                x = self.scale.x_of(float(time_s))
+                if not room.left() - 8 <= x <= room.right() + 8 or x - last < 3.0:
+                    continue
+                last = x
+                box = QtCore.QRectF(x - 10, room.top(), 20, room.height())
+                self.painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), glyph)
+
+    def _frames(self, lane: FramesLane, room: QtCore.QRectF) -> None:
+        height = (room.height() - 6) / max(1, len(lane.cameras))
+        for row, camera in enumerate(lane.cameras):
+            table = self.model.frames_of(camera)
+            if table is None or not len(table):
+                continue
+            top = room.top() + 3 + row * height + 1
+            box = QtCore.QRectF(room.left(), top, room.width(), max(2.0, height - 3))
+            selected = self.theme.axes[row % 3]
+            color = self.theme.color(selected, 200)
+            times_s = table.times_s
+            first = max(0, int(np.searchsorted(times_s, self.scale.visible.start_s)) - 1)
+            stop = int(np.searchsorted(times_s, self.scale.visible.stop_s)) + 1
+            part = times_s[first:stop]
+            if not part.size:
+                continue
+            x = self.scale.left_px + (part - self.scale.visible.start_s) * self.scale.px_per_s
+            period_px = table.period_s * self.scale.px_per_s
+            if period_px >= TICK_PX:
+                self.painter.setPen(QtGui.QPen(color, 1))
+                self.painter.drawLines(
+                    [QtCore.QLineF(a, box.top(), a, box.bottom()) for a in np.round(x) + 0.5]
+                )
+                continue
+            # A bar with a hole wherever a frame is missing.
+            breaks = np.flatnonzero(np.diff(part) > 1.5 * table.period_s)
+            starts = np.concatenate([[0], breaks + 1])
+            ends = np.concatenate([breaks, [part.size - 1]])
+            for a, b in zip(starts, ends, strict=True):
+                bar = QtCore.QRectF(x[a], box.top(), max(1.0, x[b] - x[a]), box.height())
+                self.painter.fillRect(bar, color)
+
+    def _tier(self, lane: TierLane, room: QtCore.QRectF) -> None:
+        clock = self.model.map_of(lane.source)
+        visible = self.scale.visible
+        start_s, stop_s = clock.apply(lane.start_s), clock.apply(lane.stop_s)
+        shown = np.flatnonzero((stop_s >= visible.start_s) & (start_s <= visible.stop_s))
+        line, text = self.theme.color("dim", 150), self.theme.color("text")
+        metrics = self.painter.fontMetrics()
+        last = -np.inf
+        is_instants = bool(np.all(lane.start_s == lane.stop_s))
+        for k in shown:
+            left, right = self.scale.x_of(float(start_s[k])), self.scale.x_of(float(stop_s[k]))
+            if left - last < LEAST_PX and right - left < LEAST_PX:
+                continue
+            last = left
+            self.painter.setPen(
+                QtGui.QPen(self.theme.color(self.theme.axes[0]) if is_instants else line, 1)
+            )
+            x = round(left) + 0.5
+            self.painter.drawLine(QtCore.QLineF(x, room.top() + 4, x, room.bottom() - 4))
+            if is_instants or not lane.labels[k].strip():
+                continue
+            box = QtCore.QRectF(left, room.top() + 3, right - left, room.height() - 6)
+            self.painter.fillRect(box.adjusted(1, 0, 0, 0), self.theme.color("raised"))
+            words = lane.labels[k].strip()
+            if metrics.horizontalAdvance(words) <= box.width() - 2:
+                self.painter.setPen(text)
+                self.painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)
+
+    def _where_it_is(self, lane: CurveLane | SoundLane) -> str:
+        """Return how far all of a lane lies from the clip; empty where some of it is inside."""
+        ends_s = lane.pyramid.ends_s
+        if ends_s is None:
+            return ""
+        clock, limits = self.model.map_of(lane.source), self.model.limits
+        first_s, last_s = (clock.at(time_s) for time_s in ends_s)
+        if first_s < limits.stop_s and last_s >= limits.start_s:
+            return ""
+        is_late = first_s >= limits.stop_s
+        away_s = first_s - limits.stop_s if is_late else limits.start_s - last_s
+        words = f"? its stamps lie {word_duration(away_s)} {'later' if is_late else 'earlier'}"
+        return words if self.model.is_corrected else f"{words}; corrected clocks (C) may bring them"
+
+    def _words(self, words: str, room: QtCore.QRectF, color: str) -> None:
+        if not words:
+            return
+        self.painter.setPen(self.theme.color(color))
+        right = QtCore.Qt.TextElideMode.ElideRight
+        shown = self.painter.fontMetrics().elidedText(words, right, int(room.width()) - 12)
+        flags = QtCore.Qt.AlignmentFlag.AlignVCenter | QtCore.Qt.AlignmentFlag.AlignLeft
+        self.painter.drawText(room.adjusted(6, 0, -6, 0), int(flags), shown)

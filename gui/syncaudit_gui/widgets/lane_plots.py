@@ -1,0 +1,271 @@
+"""The curves of the timeline, plotted by pyqtgraph; nobody sees this widget itself.
+
+What is on screen is a snapshot of it (`lane_view`): a moving cursor then costs a blit of two
+strips instead of a redraw of all curves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyqtgraph as pg
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from syncaudit_gui.viewmodel.clip_model import ClipModel
+from syncaudit_gui.viewmodel.clock_map import ClockMap
+from syncaudit_gui.viewmodel.lanes import (
+    CurveLane,
+    EventsLane,
+    FramesLane,
+    Lane,
+    SoundLane,
+    TierLane,
+    TurningLane,
+)
+from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
+from syncaudit_gui.viewmodel.timeline import TimeRange
+from syncaudit_gui.widgets.lane_axis import AXIS_PX, LaneAxis, NoAxis
+from syncaudit_gui.widgets.theme import DARK, Theme
+
+__all__ = ["AXIS_PX", "LanePlots", "height_of"]
+
+RIGHT_PX = 6
+CURVE_PX = 46
+MOST_PX = 320
+GHOST_ALPHA = 170
+# A ghost is drawn where a clock is corrected by more than this.
+GHOST_LEAST_S = 2e-4
+
+
+def height_of(lane: Lane) -> tuple[int, bool]:
+    """Return the least height of a lane in pixels, and whether it may grow."""
+    if isinstance(lane, EventsLane):
+        return 24, False
+    if isinstance(lane, FramesLane):
+        return 10 + 9 * len(lane.cameras), False
+    if isinstance(lane, TierLane):
+        return 26, False
+    if isinstance(lane, CurveLane | SoundLane | TurningLane):
+        return CURVE_PX, True
+    return 26, False
+
+
+@dataclass(slots=True)
+class _Row:
+    """A lane and its plot."""
+
+    lane: Lane
+    plot: pg.PlotItem
+    axis: LaneAxis
+    curves: list[pg.PlotCurveItem] = field(default_factory=list)
+
+
+class LanePlots(pg.GraphicsLayoutWidget):
+    """One plot a lane, all over the same time."""
+
+    def __init__(self, parent: QtWidgets.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme: Theme = DARK
+        self._rows: list[_Row] = []
+        self._model: ClipModel | None = None
+        self.selected = ""
+        self.n_refreshes = 0
+        self.setBackground(None)  # that of the snapshot shows through
+        self.ci.layout.setContentsMargins(0, 0, 0, 0)
+        self.ci.layout.setSpacing(0)
+        self.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
+        self.setAttribute(QtCore.Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setFrameShape(QtWidgets.QFrame.Shape.NoFrame)
+
+    @property
+    def lanes(self) -> Sequence[Lane]:
+        """The lanes, from top to bottom."""
+        return [row.lane for row in self._rows]
+
+    def least_height(self) -> int:
+        """Return the height that all lanes need, in pixels."""
+        return sum(height_of(row.lane)[0] for row in self._rows)
+
+    def most_height(self) -> int:
+        """Return the height that all lanes can use, in pixels."""
+        return sum(
+            MOST_PX if may_grow else least_px
+            for least_px, may_grow in (height_of(row.lane) for row in self._rows)
+        )
+
+    def set_model(self, model: ClipModel | None) -> None:
+        """Make the plots of a clip."""
+        self._model = model
+        self.ci.clear()
+        self._rows = []
+        for number, lane in enumerate(() if model is None else model.lanes):
+            axis = LaneAxis(lane, self._theme)
+            axes = {side: NoAxis(side) for side in ("right", "top", "bottom")}
+            plot = self.addPlot(row=number, col=0, axisItems={"left": axis, **axes})
+            for side in axes:
+                plot.hideAxis(side)  # given ones are shown
+            _make_bare(plot)
+            least_px, may_grow = height_of(lane)
+            self.ci.layout.setRowMinimumHeight(number, least_px)
+            self.ci.layout.setRowPreferredHeight(number, least_px)
+            self.ci.layout.setRowStretchFactor(number, 1 if may_grow else 0)
+            if not may_grow:
+                self.ci.layout.setRowMaximumHeight(number, least_px)
+            self._rows.append(_Row(lane=lane, plot=plot, axis=axis))
+            self._fit_height(self._rows[-1])
+        self._recolour()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Change the colours."""
+        self._theme = theme
+        self._recolour()
+
+    def _recolour(self) -> None:
+        for row in self._rows:
+            row.axis.set_theme(self._theme, is_selected=row.lane.source == self.selected)
+            for curve in row.curves:
+                row.plot.removeItem(curve)
+            row.curves.clear()
+
+    def select(self, source: str) -> None:
+        """Mark the lanes of a source."""
+        self.selected = source
+        for row in self._rows:
+            row.axis.set_theme(self._theme, is_selected=row.lane.source == source)
+
+    def fit_heights(self) -> None:
+        """Fit the vertical ranges to the data anew."""
+        for row in self._rows:
+            self._fit_height(row)
+
+    def _fit_height(self, row: _Row) -> None:
+        ends = None
+        if isinstance(row.lane, CurveLane | SoundLane):
+            ends = row.lane.pyramid.extremes()
+        elif isinstance(row.lane, TurningLane) and self._model is not None:
+            tops = [x for curve in self._model.turning.values() if (x := curve.extremes())]
+            ends = (0.0, max(top for _, top in tops)) if tops else None
+        low, high = ends if ends is not None else (0.0, 1.0)
+        if isinstance(row.lane, SoundLane):
+            reach = max(abs(low), abs(high), 1e-6)
+            low, high = -reach, reach
+        margin = 0.06 * (high - low) or 0.5 * abs(high) or 1.0
+        row.plot.setYRange(low - margin, high + margin, padding=0)
+
+    def refresh(self, visible: TimeRange) -> None:
+        """Bring every curve to a part of the timeline and to the clocks of now."""
+        model = self._model
+        if model is None:
+            return
+        self.n_refreshes += 1
+        # Two points a pixel show both extremes.
+        n_points = 2 * max(64, self.width() - AXIS_PX)
+        for row in self._rows:
+            row.plot.setXRange(visible.start_s, visible.stop_s, padding=0)
+            shown = self._shown(row.lane)
+            self._draw(row, shown, visible, n_points)
+
+    def _shown(self, lane: Lane) -> list[_Drawn]:
+        """Return the curves of a lane: ghosts first, beneath the others."""
+        model = self._model
+        if model is None:
+            return []
+        if isinstance(lane, SoundLane):
+            return self._with_ghost(lane.source or "", lane.pyramid, (self._theme.axes[1],))
+        if isinstance(lane, CurveLane):
+            colors = self._theme.axes
+            if lane.pyramid.n_channels == 1:
+                colors = (colors[1],)
+            return self._with_ghost(lane.source or "", lane.pyramid, colors)
+        if not isinstance(lane, TurningLane):
+            return []
+        drawn: list[_Drawn] = []
+        # What cameras are measured against, beneath the selected source.
+        base = next((name for name in model.turning if name not in model.cameras), None)
+        if base is not None and base != self.selected:
+            drawn.append(_Drawn(model.turning[base], model.map_of(base), self._theme.dim))
+        if self.selected in model.turning:
+            own = model.turning[self.selected]
+            drawn += self._with_ghost(self.selected, own, (self._theme.axes[0],))
+        return drawn
+
+    def _with_ghost(
+        self, source: str, pyramid: MinMaxPyramid, colors: tuple[str, ...]
+    ) -> list[_Drawn]:
+        model = self._model
+        now = ClockMap() if model is None else model.map_of(source)
+        drawn = [
+            _Drawn(pyramid, now, color, k)
+            for k, color in zip(
+                range(pyramid.n_channels), colors * pyramid.n_channels, strict=False
+            )
+        ]
+        is_moved = not now.is_nothing and bool(
+            np.max(np.abs(now.change_s(np.array([0.0, now.at_s])))) > GHOST_LEAST_S
+        )
+        if is_moved:
+            ghosts = [_Drawn(pyramid, ClockMap(), x.color, x.channel, True) for x in drawn]
+            drawn = [*ghosts, *drawn]
+        return drawn
+
+    def _draw(self, row: _Row, shown: Sequence[_Drawn], visible: TimeRange, n_points: int) -> None:
+        while len(row.curves) > len(shown):
+            row.plot.removeItem(row.curves.pop())
+        while len(row.curves) < len(shown):
+            curve = pg.PlotCurveItem(antialias=False, connect="finite", skipFiniteCheck=True)
+            row.plot.addItem(curve)
+            row.curves.append(curve)
+        traces: dict[tuple[int, bool], tuple[np.ndarray, np.ndarray]] = {}
+        for curve, drawn in zip(row.curves, shown, strict=True):
+            key = (id(drawn.pyramid), drawn.is_ghost)
+            if key not in traces:
+                stamps = drawn.clock.stamps_in(visible)
+                trace = drawn.pyramid.trace(stamps.start_s, stamps.stop_s, n_points)
+                traces[key] = (drawn.clock.apply(trace.times_s), trace.values)
+            times_s, values = traces[key]
+            has_gap = not bool(np.isfinite(values[:, drawn.channel]).all())
+            alpha = GHOST_ALPHA if drawn.is_ghost else 255
+            pen = QtGui.QPen(self._theme.color(drawn.color, alpha), 1)
+            pen.setCosmetic(True)
+            if drawn.is_ghost:
+                pen.setStyle(QtCore.Qt.PenStyle.DotLine)
+            curve.setData(
+                times_s,
+                values[:, drawn.channel],
+                pen=pen,
+                connect="finite" if has_gap else "all",
+                skipFiniteCheck=not has_gap,
+            )
+
+    def rects(self) -> list[tuple[Lane, QtCore.QRectF]]:
+        """Return each lane and the room of its plot, in the coordinates of this widget."""
+        return [
+            (row.lane, self.mapFromScene(row.plot.vb.sceneBoundingRect()).boundingRect().toRectF())
+            for row in self._rows
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """One curve to draw."""
+
+    pyramid: MinMaxPyramid
+    clock: ClockMap
+    color: str
+    channel: int = 0
+    is_ghost: bool = False
+
+
+def _make_bare(plot: pg.PlotItem) -> None:
+    """Take away what pyqtgraph offers to the mouse: the timeline has one of its own."""
+    plot.hideButtons()
+    plot.setMenuEnabled(False)
+    plot.layout.setContentsMargins(0, 0, RIGHT_PX, 0)
+    plot.layout.setSpacing(0)
+    box = plot.vb
+    box.setMouseEnabled(False, False)
+    box.setDefaultPadding(0)
+    box.disableAutoRange()
+    box.setBorder(None)

@@ -1,0 +1,119 @@
+"""The timeline: plots nobody sees, and the overlay that a person sees and touches."""
+
+from __future__ import annotations
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from syncaudit_gui.viewmodel.clip_model import ClipModel
+from syncaudit_gui.viewmodel.lanes import Lane
+from syncaudit_gui.viewmodel.timeline import Timeline, TimeRange
+from syncaudit_gui.widgets.lane_overlay import LaneOverlay
+from syncaudit_gui.widgets.lane_plots import AXIS_PX, RIGHT_PX, LanePlots
+from syncaudit_gui.widgets.spectrogram import SpectrogramCache
+from syncaudit_gui.widgets.theme import DARK, Theme
+from syncaudit_gui.widgets.time_scale import TimeScale
+
+__all__ = ["LaneView"]
+
+
+class LaneView(QtWidgets.QWidget):
+    """Lanes, ruler, cursor, marks and loop.
+
+    The plots lie beneath and are never seen: this widget is opaque and shows a snapshot of them.
+    """
+
+    scrubbed = QtCore.Signal(float, bool)
+    """Time, and whether the mouse is still down."""
+    range_changed = QtCore.Signal(object)
+    source_selected = QtCore.Signal(str)
+    rebuilt = QtCore.Signal(int)
+    """There are other lanes, which can use this height."""
+    refreshed = QtCore.Signal()
+    """The lanes were drawn anew, perhaps over another time."""
+    nudge_dragged = QtCore.Signal(str, float, bool)
+    """Source, seconds since the drag began, and whether it is over."""
+
+    def __init__(self, parent: QtWidgets.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.plots = LanePlots(self)
+        self._overlay = LaneOverlay(self)
+        self._overlay.raise_()
+        self.model: ClipModel | None = None
+        self.timeline: Timeline | None = None
+        self.theme: Theme = DARK
+        self.spectrograms = SpectrogramCache(self.invalidate)
+        self._settle = QtCore.QTimer(self)
+        self._settle.setSingleShot(True)
+        self._settle.timeout.connect(self.refresh)
+        self.setAccessibleName("timeline")
+
+    def set_model(self, model: ClipModel | None, timeline: Timeline | None) -> None:
+        """Show a clip."""
+        self.model, self.timeline = model, timeline
+        self.spectrograms.clear()
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """Make the lanes anew, after the clip got or lost some."""
+        self.plots.set_model(self.model)
+        self.setMinimumHeight(max(60, self.plots.least_height()))
+        self.rebuilt.emit(max(60, self.plots.most_height()))
+        self.refresh()
+        self._settle.start(0)  # the layout of the plots is settled by then
+
+    def set_theme(self, theme: Theme) -> None:
+        """Change the colours."""
+        self.theme = theme
+        self.plots.set_theme(theme)
+        self.refresh()
+
+    def select(self, source: str) -> None:
+        """Mark the lanes of a source."""
+        self.plots.select(source)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Draw the curves anew: another range, another clock, other data."""
+        if self.timeline is not None:
+            self.plots.refresh(self.timeline.visible)
+        self.invalidate()
+        self.refreshed.emit()
+
+    def invalidate(self) -> None:
+        """Take a new snapshot with the next paint."""
+        self._overlay.invalidate()
+
+    def cursor_moved(self) -> None:
+        """Draw the cursor at its new place: two strips."""
+        self._overlay.move_cursor()
+
+    def marks_changed(self) -> None:
+        """Draw marks and loop anew."""
+        self._overlay.update()
+
+    @property
+    def n_snapshots(self) -> int:
+        """Snapshots of the plots so far."""
+        return self._overlay.n_snapshots
+
+    def scale(self) -> TimeScale:
+        """Return where times lie."""
+        visible = TimeRange(start_s=0.0, stop_s=1.0)
+        if self.timeline is not None:
+            visible = self.timeline.visible
+        return TimeScale(
+            visible=visible, left_px=float(AXIS_PX), right_px=float(self.width() - RIGHT_PX)
+        )
+
+    def lane_at(self, y_px: float) -> Lane | None:
+        """Return the lane at a height."""
+        for lane, room in self.plots.rects():
+            if room.top() <= y_px < room.bottom():
+                return lane
+        return None
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        self.plots.setGeometry(self.rect())
+        self._overlay.setGeometry(self.rect())
+        self.refresh()
+        self._settle.start(0)

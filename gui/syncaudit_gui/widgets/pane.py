@@ -1,0 +1,170 @@
+"""One camera: its picture at the cursor, drawn one to one, and what is to be said of it."""
+
+from __future__ import annotations
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from syncaudit_gui.pictures import Picture
+from syncaudit_gui.widgets.theme import DARK, Theme
+
+__all__ = ["CameraPane"]
+
+CAPTION_PX = 20
+
+
+class CameraPane(QtWidgets.QWidget):
+    """A picture over a caption.
+
+    Parameters
+    ----------
+    camera : str
+        Source name.
+    short_name : str
+        What is left of it where there is no room: without what all cameras begin with.
+    """
+
+    selected = QtCore.Signal(str)
+    enlarged = QtCore.Signal(str)
+    resized = QtCore.Signal()
+
+    def __init__(
+        self, camera: str, parent: QtWidgets.QWidget | None = None, *, short_name: str = ""
+    ) -> None:
+        super().__init__(parent)
+        self.camera = camera
+        self._short_name = short_name or camera
+        self._theme: Theme = DARK
+        self._picture: Picture | None = None
+        self._image: QtGui.QImage | None = None
+        self._words = ""
+        self._caption = ""
+        self._is_stale = False
+        self._is_selected = False
+        self.n_paints = 0
+        self.setAttribute(QtCore.Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setAccessibleName(f"camera {camera}")
+        self.setMinimumSize(48, 48)
+
+    def box_px(self) -> tuple[int, int]:
+        """Return the room for the picture in device pixels."""
+        ratio = self.devicePixelRatioF()
+        return (
+            max(1, round((self.width() - 2) * ratio)),
+            max(1, round((self.height() - CAPTION_PX - 1) * ratio)),
+        )
+
+    def set_theme(self, theme: Theme) -> None:
+        """Change the colours."""
+        self._theme = theme
+        self.update()
+
+    def set_selected(self, is_selected: bool) -> None:
+        """Mark the pane as the selected source."""
+        if is_selected != self._is_selected:
+            self._is_selected = is_selected
+            self.update()
+
+    def show_picture(self, picture: Picture, caption: str, *, is_stale: bool) -> None:
+        """Show a frame."""
+        self._picture = picture
+        self._words = picture.error
+        if picture.pixels is None:
+            self._image = None
+        else:
+            height, width, _ = picture.pixels.shape
+            # The image is a view: `_picture` keeps its memory.
+            self._image = QtGui.QImage(
+                picture.pixels.data, width, height, 4 * width, QtGui.QImage.Format.Format_RGB32
+            )
+            self._image.setDevicePixelRatio(self.devicePixelRatioF())
+        self._caption, self._is_stale = caption, is_stale
+        self._update(f"{caption} {self._words}")
+
+    def show_words(self, words: str, caption: str = "") -> None:
+        """Show words in place of a picture."""
+        if self._picture is None and words == self._words and caption == self._caption:
+            return
+        self._picture, self._image = None, None
+        self._words, self._caption, self._is_stale = words, caption, False
+        self._update(f"{words} {caption}")
+
+    @property
+    def picture(self) -> Picture | None:
+        """The frame on screen."""
+        return self._picture
+
+    @property
+    def words(self) -> str:
+        """The words on screen in place of a picture."""
+        return self._words
+
+    @property
+    def caption(self) -> str:
+        """The words beneath the picture."""
+        return self._caption
+
+    def _update(self, description: str) -> None:
+        self.setAccessibleDescription(description)
+        self.update()
+
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
+        self.n_paints += 1
+        painter = QtGui.QPainter(self)
+        theme = self._theme
+        painter.fillRect(self.rect(), theme.color("panel"))
+        room = QtCore.QRect(1, 1, self.width() - 2, self.height() - CAPTION_PX - 1)
+        if self._image is not None:
+            size = self._image.deviceIndependentSize()
+            left = room.left() + int((room.width() - size.width()) / 2)
+            top = room.top() + int((room.height() - size.height()) / 2)
+            painter.drawImage(QtCore.QPointF(left, top), self._image)
+            if self._picture is not None and self._picture.is_coarse:
+                self._tag(painter, room, "≈ key frame")
+        elif self._words:
+            painter.setPen(theme.color("dim"))
+            flags = QtCore.Qt.AlignmentFlag.AlignCenter | QtCore.Qt.TextFlag.TextWordWrap
+            inner = room.adjusted(8, 4, -8, -4)
+            painter.drawText(inner, int(flags), self._words)
+        self._paint_caption(painter)
+        if self._is_selected:
+            painter.setPen(QtGui.QPen(theme.color("accent"), 1))
+            painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
+
+    def _tag(self, painter: QtGui.QPainter, room: QtCore.QRect, words: str) -> None:
+        width = painter.fontMetrics().horizontalAdvance(words) + 10
+        box = QtCore.QRect(room.right() - width - 4, room.top() + 4, width, 18)
+        painter.fillRect(box, QtGui.QColor(0, 0, 0, 170))
+        painter.setPen(QtGui.QColor("#f0e442"))
+        painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)
+
+    def _paint_caption(self, painter: QtGui.QPainter) -> None:
+        theme = self._theme
+        box = QtCore.QRect(6, self.height() - CAPTION_PX, self.width() - 12, CAPTION_PX)
+        flags = QtCore.Qt.AlignmentFlag
+        small = QtGui.QFont(self.font())
+        small.setPixelSize(10)
+        painter.setFont(small)
+        painter.setPen(theme.color("unverified" if self._is_stale else "dim"))
+        caption, metrics = self._caption, painter.fontMetrics()
+        if metrics.horizontalAdvance(caption) > 0.55 * box.width():
+            caption = caption.partition(" ")[0]  # the frame number; its age is in the description
+        painter.drawText(box, int(flags.AlignRight | flags.AlignVCenter), caption)
+        taken = metrics.horizontalAdvance(caption) + 8 if caption else 0
+        small.setPixelSize(11)
+        painter.setFont(small)
+        metrics, room_px = painter.fontMetrics(), max(24, box.width() - taken)
+        name = (
+            self.camera if metrics.horizontalAdvance(self.camera) <= room_px else self._short_name
+        )
+        name = metrics.elidedText(name, QtCore.Qt.TextElideMode.ElideLeft, room_px)
+        painter.setPen(theme.color("accent" if self._is_selected else "text"))
+        painter.drawText(box, int(flags.AlignLeft | flags.AlignVCenter), name)
+
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
+        self.selected.emit(self.camera)
+
+    def mouseDoubleClickEvent(self, event: QtGui.QMouseEvent) -> None:
+        self.enlarged.emit(self.camera)
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        self.resized.emit()

@@ -1,0 +1,119 @@
+"""The window as a picture, without a screen: for reports, documents and tests."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pyqtgraph.Qt import QtCore
+
+from syncaudit.errors import UsageError
+from syncaudit_gui.widgets.application import (
+    Start,
+    make_application,
+    make_window,
+    show_start,
+)
+from syncaudit_gui.widgets.window import ViewerWindow
+
+__all__ = ["parse_size", "take_shot"]
+
+LIMIT_S = 600.0
+SETTLE_S = 30.0
+
+
+def parse_size(text: str) -> tuple[int, int, float]:
+    """Return width, height and pixels a point of ``1440x900@2``.
+
+    Raises
+    ------
+    UsageError
+        If it is no size.
+    """
+    try:
+        size, _, ratio = text.partition("@")
+        width, height = (int(part) for part in size.lower().split("x"))
+        scale = float(ratio or 1.0)
+    except ValueError:
+        width = height = 0
+        scale = 0.0
+    if not (200 <= width <= 8000 and 200 <= height <= 8000 and 0.5 <= scale <= 4.0):
+        raise UsageError(
+            f"--size is '{text}', expected WIDTHxHEIGHT or WIDTHxHEIGHT@SCALE",
+            hint="For example 1440x900 or 1440x900@2.",
+        )
+    return width, height, scale
+
+
+def take_shot(start: Start, path: Path, width: int, height: int, scale: float = 1.0) -> None:
+    """Open a clip, wait for its audit and its pictures, and write the window as PNG.
+
+    Parameters
+    ----------
+    start : Start
+        What is shown.
+    path : Path
+        The picture.
+    width, height : int
+        Of the window, in points.
+    scale : float
+        Pixels a point.
+
+    Raises
+    ------
+    UsageError
+        If the clip cannot be opened, or the picture not be written.
+    """
+    # Qt reads these once, as the application is made.
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    os.environ["QT_SCALE_FACTOR"] = f"{scale:g}"
+    before = QtCore.qInstallMessageHandler(_pass_on)
+    application = make_application()
+    window = make_window(start)
+    window.resize(width, height)
+    window.setAttribute(QtCore.Qt.WidgetAttribute.WA_DontShowOnScreen)
+    window.show()
+    try:
+        if start.source is not None:
+            _open(window, start, application.processEvents)
+        if not window.grab().save(str(path), "PNG"):
+            raise UsageError("the picture cannot be written", path=str(path))
+    finally:
+        window.close()
+        QtCore.qInstallMessageHandler(before)
+
+
+def _pass_on(_kind: QtCore.QtMsgType, _context: object, message: str | None) -> None:
+    """Write Qt's messages, but not that a platform without windows has no size hints."""
+    if message and "propagateSizeHints" not in message:
+        sys.stderr.write(f"{message}\n")
+
+
+def _open(window: ViewerWindow, start: Start, process: Callable[[], None]) -> None:
+    failures: list[str] = []
+    window.refused.connect(failures.append)
+    window.open_source(
+        start.source or "", verdicts=start.verdicts, labels=start.labels, clip_id=start.clip_id
+    )
+
+    def has_clip() -> bool:
+        return window.session is not None and window.session.model is not None
+
+    _wait(process, lambda: bool(failures) or has_clip(), LIMIT_S)
+    if failures:
+        raise UsageError(failures[0])
+    _wait(process, lambda: not window.auditor.is_running, LIMIT_S)
+    show_start(window, start)
+    window.fit_films()
+    settled = time.monotonic() + 0.3  # the layout, and a spectrogram if there is one
+    _wait(process, lambda: time.monotonic() > settled and window.films.is_settled, SETTLE_S)
+
+
+def _wait(process: Callable[[], None], is_done: Callable[[], bool], limit_s: float) -> None:
+    end_s = time.monotonic() + limit_s
+    while not is_done() and time.monotonic() < end_s:
+        process()
+        time.sleep(0.005)

@@ -1,0 +1,130 @@
+"""Every source with its offset, drift and nudge, and whether everything is drawn corrected."""
+
+from __future__ import annotations
+
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from syncaudit.model.wording import word_drift as word_drift_fully
+from syncaudit.model.wording import word_offset as word_offset_fully
+from syncaudit_gui.viewmodel.clip_model import ClipModel
+from syncaudit_gui.viewmodel.judgement import Judgement, SourceEstimate
+from syncaudit_gui.viewmodel.wording import word_drift, word_nudge, word_offset
+from syncaudit_gui.widgets.tables import ROW_PX, Cell, CellTable, Panel, plain_table
+from syncaudit_gui.widgets.theme import DARK, GLYPHS, Theme
+
+__all__ = ["SourcesPanel"]
+
+MOST_ROWS = 12
+_TIPS = (
+    "",
+    "What is to be added to the stamps, and its 95 % interval: positive means early.",
+    "Drift of the clock in ppm, and in ms an hour.",
+    "What you added by hand, in ms (, and .)",
+)
+
+
+class SourcesPanel(Panel):
+    """The table of sources."""
+
+    source_selected = QtCore.Signal(str)
+    corrected_toggled = QtCore.Signal(bool)
+
+    def __init__(self) -> None:
+        super().__init__("SOURCES")
+        self._theme: Theme = DARK
+        self._model: ClipModel | None = None
+        self.corrected = QtWidgets.QPushButton("raw")
+        self.corrected.setCheckable(True)
+        self.corrected.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
+        self.corrected.setToolTip("Draw everything by corrected clocks (C; hold for a glance)")
+        self.corrected.clicked.connect(self.corrected_toggled)
+        self.head.addWidget(self.corrected)
+        self.ghost = QtWidgets.QLabel("ghost = raw")
+        self.ghost.setProperty("role", "dim")
+        self.head.insertWidget(self.head.count() - 1, self.ghost)
+        self.table = CellTable(("source", "offset ms", "ppm (ms/h)", "nudge"), _TIPS)
+        self.view = plain_table(self.table, "sources")
+        self.view.clicked.connect(lambda index: self._click(index.row()))
+        self.body.addWidget(self.view)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Change the colours."""
+        self._theme = theme
+
+    def show_model(self, model: ClipModel | None, selected: str, *, is_hidden: bool) -> None:
+        """Show the sources of a clip.
+
+        Parameters
+        ----------
+        model : ClipModel, optional
+            None: nothing.
+        selected : str
+            Source that is selected.
+        is_hidden : bool
+            Whether estimates are kept from a person who labels blindly.
+        """
+        self._model = model
+        names = model.selectable if model is not None else ()
+        rows = [] if model is None else [self._row(model, name, is_hidden) for name in names]
+        self.table.set_rows(rows)
+        if selected in names:
+            self.view.selectRow(names.index(selected))
+        is_corrected = model is not None and model.is_corrected
+        self.corrected.setChecked(is_corrected)
+        self.corrected.setText("corrected" if is_corrected else "raw")
+        self.ghost.setVisible(is_corrected)
+        self.corrected.setEnabled(model is not None and not is_hidden)
+        n_rows = min(max(2, len(rows)), MOST_ROWS)
+        self.view.setFixedHeight(ROW_PX * n_rows + 20)
+
+    def _click(self, row: int) -> None:
+        if self._model is not None:
+            self.source_selected.emit(self._model.selectable[row])
+
+    def _row(self, model: ClipModel, name: str, is_hidden: bool) -> tuple[Cell, ...]:
+        theme, judged = self._theme, None if is_hidden else model.judgement
+        estimate = None if judged is None else judged.sources.get(name)
+        problems = model.problems.get(name, ())
+        verdict = None if estimate is None else str(estimate.verdict)
+        if verdict is None and problems and name not in model.streams:
+            verdict = "reject"
+        if judged is not None:
+            problems = tuple(
+                dict.fromkeys((*problems, *(f.message for f in judged.reasons_of(name))))
+            )
+        tip = "\n".join(problems)
+        words, drift = self._figures(model, name, estimate, judged)
+        return (
+            Cell(f"{GLYPHS[verdict]} {name}", theme.verdict(verdict) if verdict else None, tip),
+            Cell(words.text, words.color, words.tip, is_number=True),
+            Cell(drift.text, drift.color, drift.tip, is_number=True),
+            Cell(word_nudge(model.nudges_s.get(name, 0.0)), is_number=True),
+        )
+
+    def _figures(
+        self,
+        model: ClipModel,
+        name: str,
+        estimate: SourceEstimate | None,
+        judged: Judgement | None,
+    ) -> tuple[Cell, Cell]:
+        dim = self._theme.dim
+        if name not in model.streams:
+            return Cell("not read", self._theme.rejected), Cell("")
+        if estimate is None or judged is None:
+            return Cell("–", dim), Cell("")
+        stream = model.streams[name]
+        if judged.reference is not None and stream.clock == judged.reference:
+            return Cell("reference", dim, "Reference time is read from this clock."), Cell("")
+        if not estimate.is_observable or estimate.offset_s is None:
+            return Cell("unobservable", dim, "No measurement ties it to the reference."), Cell("")
+        color = self._theme.verdict(str(estimate.verdict))
+        tip = f"{word_offset_fully(name, estimate.offset_s, estimate.offset_std_s)} (one sigma)."
+        words = word_offset(estimate.offset_s, estimate.offset_std_s)
+        if estimate.step_s is not None:
+            words += f" ⇥{1e3 * estimate.step_s:+.0f}"
+            tip += f" Its clock steps by {1e3 * estimate.step_s:+.1f} ms."
+        drift_tip = ""
+        if estimate.drift_ppm is not None:
+            drift_tip = f"{word_drift_fully(estimate.drift_ppm, estimate.drift_std_ppm)}, one sigma"
+        return Cell(words, color, tip), Cell(word_drift(estimate.drift_ppm), dim, drift_tip)

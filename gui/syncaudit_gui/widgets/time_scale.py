@@ -1,0 +1,54 @@
+"""From seconds to pixels and back, and where round times lie."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from syncaudit_gui.viewmodel.timeline import TimeRange
+
+__all__ = ["TimeScale"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeScale:
+    """A range of time over a range of pixels.
+
+    Parameters
+    ----------
+    visible : TimeRange
+        What is shown.
+    left_px, right_px : float
+        Where.
+    """
+
+    visible: TimeRange
+    left_px: float
+    right_px: float
+
+    @property
+    def px_per_s(self) -> float:
+        """Pixels a second."""
+        return (self.right_px - self.left_px) / max(self.visible.span_s, 1e-12)
+
+    def x_of(self, time_s: float) -> float:
+        """Return where a time lies."""
+        return self.left_px + (time_s - self.visible.start_s) * self.px_per_s
+
+    def time_at(self, x_px: float) -> float:
+        """Return which time lies at a pixel."""
+        return self.visible.start_s + (x_px - self.left_px) / max(self.px_per_s, 1e-12)
+
+    def ticks(self, apart_px: float = 90.0) -> tuple[list[float], int]:
+        """Return round times at least `apart_px` apart, and the digits that tell them apart."""
+        least_s = apart_px / max(self.px_per_s, 1e-12)
+        power = 10.0 ** math.floor(math.log10(least_s))
+        steps = [1.0, 2.0, 5.0, 10.0]
+        step_s = next((power * x for x in steps if power * x >= least_s), 10.0 * power)
+        if least_s > 10.0:
+            nice = (15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0)
+            step_s = next((x for x in nice if x >= least_s), step_s)
+        first = math.ceil(self.visible.start_s / step_s)
+        last = math.floor(self.visible.stop_s / step_s)
+        digits = max(0, -math.floor(math.log10(step_s) + 1e-9))
+        return [k * step_s for k in range(first, last + 1)], digits

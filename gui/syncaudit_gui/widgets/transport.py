@@ -1,0 +1,86 @@
+"""The bottom row: play, position, speed, loop, what is measured, and messages."""
+
+from __future__ import annotations
+
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from syncaudit_gui.viewmodel.bindings import Action
+from syncaudit_gui.viewmodel.timeline import Timeline
+from syncaudit_gui.viewmodel.wording import word_span, word_time
+
+__all__ = ["Transport"]
+
+MESSAGE_MS = 6000
+
+
+class Transport(QtWidgets.QWidget):
+    """Buttons that do what keys do, and words."""
+
+    acted = QtCore.Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        line = QtWidgets.QHBoxLayout(self)
+        line.setContentsMargins(4, 2, 4, 2)
+        line.setSpacing(8)
+        self.play = self._button("▶", Action.PLAY, "play, pause (Space)")
+        self.play.setFixedWidth(36)
+        self.time = QtWidgets.QLabel("0.000 s")
+        self.time.setMinimumWidth(84)
+        self.speed = self._button("1×", Action.FASTER, "faster (L), slower (J)")
+        self.loop = self._button("loop ±0.5 s", Action.LOOP, "loop around the cursor (E)")
+        self.loop.setCheckable(True)
+        self.measured = QtWidgets.QLabel("")
+        self.span = QtWidgets.QLabel("")
+        self.span.setProperty("role", "dim")
+        self.message = QtWidgets.QLabel("")
+        self.message.setProperty("role", "dim")
+        self.message.setTextInteractionFlags(QtCore.Qt.TextInteractionFlag.NoTextInteraction)
+        self.message.setSizePolicy(
+            QtWidgets.QSizePolicy.Policy.Ignored, QtWidgets.QSizePolicy.Policy.Preferred
+        )
+        self.theme = self._button("◐", Action.THEME, "dark, light (T)")
+        self.keys = self._button("? keys", Action.SHEET, "all keys (?)")
+        for widget in (self.play, self.time, self.speed, self.loop, self.measured, self.span):
+            line.addWidget(widget)
+        line.addWidget(self.message, 1)
+        line.addWidget(self.theme)
+        line.addWidget(self.keys)
+        self._fade = QtCore.QTimer(self)
+        self._fade.setSingleShot(True)
+        self._fade.timeout.connect(lambda: self.message.setText(""))
+
+    def say(self, words: str, *, stays: bool = False) -> None:
+        """Show a message for a while."""
+        self.message.setText(words)
+        self.message.setToolTip(words)
+        self._fade.stop()
+        if words and not stays:
+            self._fade.start(MESSAGE_MS)
+
+    def show_state(self, timeline: Timeline | None, speed: float, *, is_playing: bool) -> None:
+        """Show where the timeline is."""
+        self.play.setText("❚❚" if is_playing else "▶")
+        self.play.setAccessibleName("pause" if is_playing else "play")
+        self.speed.setText(f"{speed:g}×")
+        has_timeline = timeline is not None
+        for button in (self.play, self.speed, self.loop):
+            button.setEnabled(has_timeline)
+        if timeline is None:
+            self.time.setText("")
+            self.measured.setText("")
+            self.span.setText("")
+            return
+        self.time.setText(word_time(timeline.cursor_s))
+        self.loop.setChecked(timeline.loop is not None)
+        measured_s = timeline.measured_s
+        self.measured.setText("" if measured_s is None else f"Δ {word_span(measured_s)}")
+        self.span.setText(f"view {word_time(timeline.visible.span_s, digits=2)}")
+
+    def _button(self, words: str, action: Action, tip: str) -> QtWidgets.QPushButton:
+        button = QtWidgets.QPushButton(words)
+        button.setProperty("role", "flat")
+        button.setToolTip(tip)
+        button.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
+        button.clicked.connect(lambda: self.acted.emit(action))
+        return button

@@ -1,0 +1,61 @@
+"""Videos whose frames carry their own number as a barcode, readable from any picture of them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+from numpy.typing import NDArray
+
+N_BITS = 10
+
+
+def barcode(index: int, width: int = 160, height: int = 96) -> NDArray[np.uint8]:
+    """Return a grey picture: bits from left to right, the complement below, as a check."""
+    bits = [(index >> k) & 1 for k in range(N_BITS)]
+    picture = np.full((height, width), 128, dtype=np.uint8)
+    block = width // N_BITS
+    for k, bit in enumerate(bits):
+        columns = slice(k * block, (k + 1) * block)
+        picture[: height // 2, columns] = 220 if bit else 35
+        picture[height // 2 :, columns] = 35 if bit else 220
+    return picture
+
+
+def read_barcode(grey: NDArray[np.integer]) -> int:
+    """Return the number in a picture of a frame, at any scale; fails where it holds none."""
+    height, width = grey.shape
+    top, bottom = grey[height // 4], grey[(3 * height) // 4]
+    middles = ((np.arange(N_BITS) + 0.5) * width / N_BITS).astype(int)
+    upper, lower = top[middles] > 128, bottom[middles] > 128
+    assert bool(np.all(upper != lower)), "no barcode in the picture"
+    return int(sum(int(bit) << k for k, bit in enumerate(upper)))
+
+
+def write_video(
+    path: Path,
+    n_frames: int = 60,
+    *,
+    gop: int = 12,
+    b_frames: int = 2,
+    rate: int = 30,
+    size: tuple[int, int] = (160, 96),
+    pts: list[int] | None = None,
+    codec: str = "libx264",
+) -> Path:
+    """Write a barcode video; `pts` in milliseconds makes the frame rate vary."""
+    options = {"g": str(gop), "bf": str(b_frames), "sc_threshold": "0", "preset": "ultrafast"}
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=rate, options=options)
+        stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
+        if pts is not None:
+            stream.codec_context.time_base = Fraction(1, 1000)
+        for index in range(n_frames):
+            frame = av.VideoFrame.from_ndarray(barcode(index, *size), format="gray")
+            frame = frame.reformat(format="yuv420p")
+            frame.pts = index if pts is None else pts[index]
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    return path

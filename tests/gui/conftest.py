@@ -1,0 +1,65 @@
+"""A window off any screen, and what is left when it is closed."""
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+_HERE = str(Path(__file__).parent)
+if _HERE not in sys.path:
+    sys.path.insert(0, _HERE)
+
+WAIT_MS = 30_000
+
+
+@pytest.fixture(scope="session")
+def barcode_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with one clip of six cameras, IMU, sound and words, and its manifest."""
+    from barcode_clips import write_clip, write_manifest
+
+    folder = tmp_path_factory.mktemp("clips")
+    clips = [write_clip(folder / "all", clip_id=name) for name in ("first", "second", "third")]
+    write_manifest(folder / "manifest.jsonl", *clips)
+    return folder
+
+
+@pytest.fixture
+def open_window(qtbot, tmp_path) -> Iterator[Callable[..., object]]:
+    """Return a function that opens a manifest in a window and waits for its clip.
+
+    When the test is over no thread and no running timer of the window is left.
+    """
+    from pyqtgraph.Qt import QtCore
+    from syncaudit_gui.widgets.application import make_application
+    from syncaudit_gui.widgets.window import ViewerWindow
+
+    make_application()
+    before = set(threading.enumerate())
+    windows = []
+
+    def make(source: str | Path | None = None, *, is_auditing: bool = False, **options: object):
+        window = ViewerWindow(is_auditing=is_auditing)
+        windows.append(window)
+        window.resize(1200, 800)
+        window.setAttribute(QtCore.Qt.WidgetAttribute.WA_DontShowOnScreen)
+        window.show()
+        if source is not None:
+            labels = tmp_path / "labels.jsonl"
+            with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
+                window.open_source(str(source), labels=labels, **options)
+            qtbot.waitUntil(lambda: window.films.is_settled, timeout=WAIT_MS)
+        return window
+
+    yield make
+    for window in windows:
+        window.close()
+        timers = [t for t in window.findChildren(QtCore.QTimer) if t.isActive()]
+        window.deleteLater()
+        assert not [t for t in timers if not t.isSingleShot()]
+        assert not window.player.is_playing
+    left = [t.name for t in set(threading.enumerate()) - before if t.name.startswith("syncaudit")]
+    assert not left

@@ -1,0 +1,140 @@
+"""`syncaudit view` from outside: a picture without a screen, and the real window on one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import cv2
+import pytest
+from barcodes import read_barcode
+from syncaudit_gui.command import view
+from syncaudit_gui.widgets.application import Start
+from syncaudit_gui.widgets.shot import parse_size, take_shot
+from typer.testing import CliRunner
+
+from syncaudit.cli.app import build_app
+from syncaudit.errors import MissingExtraError, UsageError
+
+COMMAND = "import typer; from syncaudit_gui.command import view; typer.run(view)"
+LIMIT_S = 120
+
+
+def viewer(*arguments: object, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(  # noqa: S603  # this very interpreter
+        [sys.executable, "-c", COMMAND, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    )
+
+
+def test_shot_writes_the_window_without_a_screen(barcode_folder, tmp_path):
+    picture, labels = tmp_path / "shot.png", tmp_path / "labels.jsonl"
+    run = viewer(
+        barcode_folder / "manifest.jsonl", "--no-audit", "--at", "1.51", "--span", "1",
+        "--source", "imu", "--shot", picture, "--size", "1000x700@2", "--labels", labels,
+        DISPLAY="",
+    )  # fmt: skip
+    out, errors = run.communicate(timeout=LIMIT_S)
+    assert run.returncode == 0, errors
+    assert out.strip() == str(picture)
+    assert errors == ""
+    grey = cv2.imread(str(picture), cv2.IMREAD_GRAYSCALE)
+    assert grey.shape == (1400, 2000)
+    # The first pane begins at the margin; its picture is 160 x 96 scaled to its width.
+    width = round((1000 - 12 - 6 - 400 - 5 * 4) / 6 * 2)
+    assert grey[:200, :300].std() > 30
+    part = grey[14 : 14 + round(width * 0.58), 16 : 16 + width - 8]
+    assert read_barcode(part) == 30
+
+
+def test_shot_of_nothing_readable_is_a_usage_error(tmp_path, monkeypatch):
+    for name in ("QT_QPA_PLATFORM", "QT_SCALE_FACTOR"):
+        monkeypatch.setenv(name, os.environ.get(name, "offscreen" if "QPA" in name else "1"))
+    (tmp_path / "m.jsonl").write_text("{}\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="clip_id"):
+        take_shot(Start(source=str(tmp_path / "m.jsonl")), tmp_path / "x.png", 900, 600)
+    assert not (tmp_path / "x.png").exists()
+
+
+@pytest.mark.parametrize("text", ["", "12", "axb", "10x10", "1440x900@9", "1440x900@x"])
+def test_wrong_sizes_are_refused(text):
+    with pytest.raises(UsageError, match="expected WIDTHxHEIGHT"):
+        parse_size(text)
+
+
+def test_without_the_extra_the_pip_line_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyqtgraph", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'syncaudit\[gui\]'"):
+        view()
+
+
+def test_without_a_screen_it_says_what_to_do(monkeypatch):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(UsageError, match=r"no screen here.*--shot"):
+        view(None)
+
+
+def test_help_lists_every_option():
+    app = build_app()
+    names = {command.name for command in app.registered_commands}
+    if "view" not in names:
+        app.command("view")(view)
+    result = CliRunner().invoke(app, ["view", "--help"], env={"COLUMNS": "200"})
+    assert result.exit_code == 0
+    for option in ("--shot", "--verdicts", "--at", "--span", "--labels", "--theme"):
+        assert option in result.output
+
+
+def test_real_window_opens_takes_keys_and_ends(barcode_folder, tmp_path):
+    """One pass through a real X server: labels arrive on disk, Ctrl-C ends it cleanly."""
+    missing = [name for name in ("Xvfb", "xdotool") if shutil.which(name) is None]
+    if missing:
+        pytest.skip(f"needs {' and '.join(missing)}: sudo apt install xvfb xdotool")
+    read, write = os.pipe()
+    server = subprocess.Popen(  # noqa: S603
+        [str(shutil.which("Xvfb")), "-displayfd", str(write), "-screen", "0", "1300x900x24"],
+        pass_fds=(write,),
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        os.close(write)
+        with os.fdopen(read) as pipe:
+            display = f":{pipe.readline().strip()}"
+        _drive(display, barcode_folder, tmp_path)
+    finally:
+        server.terminate()
+        server.wait(timeout=LIMIT_S)
+
+
+def _drive(display: str, folder: Path, tmp_path: Path) -> None:
+    labels, place = tmp_path / "labels.jsonl", {"DISPLAY": display, "QT_QPA_PLATFORM": "xcb"}
+    home = {"XDG_CONFIG_HOME": str(tmp_path), "WAYLAND_DISPLAY": ""}
+    run = viewer(folder / "manifest.jsonl", "--no-audit", "--labels", labels, **place, **home)
+    try:
+        xdotool = [str(shutil.which("xdotool"))]
+        env = {**os.environ, **place}
+        find = [*xdotool, "search", "--sync", "--onlyvisible", "--name", "manifest.jsonl"]
+        subprocess.run(find, env=env, check=True, timeout=LIMIT_S, capture_output=True)  # noqa: S603
+        end_s = time.monotonic() + LIMIT_S
+        while not labels.exists() and run.poll() is None and time.monotonic() < end_s:
+            click = [*xdotool, "mousemove", "500", "300", "click", "1", "key", "a"]
+            subprocess.run(click, env=env, check=True, timeout=LIMIT_S)  # noqa: S603
+            time.sleep(0.5)
+        run.send_signal(signal.SIGINT)
+        _, errors = run.communicate(timeout=LIMIT_S)
+    finally:
+        run.kill()
+    assert run.returncode == 0, errors
+    first = json.loads(labels.read_text(encoding="utf-8").splitlines()[0])
+    assert (first["clip_id"], first["label"]) == ("first", "accept")
+    assert (tmp_path / "syncaudit" / "viewer.conf").is_file()
