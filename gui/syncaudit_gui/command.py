@@ -65,12 +65,7 @@ def view(
 
     - `syncaudit view out/ --clip cam_rear_early --at 8 --span 2 --shot cam_rear.png`
     """
-    from syncaudit.errors import MissingExtraError
-
-    try:
-        import pyqtgraph.Qt  # noqa: F401  # is it there
-    except ImportError as error:
-        raise MissingExtraError(error.name or "PyQt6", extra="gui", purpose="the viewer") from error
+    _check_qt()
     from syncaudit.policy import load_policy
     from syncaudit_gui.widgets.application import Start, run_viewer
     from syncaudit_gui.widgets.shot import parse_size, take_shot
@@ -92,3 +87,20 @@ def view(
         raise typer.Exit(run_viewer(start))
     take_shot(start, shot, *parse_size(size))
     typer.echo(str(shot))
+
+
+def _check_qt() -> None:
+    """Say what to install where Qt is missing, or cannot be loaded."""
+    from syncaudit.errors import MissingExtraError, UsageError
+
+    try:
+        import PyQt6.QtWidgets  # noqa: F401
+        import pyqtgraph.Qt  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(error.name or "PyQt6", extra="gui", purpose="the viewer") from error
+    except ImportError as error:
+        raise UsageError(
+            f"Qt cannot be loaded: {error}",
+            hint="On Debian: sudo apt install libgl1 libegl1 libxkbcommon0 libdbus-1-3 "
+            "libfontconfig1 libglib2.0-0",
+        ) from error

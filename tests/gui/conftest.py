@@ -15,6 +15,11 @@ if _HERE not in sys.path:
 
 WAIT_MS = 30_000
 
+try:
+    from PyQt6 import QtWidgets  # noqa: F401
+except ImportError:  # test_qt.py says why
+    collect_ignore = ["test_command.py", "test_states.py", "test_window.py"]
+
 
 @pytest.fixture(scope="session")
 def barcode_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
