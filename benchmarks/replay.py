@@ -1,8 +1,9 @@
 """Track a video once and re-date its rotation for other stamps of the same pictures.
 
-`RotationDetector.update` sees pictures and frame numbers only; stamps enter in `finish`. So the
-detector that saw a video can be finished again with another stamp table, and the answer is that
-of a full audit, to the bit. `accuracy.py` proves it in every run by one full audit of a variant.
+`RotationDetector.update` and `PictureAuditor.update` see pictures and frame numbers only; stamps
+enter in `finish`. So a detector that saw a video can be finished again with another stamp table,
+and the answer is that of a full audit, to the bit. `accuracy.py` proves it in every run by one full
+audit of a variant.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import syncaudit.pipeline.evidence as evidence
-from syncaudit.detectors.rotation import RotationDetector
+from syncaudit.detectors import PictureAuditor, RotationDetector
 from syncaudit.model import CameraStream, FrameFiles
 
 __all__ = ["Replay"]
@@ -24,7 +25,7 @@ class Replay:
     """Detectors by video file; the first audit of a file fills them, later ones re-use them."""
 
     def __init__(self) -> None:
-        self._detectors: dict[str, Any] = {}
+        self._detectors: dict[tuple[type, str], Any] = {}
         self._frames: dict[str, Any] = {}
 
     @contextmanager
@@ -39,34 +40,42 @@ class Replay:
             self._frames[key] = real_decode(files, decoder=decoder)
             return self._frames[key]
 
-        def detector(stream: CameraStream) -> Any:
-            key = _key(stream.files)
-            if key in self._detectors:
-                return _Redated(self._detectors[key], stream)
-            self._detectors[key] = RotationDetector(stream)
-            return _Redated(self._detectors[key], stream, is_first=True)
+        def detector(kind: type) -> Any:
+            def make(stream: CameraStream) -> Any:
+                key = kind, _key(stream.files)
+                is_first = key not in self._detectors
+                if is_first:
+                    self._detectors[key] = kind(stream)
+                return _Redated(self._detectors[key], stream, is_first=is_first)
 
-        evidence.iter_luma, evidence.RotationDetector = decode, detector  # type: ignore[assignment,misc]
+            return make
+
+        kinds = RotationDetector, PictureAuditor
+        evidence.iter_luma = decode
+        for kind in kinds:
+            setattr(evidence, kind.__name__, detector(kind))
         try:
             yield
         finally:
-            evidence.iter_luma, evidence.RotationDetector = real_decode, RotationDetector  # type: ignore[misc]
+            evidence.iter_luma = real_decode
+            for kind in kinds:
+                setattr(evidence, kind.__name__, kind)
 
 
 class _Redated:
     """A detector that has seen its video, finished with the stamps of another stream."""
 
-    def __init__(self, seen: Any, stream: CameraStream, *, is_first: bool = False) -> None:
-        self._seen, self._stream, self._is_first = seen, stream, is_first
+    def __init__(self, seen: Any, stream: CameraStream, *, is_first: bool) -> None:
+        self._seen, self.stream, self._is_first = seen, stream, is_first
 
-    def update(self, *arguments: Any) -> Any:
+    def update(self, *arguments: Any, **options: Any) -> Any:
         assert self._is_first, "a replayed video yields no frames"
-        return self._seen.update(*arguments)
+        return self._seen.update(*arguments, **options)
 
-    def finish(self) -> Any:
+    def finish(self, **options: Any) -> Any:
         detector = copy.deepcopy(self._seen)
-        detector.stream = self._stream
-        return detector.finish()
+        detector.stream = self.stream
+        return detector.finish(**options)
 
 
 class _NoFrames:
