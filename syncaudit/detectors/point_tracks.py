@@ -28,7 +28,7 @@ MIN_POINTS = 12
 FAST_THRESHOLD = 12
 CELL_PX = 20
 PER_CELL = 2
-WINDOW_PX = 13
+WINDOW_PX = 11
 LEVELS = 2
 # A true track leads back to within this distance.
 MAX_RETURN_PX = 0.3
