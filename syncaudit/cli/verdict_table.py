@@ -17,7 +17,7 @@ from syncaudit.cli.glyphs import STYLES, glyph, verdict_text
 from syncaudit.cli.progress import word_span
 from syncaudit.model import Verdict
 from syncaudit.model.wording import word_count, word_drift, word_measure
-from syncaudit.report.phrases import word_correction
+from syncaudit.report.phrases import word_correction, word_unmeasured
 
 __all__ = ["SHOW_ALL_UP_TO", "print_outcome", "print_totals", "source_lines", "verdict_table"]
 
@@ -26,6 +26,7 @@ SHOW_REJECTED = 20
 SHOW_MOVING = 10
 # A finding of more characters takes more than one line on a narrow terminal.
 WIDE_FINDING = 40
+_FROM_LAST_RUN = "kept from the last run"
 
 _PURPOSES = {
     "report.html": "the report: open it in a browser",
@@ -40,7 +41,9 @@ _PURPOSES = {
 }
 
 
-def print_outcome(console: Console, summary: BatchSummary, out: str) -> None:
+def print_outcome(
+    console: Console, summary: BatchSummary, out: str, *, kept: str = _FROM_LAST_RUN
+) -> None:
     """Print the table, the totals and where the outputs lie.
 
     Parameters
@@ -51,6 +54,8 @@ def print_outcome(console: Console, summary: BatchSummary, out: str) -> None:
         The run.
     out : str
         The output folder as the user named it.
+    kept : str
+        What became of the verdicts that were there already.
     """
     is_short = summary.done <= SHOW_ALL_UP_TO
     if is_short:
@@ -68,15 +73,17 @@ def print_outcome(console: Console, summary: BatchSummary, out: str) -> None:
             console.print(f"... and {hidden} more rejected clips, see the report.")
         elif not rows:
             console.print("No clip was rejected.")
-    print_totals(console, summary, out)
+    print_totals(console, summary, out, kept=kept)
 
 
-def print_totals(console: Console, summary: BatchSummary, out: str) -> None:
+def print_totals(
+    console: Console, summary: BatchSummary, out: str, *, kept: str = _FROM_LAST_RUN
+) -> None:
     """Print what moves over whole recordings, the totals, and where the outputs lie."""
     console.print()
     for line in recording_lines(summary.recordings):
         console.print(line, soft_wrap=True)
-    console.print(_totals(summary))
+    console.print(_totals(summary, kept))
     for why, n_videos in summary.tally.fallbacks.most_common(SHOW_MOVING):
         console.print(
             Text(f"The CPU decoded {word_count(n_videos, 'video')}: {printable(why)}", style="dim")
@@ -143,8 +150,11 @@ def _clip_lines(row: Mapping[str, Any], *, only_guilty: bool) -> list[tuple[Text
         for finding in row["reasons"]
         if finding["source"] not in row["sources"]
     ]
+    is_unseen = any(r["source"] is None and r["code"] == "unobservable" for r in row["reasons"])
     for name, source in row["sources"].items():
         findings = [reason for reason in row["reasons"] if reason["source"] == name]
+        if is_unseen and source["verdict"] == Verdict.UNVERIFIED and not findings:
+            continue
         if only_guilty and source["verdict"] == Verdict.PASS and not findings:
             continue
         text = Text("\n").join(source_lines(source, findings, row["reference"]))
@@ -174,7 +184,7 @@ def source_lines(
         lines.append(Text.assemble(sign, (words, style)))
         findings = [f for f in findings if f is not stated]
     elif not findings:
-        lines.append(Text.assemble(sign, ("nothing to measure it by", "dim")))
+        lines.append(Text.assemble(sign, (word_unmeasured(source), "dim")))
     for finding in findings:
         mark = sign if not lines else Text("  ")
         lines.append(Text.assemble(mark, _sentence(finding, verdict)))
@@ -185,8 +195,8 @@ def _sentence(finding: Mapping[str, Any], verdict: str) -> Text:
     return Text(printable(finding["message"]), style=STYLES[Verdict(verdict)])
 
 
-def _totals(summary: BatchSummary) -> Text:
-    text = Text(f"{summary.done} of {summary.total} clips: ")
+def _totals(summary: BatchSummary, kept: str) -> Text:
+    text = Text(f"{summary.done} of {word_count(summary.total, 'clip')}: ")
     for index, (verdict, count) in enumerate(summary.counts.items()):
         text.append(", " if index else "")
         text.append(f"{glyph(verdict)} {count} {verdict}", style=STYLES[Verdict(verdict)])
@@ -195,7 +205,7 @@ def _totals(summary: BatchSummary) -> Text:
         text.append(f" ({reasons})")
     fresh = summary.done - summary.reused
     if summary.reused:
-        text.append(f"; {summary.reused} kept from the last run")
+        text.append(f"; {summary.reused} {kept}")
     if fresh:
         text.append(f"; {word_span(summary.wall_s)}")
     if summary.stopped:

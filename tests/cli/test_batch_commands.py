@@ -49,6 +49,8 @@ def test_shards_merge_in_the_order_of_the_manifest(invoke, manifest, tmp_path):
     for k, part in enumerate(parts, start=1):
         invoke("validate", path, "--out", part, "-j", "0", "-q", "--shard", f"{k}/3")
     result = invoke("merge", *parts, "--out", str(tmp_path / "all"))
+    assert "joined" in result.output
+    assert "last run" not in result.output
     assert result.exit_code == 0
     lines = (tmp_path / "all" / "verdicts.jsonl").read_text().splitlines()
     assert [json.loads(line)["clip_id"] for line in lines] == ids
