@@ -134,6 +134,13 @@ def test_outputs_on_object_stores(invoke, manifest, tmp_path, monkeypatch):
     summary = json.loads(store.cat("/cli/again/summary.json"))
     assert summary["judged_from"] == "memory://cli/all"
     assert store.exists("/cli/again/report.html")
+    result = invoke("trace", "memory://cli/all", "pass1")
+    assert result.exit_code == 0, result.output
+    for name in ("cam.mp4", "cam.csv", "imu.csv"):
+        (tmp_path / name).write_text("content")
+    result = invoke("export-shards", "memory://cli/all", "--out", str(tmp_path / "shards"))
+    assert result.exit_code == 0, result.output
+    assert "5 clips in 1 shard" in result.output
 
 
 def test_a_url_is_not_judged_onto_itself(invoke, tmp_path, monkeypatch):
