@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import syncaudit.pipeline.evidence as evidence
+import syncaudit.pipeline.watching as watching
 from syncaudit.detectors.rotation import RotationDetector
 from syncaudit.model import CameraStream, FrameFiles
 
@@ -30,7 +31,7 @@ class Replay:
     @contextmanager
     def installed(self) -> Iterator[None]:
         """Let the pipeline decode each video only once inside the block."""
-        real_decode = evidence.iter_luma
+        real_decode = watching.iter_luma
 
         def decode(files: FrameFiles, *, decoder: str = "cpu") -> Any:
             key = _key(files)
@@ -46,11 +47,11 @@ class Replay:
             self._detectors[key] = RotationDetector(stream)
             return _Redated(self._detectors[key], stream, is_first=True)
 
-        evidence.iter_luma, evidence.RotationDetector = decode, detector  # type: ignore[assignment,misc]
+        watching.iter_luma, evidence.RotationDetector = decode, detector  # type: ignore[assignment,misc]
         try:
             yield
         finally:
-            evidence.iter_luma, evidence.RotationDetector = real_decode, RotationDetector  # type: ignore[misc]
+            watching.iter_luma, evidence.RotationDetector = real_decode, RotationDetector  # type: ignore[misc]
 
 
 class _Redated:

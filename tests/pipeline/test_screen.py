@@ -12,7 +12,7 @@ import pytest
 from syncaudit.batch import run_batch
 from syncaudit.datasets import clip_to_row
 from syncaudit.model import ReasonCode, Verdict
-from syncaudit.pipeline import evidence
+from syncaudit.pipeline import watching
 from syncaudit.policy import load_policy
 
 
@@ -21,7 +21,7 @@ def no_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a screen decodes nothing")
 
-    monkeypatch.setattr(evidence, "iter_luma", refuse)
+    monkeypatch.setattr(watching, "iter_luma", refuse)
 
 
 @pytest.mark.usefixtures("no_decoding")
