@@ -24,6 +24,7 @@ __all__ = ["SHOW_ALL_UP_TO", "print_outcome", "print_totals", "source_lines", "v
 SHOW_ALL_UP_TO = 20
 SHOW_REJECTED = 20
 SHOW_MOVING = 10
+SHOW_REPEATED = 3
 # A finding of more characters takes more than one line on a narrow terminal.
 WIDE_FINDING = 40
 _FROM_LAST_RUN = "kept from the last run"
@@ -88,7 +89,25 @@ def print_totals(
         console.print(
             Text(f"The CPU decoded {word_count(n_videos, 'video')}: {printable(why)}", style="dim")
         )
+    for line in _repeated_lines(summary.about.get("repeated_clips")):
+        console.print(line)
     _print_outputs(console, summary, out)
+
+
+def _repeated_lines(repeated: Any) -> list[Text]:
+    """Say which clips show the same data as another, the first of them."""
+    if not repeated:
+        return []
+    lines = [
+        f"{printable(one['clip_id'])} has the same data as {printable(one['same_as'])}"
+        + ("" if one["source"] is None else f" ({printable(one['source'])})")
+        + ": was the row copied?"
+        for one in repeated["first"][:SHOW_REPEATED]
+    ]
+    more = repeated["clips"] - len(lines)
+    if more > 0:
+        lines.append(f"... and {word_count(more, 'more clip')} with the data of another")
+    return [Text(line, style="yellow") for line in lines]
 
 
 def recording_lines(recordings: Sequence[Mapping[str, Any]]) -> list[Text]:
