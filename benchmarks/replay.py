@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import syncaudit.pipeline.evidence as evidence
+import syncaudit.pipeline.watching as watching
 from syncaudit.detectors import PictureAuditor, RotationDetector
 from syncaudit.model import CameraStream, FrameFiles
 
@@ -31,7 +32,7 @@ class Replay:
     @contextmanager
     def installed(self) -> Iterator[None]:
         """Let the pipeline decode each video only once inside the block."""
-        real_decode = evidence.iter_luma
+        real_decode = watching.iter_luma
 
         def decode(files: FrameFiles, *, decoder: str = "cpu") -> Any:
             key = _key(files)
@@ -50,16 +51,16 @@ class Replay:
 
             return make
 
-        kinds = RotationDetector, PictureAuditor
-        evidence.iter_luma = decode
-        for kind in kinds:
-            setattr(evidence, kind.__name__, detector(kind))
+        places = ((evidence, RotationDetector), (watching, PictureAuditor))
+        watching.iter_luma = decode  # type: ignore[assignment]
+        for module, kind in places:
+            setattr(module, kind.__name__, detector(kind))
         try:
             yield
         finally:
-            evidence.iter_luma = real_decode
-            for kind in kinds:
-                setattr(evidence, kind.__name__, kind)
+            watching.iter_luma = real_decode
+            for module, kind in places:
+                setattr(module, kind.__name__, kind)
 
 
 class _Redated:

@@ -15,6 +15,7 @@ from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.outputs import RowMaker, write_json, write_split, write_verdicts
 from syncaudit.batch.plain import plain
 from syncaudit.batch.recordings import pool_recordings, write_recordings
+from syncaudit.batch.repeated_clips import repeated_clips
 from syncaudit.batch.summary import BatchSummary, Tally
 from syncaudit.model import Clip
 from syncaudit.policy import Policy
@@ -99,7 +100,12 @@ def finish(
         out=folder,
         tolerances_s=_tolerances(clips, policy),
         recordings=recordings,
-        about={**facts.about, "policy": plain(policy), "versions": _versions()},
+        about={
+            **facts.about,
+            "repeated_clips": repeated_clips(clips),
+            "policy": plain(policy),
+            "versions": _versions(),
+        },
     )
     write_verdicts(ledger, clip_ids, folder)
     if to_row is not None:

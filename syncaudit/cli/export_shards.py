@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from syncaudit.datasets.export import Exported
-    from syncaudit.model import Clip
 
 __all__ = ["export_shards"]
 
@@ -24,7 +23,9 @@ _SHOWN = 5
 
 
 def export_shards(
-    verdicts: Annotated[Path, typer.Argument(help="Output folder of 'validate'.")],
+    verdicts: Annotated[
+        str, typer.Argument(help="Output folder of 'validate', local or any fsspec URL.")
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the shards.")],
     manifest: Annotated[
         str | None,
@@ -61,17 +62,22 @@ def export_shards(
     from syncaudit.cli.console import stderr, stdout
     from syncaudit.cli.import_view import ImportView
     from syncaudit.cli.inputs import load_clips
-    from syncaudit.cli.judged import load_judged
+    from syncaudit.cli.judged import load_outputs
     from syncaudit.datasets.export import ExportOptions
     from syncaudit.datasets.export import export_shards as export
     from syncaudit.errors import UsageError
     from syncaudit.ingest import VerdictIndex
     from syncaudit.model import Verdict
+    from syncaudit.readers.uris import resolve
 
     admit = {str(Verdict.PASS), *(include or ())}
     index = VerdictIndex.load(verdicts, admit=admit, unknown="drop")
-    clips: Sequence[Clip] = load_judged(verdicts)[0] if manifest is None else load_clips(manifest)
-    if out.resolve() == verdicts.resolve():
+    if manifest is None:
+        with TemporaryDirectory(prefix="syncaudit-") as scratch:
+            clips = load_outputs(verdicts, Path(scratch))[0]
+    else:
+        clips = load_clips(manifest)
+    if out.resolve() == Path(resolve(verdicts)).resolve():
         raise UsageError(f"{out} holds the verdicts", hint="Choose another --out folder.")
     options = ExportOptions(max_bytes=_bytes_of(max_size), max_clips=max_count, include=admit)
     with ImportView(stderr(), is_quiet=quiet) as view:

@@ -47,5 +47,5 @@ def merge(
         to_row = place.to_row(clip_to_row)
         summary = merge_shards(shards, out=place.folder, to_row=to_row)
         if not quiet:
-            print_outcome(stdout(), summary, out)
+            print_outcome(stdout(), summary, out, kept="joined")
     raise typer.Exit(code_for(summary.counts, fail_on=fail_on))

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,7 +24,9 @@ _JOINTS = re.compile(r"[/:._\-#@ ]")
 
 
 def trace(
-    verdicts: Annotated[Path, typer.Argument(help="Output folder of 'validate'.")],
+    verdicts: Annotated[
+        str, typer.Argument(help="Output folder of 'validate', local or any fsspec URL.")
+    ],
     ids: Annotated[
         list[str] | None, typer.Argument(help="Clip ids, or sample ids that begin with one.")
     ] = None,
@@ -50,26 +53,28 @@ def trace(
     """
     from rich.text import Text
 
-    from syncaudit.batch import VerdictFile
+    from syncaudit.batch import VerdictFile, fetch_outputs
     from syncaudit.cli.console import printable, stdout
     from syncaudit.cli.verdict_table import verdict_table
     from syncaudit.errors import UsageError
     from syncaudit.model import Verdict
 
-    folder = verdicts.parent if verdicts.name == "verdicts.jsonl" else verdicts
-    file = VerdictFile(folder / "verdicts.jsonl")
     asked = list(dict.fromkeys([*(ids or []), *_read_ids(listed)]))
     if not asked:
         raise UsageError("no ids to trace", hint="Name clips or samples, or a file with --from.")
     clips: dict[str, list[str]] = {}
     unknown = []
-    for name in asked:
-        clip_id = clip_of(name, file)
-        if clip_id is None:
-            unknown.append(name)
-        else:
-            clips.setdefault(clip_id, []).append(name)
-    rows = [json.loads(file.line(clip_id)) for clip_id in clips]
+    with TemporaryDirectory(prefix="syncaudit-") as scratch:
+        folder = fetch_outputs(verdicts, Path(scratch))
+        folder = folder.parent if folder.name == "verdicts.jsonl" else folder
+        file = VerdictFile(folder / "verdicts.jsonl")
+        for name in asked:
+            clip_id = clip_of(name, file)
+            if clip_id is None:
+                unknown.append(name)
+            else:
+                clips.setdefault(clip_id, []).append(name)
+        rows = [json.loads(file.line(clip_id)) for clip_id in clips]
     console = stdout()
     if rows:
         console.print(verdict_table(rows))

@@ -158,8 +158,6 @@ def validate(
         clips = load_clips(manifest, limit=limit)
         if part is not None:
             clips = clips[part[0] - 1 :: part[1]]
-        if choice.took != "cpu" and not quiet and not screen:
-            stderr().print(Text(f"Decoder: {choice.took} ({choice.why})", style="dim"))
         with ProgressView(stderr(), is_quiet=quiet) as view:
             summary = run_batch(
                 clips,
@@ -182,6 +180,8 @@ def validate(
                 engine=engine,
                 address=address,
             )
+        if choice.took != "cpu" and not quiet and not screen:
+            stderr().print(Text(f"Decoder: {choice.took} ({choice.why})", style="dim"))
         write_for_ci(summary, manifest, junit=junit, sarif=sarif)
         if not quiet:
             print_outcome(stdout(), summary, out)

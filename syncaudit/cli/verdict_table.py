@@ -17,15 +17,17 @@ from syncaudit.cli.glyphs import STYLES, glyph, verdict_text
 from syncaudit.cli.progress import word_span
 from syncaudit.model import Verdict
 from syncaudit.model.wording import word_count, word_drift, word_measure
-from syncaudit.report.phrases import word_correction
+from syncaudit.report.phrases import word_correction, word_unmeasured
 
 __all__ = ["SHOW_ALL_UP_TO", "print_outcome", "print_totals", "source_lines", "verdict_table"]
 
 SHOW_ALL_UP_TO = 20
 SHOW_REJECTED = 20
 SHOW_MOVING = 10
+SHOW_REPEATED = 3
 # A finding of more characters takes more than one line on a narrow terminal.
 WIDE_FINDING = 40
+_FROM_LAST_RUN = "kept from the last run"
 
 _PURPOSES = {
     "report.html": "the report: open it in a browser",
@@ -40,7 +42,9 @@ _PURPOSES = {
 }
 
 
-def print_outcome(console: Console, summary: BatchSummary, out: str) -> None:
+def print_outcome(
+    console: Console, summary: BatchSummary, out: str, *, kept: str = _FROM_LAST_RUN
+) -> None:
     """Print the table, the totals and where the outputs lie.
 
     Parameters
@@ -51,6 +55,8 @@ def print_outcome(console: Console, summary: BatchSummary, out: str) -> None:
         The run.
     out : str
         The output folder as the user named it.
+    kept : str
+        What became of the verdicts that were there already.
     """
     is_short = summary.done <= SHOW_ALL_UP_TO
     if is_short:
@@ -68,20 +74,40 @@ def print_outcome(console: Console, summary: BatchSummary, out: str) -> None:
             console.print(f"... and {hidden} more rejected clips, see the report.")
         elif not rows:
             console.print("No clip was rejected.")
-    print_totals(console, summary, out)
+    print_totals(console, summary, out, kept=kept)
 
 
-def print_totals(console: Console, summary: BatchSummary, out: str) -> None:
+def print_totals(
+    console: Console, summary: BatchSummary, out: str, *, kept: str = _FROM_LAST_RUN
+) -> None:
     """Print what moves over whole recordings, the totals, and where the outputs lie."""
     console.print()
     for line in recording_lines(summary.recordings):
         console.print(line, soft_wrap=True)
-    console.print(_totals(summary))
+    console.print(_totals(summary, kept))
     for why, n_videos in summary.tally.fallbacks.most_common(SHOW_MOVING):
         console.print(
             Text(f"The CPU decoded {word_count(n_videos, 'video')}: {printable(why)}", style="dim")
         )
+    for line in _repeated_lines(summary.about.get("repeated_clips")):
+        console.print(line)
     _print_outputs(console, summary, out)
+
+
+def _repeated_lines(repeated: Any) -> list[Text]:
+    """Say which clips show the same data as another, the first of them."""
+    if not repeated:
+        return []
+    lines = [
+        f"{printable(one['clip_id'])} has the same data as {printable(one['same_as'])}"
+        + ("" if one["source"] is None else f" ({printable(one['source'])})")
+        + ": was the row copied?"
+        for one in repeated["first"][:SHOW_REPEATED]
+    ]
+    more = repeated["clips"] - len(lines)
+    if more > 0:
+        lines.append(f"... and {word_count(more, 'more clip')} with the data of another")
+    return [Text(line, style="yellow") for line in lines]
 
 
 def recording_lines(recordings: Sequence[Mapping[str, Any]]) -> list[Text]:
@@ -143,8 +169,11 @@ def _clip_lines(row: Mapping[str, Any], *, only_guilty: bool) -> list[tuple[Text
         for finding in row["reasons"]
         if finding["source"] not in row["sources"]
     ]
+    is_unseen = any(r["source"] is None and r["code"] == "unobservable" for r in row["reasons"])
     for name, source in row["sources"].items():
         findings = [reason for reason in row["reasons"] if reason["source"] == name]
+        if is_unseen and source["verdict"] == Verdict.UNVERIFIED and not findings:
+            continue
         if only_guilty and source["verdict"] == Verdict.PASS and not findings:
             continue
         text = Text("\n").join(source_lines(source, findings, row["reference"]))
@@ -174,7 +203,7 @@ def source_lines(
         lines.append(Text.assemble(sign, (words, style)))
         findings = [f for f in findings if f is not stated]
     elif not findings:
-        lines.append(Text.assemble(sign, ("nothing to measure it by", "dim")))
+        lines.append(Text.assemble(sign, (word_unmeasured(source), "dim")))
     for finding in findings:
         mark = sign if not lines else Text("  ")
         lines.append(Text.assemble(mark, _sentence(finding, verdict)))
@@ -185,8 +214,8 @@ def _sentence(finding: Mapping[str, Any], verdict: str) -> Text:
     return Text(printable(finding["message"]), style=STYLES[Verdict(verdict)])
 
 
-def _totals(summary: BatchSummary) -> Text:
-    text = Text(f"{summary.done} of {summary.total} clips: ")
+def _totals(summary: BatchSummary, kept: str) -> Text:
+    text = Text(f"{summary.done} of {word_count(summary.total, 'clip')}: ")
     for index, (verdict, count) in enumerate(summary.counts.items()):
         text.append(", " if index else "")
         text.append(f"{glyph(verdict)} {count} {verdict}", style=STYLES[Verdict(verdict)])
@@ -195,7 +224,7 @@ def _totals(summary: BatchSummary) -> Text:
         text.append(f" ({reasons})")
     fresh = summary.done - summary.reused
     if summary.reused:
-        text.append(f"; {summary.reused} kept from the last run")
+        text.append(f"; {summary.reused} {kept}")
     if fresh:
         text.append(f"; {word_span(summary.wall_s)}")
     if summary.stopped:

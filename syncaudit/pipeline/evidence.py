@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode import iter_luma
 from syncaudit.detectors import (
     FlashDetector,
-    PictureAuditor,
     PictureMotionDetector,
     RotationDetector,
     audit_tier,
@@ -26,7 +23,6 @@ from syncaudit.detectors import (
     find_taps,
     find_triggers,
 )
-from syncaudit.errors import SyncAuditError
 from syncaudit.model import (
     Activity,
     AudioStream,
@@ -40,7 +36,6 @@ from syncaudit.model import (
     PictureAudit,
     PictureMotion,
     Quantity,
-    ReasonCode,
     RotationIncrements,
     SignalStream,
     SourceKind,
@@ -48,11 +43,9 @@ from syncaudit.model import (
     Stream,
     TranscriptStream,
 )
-from syncaudit.model.time import MAX_SPAN_S
 from syncaudit.pipeline.pictures import PictureLook, audit_pictures
-from syncaudit.pipeline.reading import unreadable
 from syncaudit.pipeline.stages import Stages
-from syncaudit.pipeline.window import part_of
+from syncaudit.pipeline.watching import Watcher, watch
 
 __all__ = ["ClipEvidence", "find_events", "find_evidence"]
 
@@ -144,7 +137,7 @@ def find_evidence(
             picture = PictureMotionDetector(stream)
             detectors = (rotation, flash, picture) if is_robot else (rotation, flash)
             seen = (wanted or {}).get(name)
-            look = _watch(stream, detectors, evidence, stages, seen, decoder=decoder)
+            look = _watch(stream, detectors, evidence, stages, wanted=seen, decoder=decoder)
             if look is None:
                 continue
             looks.append(look)
@@ -183,7 +176,7 @@ def find_events(streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence:
     for name, stream in streams.items():
         if isinstance(stream, CameraStream):
             flash = FlashDetector(stream)
-            look = _watch(stream, (flash,), evidence, stages, None)
+            look = _watch(stream, (flash,), evidence, stages)
             if look is not None:
                 with stages.spent_on("detect"):
                     _keep_flashes(flash, evidence)
@@ -263,83 +256,22 @@ def _keep_spoken(stream: TranscriptStream, audio: Stream | None, evidence: ClipE
             evidence.bands[audio.name] = bands
 
 
-class _Watcher(Protocol):
-    """A detector that looks at every frame of a camera."""
-
-    def update(self, index: int, luma: NDArray[np.uint8]) -> None:
-        """Take one frame."""
-
-
 def _watch(
     stream: CameraStream,
-    detectors: Sequence[_Watcher],
+    detectors: Sequence[Watcher],
     evidence: ClipEvidence,
     stages: Stages,
-    wanted: NDArray[np.bool_] | None,
     *,
+    wanted: NDArray[np.bool_] | None = None,
     decoder: str = "cpu",
 ) -> PictureLook | None:
-    """Decode a camera once, hand every frame to its detectors and look at it; None: no pictures."""
-    if stream.time_ns.size == 0 or not stream.files.paths:
-        return None  # nothing to look at: no frames, or stamps alone
-    if _spans_too_long(stream.time_ns):
-        return None  # the stamp audit says so; such stamps place no picture anywhere
-    last = None if wanted is None else int(np.flatnonzero(wanted)[-1])
-    auditor = PictureAuditor(stream)
-    try:
-        with stages.spent_on("decode"):
-            files = stream.files if wanted is None else part_of(stream, wanted)
-            frames = iter_luma(files, decoder=decoder)
-        while True:
-            with stages.spent_on("decode"):
-                frame = next(frames, None)
-            if frame is None:
-                break
-            if wanted is not None and last is not None:
-                if frame.index > last:
-                    frames.close()
-                    break
-                if not wanted[frame.index]:
-                    continue
-            with stages.spent_on("detect"):
-                for detector in detectors:
-                    detector.update(frame.index, frame.luma)
-                auditor.update(
-                    frame.index, frame.luma, is_corrupt=frame.is_corrupt, is_key=frame.is_key
-                )
-    except SyncAuditError as error:
-        evidence.findings.append(unreadable(stream.name, error))
-        return None
-    if frames.fallback is not None:
-        evidence.fallbacks[stream.name] = frames.fallback
-    if wanted is None:
-        evidence.findings += _count_mismatch(stream, frames.n_decoded)
-    return PictureLook(auditor, frames, wanted)
+    look, findings = watch(stream, detectors, stages, wanted=wanted, decoder=decoder)
+    evidence.findings += findings
+    if look is not None and look.frames.fallback is not None:
+        evidence.fallbacks[stream.name] = look.frames.fallback
+    return look
 
 
 def _n_in_order(times_s: NDArray[np.float64]) -> int:
     """Count the times that are later than all before them."""
     return int(np.count_nonzero(np.diff(np.maximum.accumulate(times_s)) > 0.0)) + 1
-
-
-def _spans_too_long(time_ns: NDArray[np.int64]) -> bool:
-    return (int(time_ns.max()) - int(time_ns.min())) * 1e-9 > MAX_SPAN_S
-
-
-def _count_mismatch(stream: CameraStream, n_decoded: int) -> list[Finding]:
-    n_stamps = stream.time_ns.size
-    is_said = any(finding.code is ReasonCode.LENGTH_MISMATCH for finding in stream.findings)
-    if n_decoded == n_stamps or is_said:
-        return []
-    return [
-        Finding(
-            code=ReasonCode.LENGTH_MISMATCH,
-            source=stream.name,
-            message=(
-                f"{stream.uri}: {n_decoded} pictures decoded but {n_stamps} stamps. "
-                "Which stamp belongs to which picture is unknown: export both again."
-            ),
-            value=float(n_decoded),
-            limit=float(n_stamps),
-        )
-    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from syncaudit.model import (
     CameraSpec,
@@ -104,6 +105,7 @@ def judge(
         *arrivals,
     ]
     of_clip = [finding for finding in given if finding.source not in clip.sources]
+    is_unseen = any(finding.code is ReasonCode.UNOBSERVABLE for finding in of_clip)
     opinions: dict[str, Opinion] = {}
     for name, spec in clip.sources.items():
         own = [finding for finding in given if finding.source == name]
@@ -153,6 +155,8 @@ def judge(
             is_vouched_for=name in baselined.verified,
             is_doubtful=name in contradictions.doubtful,
         )
+    if is_unseen:  # which is said once, of the clip
+        opinions = {name: replace(opinion, gaps=()) for name, opinion in opinions.items()}
     verdict = _verdict_of_clip(clip, policy, opinions, of_clip)
     reasons, warnings = _sorted_findings(policy, kinds, opinions, of_clip, verdict)
     return ClipVerdict(

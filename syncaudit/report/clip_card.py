@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from syncaudit.model.wording import word_count, word_drift, word_duration
 from syncaudit.report.figures import Point, forest_plot
-from syncaudit.report.phrases import word_correction, word_rate
+from syncaudit.report.phrases import word_correction, word_rate, word_unmeasured
 
 __all__ = ["WITNESSES", "clip_card", "content_words", "stamp_words"]
 
@@ -136,7 +136,7 @@ def content_words(source: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     if source["clock"] == row["reference"]:
         return "reference clock"
     if not source["observable"] or source["offset_s"] is None:
-        return "nothing to measure it by"
+        return word_unmeasured(source)
     words = word_correction(source["offset_s"], source["offset_std_s"])
     if source["drift_ppm"] is not None:
         words += f", drift {word_drift(source['drift_ppm'], source['drift_std_ppm'])}"

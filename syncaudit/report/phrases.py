@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from syncaudit.model import Verdict
 from syncaudit.model.wording import word_direction, word_measure
 
-__all__ = ["signed_ms", "word_correction", "word_ms", "word_rate", "word_share", "word_span"]
+__all__ = [
+    "signed_ms",
+    "word_correction",
+    "word_ms",
+    "word_rate",
+    "word_share",
+    "word_span",
+    "word_unmeasured",
+]
 
 
 def word_correction(offset_s: float, std_s: float | None) -> str:
     """Return ``35.1 ± 0.6 ms early`` for a correction of +35.1 ms (formats, section 1)."""
     return f"{word_measure(offset_s, std_s)} {word_direction(offset_s)}"
+
+
+def word_unmeasured(source: Mapping[str, Any]) -> str:
+    """Return what stands for a source of whose clock its clip shows no offset by itself."""
+    recording = source.get("recording")
+    if recording is not None and recording.get("offset_s") is not None:
+        return f"{word_correction(recording['offset_s'], recording['offset_std_s'])}, by recording"
+    if source["verdict"] != Verdict.PASS:
+        return "nothing to measure it by"
+    return "fits its audio" if source["kind"] == "transcript" else "agrees with its baseline"
 
 
 def word_rate(rate_hz: float) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from syncaudit.report.distribution import Distribution
+from syncaudit.report.phrases import word_unmeasured
 
 __all__ = ["SourceTally"]
 
@@ -37,6 +38,7 @@ class SourceTally:
     buffering_s: Distribution = field(default_factory=Distribution)
     # Content.
     as_reference: int = 0
+    unmeasured: Counter[str] = field(default_factory=Counter)
     offsets_s: dict[str, Distribution] = field(default_factory=dict)
     stds_s: Distribution = field(default_factory=Distribution)
     drifts_ppm: Distribution = field(default_factory=Distribution)
@@ -55,6 +57,9 @@ class SourceTally:
             self.as_reference += 1
         elif source["observable"] and source["offset_s"] is not None:
             self._add_content(row, source)
+        else:
+            words = "known by its recording" if source["recording"] else word_unmeasured(source)
+            self.unmeasured[words] += 1
 
     def add_step(self, seconds: float | None) -> None:
         """Count a jump of its clock that the content shows."""

@@ -67,14 +67,17 @@ def _stamp_lines(tally: SourceTally) -> list[str]:
     pace = "" if rate is None else f" at {word_rate(rate)}"
     everywhere = tally.clean == tally.audited
     among = "all" if everywhere else f"{tally.clean:,} of {tally.audited:,}"
+    found = [_many(tally.counts[key], noun) for key, noun in _ODD if tally.counts[key]]
+    is_even = tally.made_up == tally.audited and not found and not tally.stepped
     lines = [
-        f"irregular{pace}"
+        f"perfectly even{pace}"
+        if is_even
+        else f"irregular{pace}"
         if not tally.clean
         else f"regular{pace} in {among} clips"
         if tally.audited > 1
         else f"regular{pace}"
     ]
-    found = [_many(tally.counts[key], noun) for key, noun in _ODD if tally.counts[key]]
     if found:
         lines.append(", ".join(found))
     if tally.stepped:
@@ -115,9 +118,7 @@ def _content_lines(tally: SourceTally, offsets: Distribution) -> list[str]:
         )
     if tally.as_reference:
         lines.append(f"reference clock of {_many(tally.as_reference, 'clip')}")
-    silent = tally.verdicts.total() - n - tally.as_reference
-    if silent:
-        lines.append(f"nothing to measure it by in {_many(silent, 'clip')}")
+    lines += [f"{words} in {_many(count, 'clip')}" for words, count in tally.unmeasured.items()]
     return lines
 
 

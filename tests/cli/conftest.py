@@ -2,6 +2,7 @@
 
 import json
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,14 @@ def manifest(tmp_path):
             "imu": {"kind": "imu", "uri": "imu.csv"},
         }
         path = tmp_path / "manifest.jsonl"
-        lines = [json.dumps({"clip_id": name, "sources": sources}) for name in clip_ids]
+        # Each a window of its own of one recording.
+        starts = {name: zlib.crc32(name.encode()) * 10**9 for name in clip_ids}
+        lines = [
+            json.dumps(
+                {"clip_id": name, "start_ns": start, "end_ns": start + 1, "sources": sources}
+            )
+            for name, start in starts.items()
+        ]
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return str(path)
 

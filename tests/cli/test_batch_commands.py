@@ -49,6 +49,8 @@ def test_shards_merge_in_the_order_of_the_manifest(invoke, manifest, tmp_path):
     for k, part in enumerate(parts, start=1):
         invoke("validate", path, "--out", part, "-j", "0", "-q", "--shard", f"{k}/3")
     result = invoke("merge", *parts, "--out", str(tmp_path / "all"))
+    assert "joined" in result.output
+    assert "last run" not in result.output
     assert result.exit_code == 0
     lines = (tmp_path / "all" / "verdicts.jsonl").read_text().splitlines()
     assert [json.loads(line)["clip_id"] for line in lines] == ids
@@ -132,6 +134,13 @@ def test_outputs_on_object_stores(invoke, manifest, tmp_path, monkeypatch):
     summary = json.loads(store.cat("/cli/again/summary.json"))
     assert summary["judged_from"] == "memory://cli/all"
     assert store.exists("/cli/again/report.html")
+    result = invoke("trace", "memory://cli/all", "pass1")
+    assert result.exit_code == 0, result.output
+    for name in ("cam.mp4", "cam.csv", "imu.csv"):
+        (tmp_path / name).write_text("content")
+    result = invoke("export-shards", "memory://cli/all", "--out", str(tmp_path / "shards"))
+    assert result.exit_code == 0, result.output
+    assert "5 clips in 1 shard" in result.output
 
 
 def test_a_url_is_not_judged_onto_itself(invoke, tmp_path, monkeypatch):

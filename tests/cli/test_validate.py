@@ -181,3 +181,13 @@ def test_a_decoder_that_does_not_exist_is_a_usage_error(validate):
     result = validate("pass1", options=["--decoder", "nvdek"])
     assert result.exit_code == 2
     assert "Did you mean 'nvdec'" in result.stderr.replace("\n", " ")
+
+
+def test_copied_rows_are_told_on_the_console(invoke, tmp_path):
+    sources = {"cam": {"kind": "camera", "uri": "cam.mp4"}}
+    rows = [{"clip_id": f"pass{k}", "sources": sources} for k in range(6)]
+    path = tmp_path / "manifest.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    result = invoke("validate", str(path), "--out", str(tmp_path / "out"), "-j", "0")
+    assert "pass1 has the same data as pass0 (cam): was the row copied?" in result.stdout
+    assert "... and 2 more clips with the data of another" in result.stdout

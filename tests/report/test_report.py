@@ -124,5 +124,11 @@ def test_content_is_worded():
     camera = data["sources"]["cam_rear"]
     assert content_words(camera, data) == "0.4 ± 0.6 ms early"
     assert "ppm" in content_words(camera | {"drift_ppm": 20.0, "drift_std_ppm": 3.0}, data)
-    assert content_words(camera | {"observable": False}, data) == "nothing to measure it by"
+    dark = camera | {"observable": False}
+    assert content_words(dark | {"verdict": "unverified"}, data) == "nothing to measure it by"
+    assert content_words(dark, data) == "agrees with its baseline"
+    assert content_words(dark | {"kind": "transcript"}, data) == "fits its audio"
+    pooled = {"offset_s": 0.0123, "offset_std_s": 0.0001}
+    words = content_words(dark | {"recording": pooled}, data)
+    assert words == "12.30 ± 0.10 ms early, by recording"
     assert content_words(data["sources"]["imu"], data) == "reference clock"

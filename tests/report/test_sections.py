@@ -289,3 +289,20 @@ def test_figures_read_well():
         "100 %",
     ]
     assert [word_span(s) for s in (20, 600, 9000, 1e6)] == ["20 s", "10 min", "2.5 h", "278 h"]
+
+
+def test_counters_are_even_rather_than_irregular():
+    rows = [row("a"), row("b")]
+    for data in rows:
+        data["sources"]["cam_rear"]["timing"] |= {"is_synthetic": True, "steps": []}
+    lines = source_of(overview_of(rows))["stamps"]
+    assert lines[:2] == ["perfectly even at 12 Hz", "made up from index and rate in 2 clips"]
+    rows[1]["sources"]["cam_rear"]["timing"]["is_synthetic"] = False
+    assert source_of(overview_of(rows))["stamps"][0] == "regular at 12 Hz in 1 of 2 clips"
+
+
+def test_sources_that_their_baseline_vouches_for_are_not_called_unmeasured():
+    rows = [row("a"), row("b", Verdict.UNVERIFIED)]
+    rows[0]["sources"]["cam_rear"] |= {"observable": False, "offset_s": None}
+    lines = source_of(overview_of(rows))["content"]
+    assert lines == ["agrees with its baseline in 1 clip", "nothing to measure it by in 1 clip"]

@@ -1,0 +1,114 @@
+"""Decode the pictures of a camera once and hand them to every detector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.decode import iter_luma
+from syncaudit.detectors import PictureAuditor
+from syncaudit.errors import SyncAuditError
+from syncaudit.model import CameraStream, Finding, ReasonCode
+from syncaudit.model.time import MAX_SPAN_S
+from syncaudit.pipeline.pictures import PictureLook
+from syncaudit.pipeline.reading import unreadable
+from syncaudit.pipeline.stages import Stages
+from syncaudit.pipeline.window import part_of
+
+__all__ = ["Watcher", "watch"]
+
+
+class Watcher(Protocol):
+    """A detector that looks at every frame of a camera."""
+
+    def update(self, index: int, luma: NDArray[np.uint8]) -> None:
+        """Take one frame."""
+
+
+def watch(
+    stream: CameraStream,
+    detectors: Sequence[Watcher],
+    stages: Stages,
+    *,
+    wanted: NDArray[np.bool_] | None = None,
+    decoder: str = "cpu",
+) -> tuple[PictureLook | None, list[Finding]]:
+    """Decode a camera once, hand every frame to its detectors and look at it.
+
+    Parameters
+    ----------
+    stream : CameraStream
+        The camera.
+    detectors : sequence
+        Each gets every frame that is wanted, in order.
+    stages : Stages
+        Gets the time of ``decode`` and ``detect``.
+    wanted : ndarray of bool, shape (n_frames,), optional
+        Frames to look at; None: all.
+    decoder : str
+        Back end, a key of `syncaudit.decode.DECODERS`.
+
+    Returns
+    -------
+    look : PictureLook or None
+        How the pictures look; None where there are none, or they cannot be read.
+    findings : list of Finding
+        Why they cannot be read, or that stamps and pictures differ in number.
+    """
+    if stream.time_ns.size == 0 or not stream.files.paths:
+        return None, []  # nothing to look at: no frames, or stamps alone
+    if _spans_too_long(stream.time_ns):
+        return None, []  # the stamp audit says so; such stamps place no picture anywhere
+    last = None if wanted is None else int(np.flatnonzero(wanted)[-1])
+    auditor = PictureAuditor(stream)
+    try:
+        with stages.spent_on("decode"):
+            files = stream.files if wanted is None else part_of(stream, wanted)
+            frames = iter_luma(files, decoder=decoder)
+        while True:
+            with stages.spent_on("decode"):
+                frame = next(frames, None)
+            if frame is None:
+                break
+            if wanted is not None and last is not None:
+                if frame.index > last:
+                    frames.close()
+                    break
+                if not wanted[frame.index]:
+                    continue
+            with stages.spent_on("detect"):
+                for detector in detectors:
+                    detector.update(frame.index, frame.luma)
+                auditor.update(
+                    frame.index, frame.luma, is_corrupt=frame.is_corrupt, is_key=frame.is_key
+                )
+    except SyncAuditError as error:
+        return None, [unreadable(stream.name, error)]
+    findings = _count_mismatch(stream, frames.n_decoded) if wanted is None else []
+    return PictureLook(auditor, frames, wanted), findings
+
+
+def _spans_too_long(time_ns: NDArray[np.int64]) -> bool:
+    return (int(time_ns.max()) - int(time_ns.min())) * 1e-9 > MAX_SPAN_S
+
+
+def _count_mismatch(stream: CameraStream, n_decoded: int) -> list[Finding]:
+    n_stamps = stream.time_ns.size
+    is_said = any(finding.code is ReasonCode.LENGTH_MISMATCH for finding in stream.findings)
+    if n_decoded == n_stamps or is_said:
+        return []
+    return [
+        Finding(
+            code=ReasonCode.LENGTH_MISMATCH,
+            source=stream.name,
+            message=(
+                f"{stream.uri}: {n_decoded} pictures decoded but {n_stamps} stamps. "
+                "Which stamp belongs to which picture is unknown: export both again."
+            ),
+            value=float(n_decoded),
+            limit=float(n_stamps),
+        )
+    ]
