@@ -51,6 +51,12 @@ MIN_SHARE = 0.08
 N_PARTS = 5
 MAX_PART_Z = 4.0
 PART_STD_PERIODS = 0.15
+# The fit may end this far from where the search did, or within the width of the smoothing.
+MAX_MOVE_S = 0.1
+MAX_MOVE_PERIODS = 2.0
+# Mixtures are drawn anew until the delay moves by less than this part of its error.
+DRAWN_NEAR_STD = 0.25
+MAX_ROUNDS = 5
 # A delay that is known no better than this part of a frame period tells nothing of frames.
 MAX_STD_PERIODS = 0.5
 MAX_STD_S = 0.02
@@ -176,10 +182,8 @@ def _measure(
         unseen = "the two do not overlap in time, or nothing moves that both could see"
         return refuse(task, middle_s, unseen, rows=n)
     curve, best = foretold.curve, foretold.curve.best()
-    values = increments.values @ foretold.mixtures
-    mixed = replace(increments, values=values, weights=np.ones_like(values))
     start_s = float(curve.delays_s[best])
-    fit = fit_delay(mixed, driver, start_s=start_s)
+    mixed, mixing, fit = _fitted(increments, driver, foretold, start_s)
     figures = {
         "rows": float(n),
         "log_likelihood": float(curve.log_likelihood[best]),
@@ -194,7 +198,7 @@ def _measure(
         "offset_s": fit.offset_s + epochs_s,
         "offset_std_s": fit.offset_std_s,
     }
-    reduced = combined(driver, foretold.mixing)
+    reduced = combined(driver, mixing)
     parts = _parts(mixed, reduced, fit)
     uneven = _why_apart(parts, slower_s, "parts of the clip")
     step = None
@@ -214,6 +218,28 @@ def _measure(
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     return record_delay(task, mixed, driver, fit, step, epochs_s, figures)
+
+
+def _fitted(
+    increments: Increments, driver: RunningIntegral, foretold: Foretold, start_s: float
+) -> tuple[Increments, Floats, DelayFit | None]:
+    """Fit the delay to the mixtures that are foretold best, and draw these anew at that delay.
+
+    Mixtures that were drawn at one delay lean towards it: where the search ends far from the
+    truth, one fit goes only half of the way.
+    """
+    at_s, own = start_s, foretold
+    for _ in range(MAX_ROUNDS):
+        values = increments.values @ own.mixtures
+        mixed = replace(increments, values=values, weights=np.ones_like(values))
+        fit = fit_delay(mixed, driver, start_s=at_s)
+        if fit is None or abs(fit.offset_s - at_s) < DRAWN_NEAR_STD * fit.offset_std_s:
+            break
+        again = search_state(increments, driver, np.array([fit.offset_s]))
+        if again is None:
+            break
+        at_s, own = fit.offset_s, again
+    return mixed, own.mixing, fit
 
 
 def _why_not(
@@ -238,7 +264,7 @@ def _why_not(
     why = why_too_weak(fit)
     if why is not None:
         return why
-    if abs(fit.offset_s - start_s) > 0.1 and not has_step:
+    if abs(fit.offset_s - start_s) > max(MAX_MOVE_S, MAX_MOVE_PERIODS * slower_s) and not has_step:
         return "the delay that fits best is not the one that foretells best"
     limit_s = max(MAX_STD_S, MAX_STD_PERIODS * slower_s)
     if fit.offset_std_s > limit_s:
