@@ -27,6 +27,7 @@ from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.refusals import why_ambiguous, why_too_weak
 from syncaudit.estimators.state.driver import combined, state_driver
+from syncaudit.estimators.state.mixtures import fit_mixtures
 from syncaudit.estimators.state.search import Foretold, search_state
 from syncaudit.estimators.state.steps import find_shared_step
 from syncaudit.model import Activity, PairMeasurement, PictureMotion, Quantity
@@ -54,9 +55,6 @@ PART_STD_PERIODS = 0.15
 # The fit may end this far from where the search did, or within the width of the smoothing.
 MAX_MOVE_S = 0.1
 MAX_MOVE_PERIODS = 2.0
-# Mixtures are drawn anew until the delay moves by less than this part of its error.
-DRAWN_NEAR_STD = 0.25
-MAX_ROUNDS = 5
 # A delay that is known no better than this part of a frame period tells nothing of frames.
 MAX_STD_PERIODS = 0.5
 MAX_STD_S = 0.02
@@ -183,7 +181,7 @@ def _measure(
         return refuse(task, middle_s, unseen, rows=n)
     curve, best = foretold.curve, foretold.curve.best()
     start_s = float(curve.delays_s[best])
-    mixed, mixing, fit = _fitted(increments, driver, foretold, start_s)
+    mixed, mixing, fit = fit_mixtures(increments, driver, foretold, start_s=start_s)
     figures = {
         "rows": float(n),
         "log_likelihood": float(curve.log_likelihood[best]),
@@ -218,28 +216,6 @@ def _measure(
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     return record_delay(task, mixed, driver, fit, step, epochs_s, figures)
-
-
-def _fitted(
-    increments: Increments, driver: RunningIntegral, foretold: Foretold, start_s: float
-) -> tuple[Increments, Floats, DelayFit | None]:
-    """Fit the delay to the mixtures that are foretold best, and draw these anew at that delay.
-
-    Mixtures that were drawn at one delay lean towards it: where the search ends far from the
-    truth, one fit goes only half of the way.
-    """
-    at_s, own = start_s, foretold
-    for _ in range(MAX_ROUNDS):
-        values = increments.values @ own.mixtures
-        mixed = replace(increments, values=values, weights=np.ones_like(values))
-        fit = fit_delay(mixed, driver, start_s=at_s)
-        if fit is None or abs(fit.offset_s - at_s) < DRAWN_NEAR_STD * fit.offset_std_s:
-            break
-        again = search_state(increments, driver, np.array([fit.offset_s]))
-        if again is None:
-            break
-        at_s, own = fit.offset_s, again
-    return mixed, own.mixing, fit
 
 
 def _why_not(
