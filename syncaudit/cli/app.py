@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 
 from syncaudit import __version__
 from syncaudit.cli.align import align
+from syncaudit.cli.baseline import baseline
 from syncaudit.cli.console import printable, stderr
 from syncaudit.cli.doctor import doctor
 from syncaudit.cli.exit_codes import ExitCode
@@ -89,6 +90,7 @@ def build_app() -> typer.Typer:
     app.command()(validate)
     app.command()(inspect)
     app.command()(judge)
+    app.command()(baseline)
     app.command()(merge)
     app.command()(export_shards)
     app.command()(trace)

@@ -1,5 +1,7 @@
 """Is that good enough: limits from a policy file, and verdicts from figures (design, section 4)."""
 
+from syncaudit.policy.fleet import MIN_CLIPS, Fleet, FleetBaseline
+from syncaudit.policy.fleet_file import policy_text
 from syncaudit.policy.judge import judge
 from syncaudit.policy.limits import Baseline, Limits, Policy
 from syncaudit.policy.load import DEFAULT_PROFILE, load_policy, policy_from_plain, profile_names
@@ -8,7 +10,10 @@ from syncaudit.policy.recordings import judge_with_recording
 
 __all__ = [
     "DEFAULT_PROFILE",
+    "MIN_CLIPS",
     "Baseline",
+    "Fleet",
+    "FleetBaseline",
     "Limits",
     "Policy",
     "judge",
@@ -16,5 +21,6 @@ __all__ = [
     "judge_with_recording",
     "load_policy",
     "policy_from_plain",
+    "policy_text",
     "profile_names",
 ]

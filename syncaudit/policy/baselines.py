@@ -68,7 +68,7 @@ def judge_baselines(
     findings: list[Finding] = []
     verified: set[str] = set()
     for m in measurements:
-        baseline = policy.baselines.get(m.method)
+        baseline = policy.baseline_of(m)
         if not m.accepted or not policy.is_baseline_only(m) or baseline is None:
             continue
         limit = baseline.tolerance_s or max(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from syncaudit.model import Clip, PairMeasurement, SourceKind, clock_of
 
-__all__ = ["Baseline", "Limits", "Policy"]
+__all__ = ["Baseline", "Limits", "Policy", "pair_baseline"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +93,11 @@ class Baseline:
     tolerance_s: float | None = None
 
 
+def pair_baseline(method: str, source: str, target: str) -> str:
+    """Return the name of the baseline of one pair of sources: ``steering: can to imu``."""
+    return f"{method}: {source} to {target}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """Everything that turns figures into verdicts.
@@ -114,7 +119,8 @@ class Policy:
     baseline_only : frozenset of str
         Methods that are never judged against zero.
     baselines : mapping of str to Baseline
-        What such a method shows on a healthy vehicle.
+        What such a method shows on a healthy vehicle; one of a pair of sources (`pair_baseline`)
+        goes before that of its method.
     preference : tuple of str
         Kinds in order of trust, for ties of the consensus.
     """
@@ -149,6 +155,12 @@ class Policy:
     def is_baseline_only(self, measurement: PairMeasurement) -> bool:
         """Return whether a measurement must not be judged against zero."""
         return measurement.is_baseline_only or measurement.method in self.baseline_only
+
+    def baseline_of(self, measurement: PairMeasurement) -> Baseline | None:
+        """Return the baseline of a measurement: that of its pair, or else of its method."""
+        method = measurement.method
+        pair = pair_baseline(method, measurement.source, measurement.target)
+        return self.baselines.get(pair) or self.baselines.get(method)
 
     def clock_tolerances(self, clip: Clip) -> dict[str, float]:
         """Return the offset limit of every clock: the tightest of its sources."""

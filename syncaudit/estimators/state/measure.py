@@ -27,6 +27,7 @@ from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.refusals import why_ambiguous, why_too_weak
 from syncaudit.estimators.state.driver import combined, state_driver
+from syncaudit.estimators.state.mixtures import fit_mixtures
 from syncaudit.estimators.state.search import Foretold, search_state
 from syncaudit.estimators.state.steps import find_shared_step
 from syncaudit.model import Activity, PairMeasurement, PictureMotion, Quantity
@@ -51,6 +52,9 @@ MIN_SHARE = 0.08
 N_PARTS = 5
 MAX_PART_Z = 4.0
 PART_STD_PERIODS = 0.15
+# The fit may end this far from where the search did, or within the width of the smoothing.
+MAX_MOVE_S = 0.1
+MAX_MOVE_PERIODS = 2.0
 # A delay that is known no better than this part of a frame period tells nothing of frames.
 MAX_STD_PERIODS = 0.5
 MAX_STD_S = 0.02
@@ -176,10 +180,8 @@ def _measure(
         unseen = "the two do not overlap in time, or nothing moves that both could see"
         return refuse(task, middle_s, unseen, rows=n)
     curve, best = foretold.curve, foretold.curve.best()
-    values = increments.values @ foretold.mixtures
-    mixed = replace(increments, values=values, weights=np.ones_like(values))
     start_s = float(curve.delays_s[best])
-    fit = fit_delay(mixed, driver, start_s=start_s)
+    mixed, mixing, fit = fit_mixtures(increments, driver, foretold, start_s=start_s)
     figures = {
         "rows": float(n),
         "log_likelihood": float(curve.log_likelihood[best]),
@@ -194,7 +196,7 @@ def _measure(
         "offset_s": fit.offset_s + epochs_s,
         "offset_std_s": fit.offset_std_s,
     }
-    reduced = combined(driver, foretold.mixing)
+    reduced = combined(driver, mixing)
     parts = _parts(mixed, reduced, fit)
     uneven = _why_apart(parts, slower_s, "parts of the clip")
     step = None
@@ -238,7 +240,7 @@ def _why_not(
     why = why_too_weak(fit)
     if why is not None:
         return why
-    if abs(fit.offset_s - start_s) > 0.1 and not has_step:
+    if abs(fit.offset_s - start_s) > max(MAX_MOVE_S, MAX_MOVE_PERIODS * slower_s) and not has_step:
         return "the delay that fits best is not the one that foretells best"
     limit_s = max(MAX_STD_S, MAX_STD_PERIODS * slower_s)
     if fit.offset_std_s > limit_s:

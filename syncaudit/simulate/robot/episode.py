@@ -74,7 +74,7 @@ class EpisodeConfig:
     flicker : float
         Standard deviation of what auto-exposure does to each frame of the wrist camera.
     faults : mapping of str to ContentFault
-        Of cameras and of ``state``.
+        Of cameras, of ``state`` and of ``action``.
     """
 
     duration_s: float = 12.0
@@ -154,7 +154,7 @@ def record_episode(config: EpisodeConfig, seed: int) -> Episode:
     course = draw_course(config.duration_s, config.task, rng)
     scene = draw_scene(config.scene, rng)
     state_s = config.faults.get("state", ContentFault()).content_s(config.n_frames, config.fps)
-    command_s = np.arange(config.n_frames) / config.fps
+    command_s = config.faults.get("action", ContentFault()).content_s(config.n_frames, config.fps)
     return Episode(
         config=config,
         state=_read(course.joints, state_s - config.encoder_late_s),

@@ -1,0 +1,145 @@
+"""`syncaudit baseline`: what a fleet's own clips show, as a policy."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from syncaudit.policy import Fleet, FleetBaseline, Policy
+
+__all__ = ["baseline"]
+
+
+def baseline(
+    verdicts: Annotated[str, typer.Argument(help="Output folder of an earlier 'validate'.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Policy file (TOML) to write.")],
+    policy: Annotated[
+        Path | None, typer.Option("--policy", help="Policy file (TOML) to extend.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="Profile to extend: driving, vla ...")
+    ] = None,
+) -> None:
+    """Learn the baselines of a fleet from its measured clips.
+
+    Commands, steering and wheel speed lead or trail what is seen by a delay of the machine. Its
+    median over the clips is written as a policy, by which clips that deviate are found.
+
+    **Example**
+
+    - `syncaudit baseline out/ --profile vla --out fleet.toml`, then
+      `syncaudit judge out/ --policy fleet.toml --out new/`
+    """
+    from syncaudit.cli.console import stdout
+    from syncaudit.policy import DEFAULT_PROFILE, load_policy, policy_text
+
+    rules = load_policy(None if policy is None else str(policy), profile=profile)
+    extends = profile or DEFAULT_PROFILE if policy is None else _relative(policy, profile, out)
+    found = list(_fleet_of(verdicts, rules).baselines())
+    _check(found, verdicts)
+    title = f"Baselines of the clips in {verdicts}, by 'syncaudit baseline'."
+    _write(out, policy_text(found, extends=extends, title=title))
+    _print(stdout(), found, out)
+
+
+def _relative(policy: Path, profile: str | None, out: Path) -> str:
+    """Return the policy as the new file must name it."""
+    from syncaudit.errors import UsageError
+
+    if profile is not None:
+        raise UsageError(
+            "--policy and --profile cannot be extended together",
+            hint='Let the policy file name the profile: extends = "..."',
+        )
+    if policy.suffix != ".toml":
+        raise UsageError("a policy that is extended must be a .toml file", path=str(policy))
+    if policy.resolve() == out.resolve():
+        raise UsageError(
+            "the policy would be overwritten by the one that extends it",
+            path=str(policy),
+            hint="Choose another --out file.",
+        )
+    return Path(os.path.relpath(policy.resolve(), out.resolve().parent)).as_posix()
+
+
+def _fleet_of(verdicts: str, rules: Policy) -> Fleet:
+    import json
+
+    from syncaudit.batch import VerdictFile, fetch_outputs
+    from syncaudit.errors import UsageError
+    from syncaudit.policy import Fleet
+
+    fleet = Fleet(rules)
+    with TemporaryDirectory(prefix="syncaudit-") as scratch:
+        folder = fetch_outputs(verdicts, Path(scratch))
+        file = VerdictFile(folder if folder.is_file() else folder / "verdicts.jsonl")
+        for clip_id in file.clip_ids:
+            try:
+                fleet.add(json.loads(file.line(clip_id)))
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise UsageError(
+                    f"the row of clip '{clip_id}' is no verdict of this version: {error!r}",
+                    path=verdicts,
+                    hint="Measure the clips anew with 'syncaudit validate'.",
+                ) from error
+    return fleet
+
+
+def _check(found: Sequence[FleetBaseline], verdicts: str) -> None:
+    from syncaudit.errors import UsageError
+    from syncaudit.model.wording import word_count
+    from syncaudit.policy import MIN_CLIPS
+
+    if not found:
+        raise UsageError(
+            "no clip has an accepted measurement that is judged by a baseline",
+            path=verdicts,
+            hint="Those are commands of robots, steering and wheel speed of vehicles.",
+        )
+    if not any(item.is_known for item in found):
+        most = max(found, key=lambda item: item.n_clips)
+        raise UsageError(
+            f"only {word_count(most.n_clips, 'clip')} with {most.name}, needed {MIN_CLIPS}",
+            path=verdicts,
+            hint="Measure more clips of the fleet.",
+        )
+
+
+def _write(out: Path, text: str) -> None:
+    from syncaudit.errors import UsageError
+
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(text, encoding="utf-8", newline="\n")
+    except (FileExistsError, NotADirectoryError, PermissionError, IsADirectoryError) as error:
+        raise UsageError(
+            f"cannot be written: {error.strerror}", path=str(out), hint="Name another file."
+        ) from error
+
+
+def _print(console: Console, found: Sequence[FleetBaseline], out: Path) -> None:
+    from syncaudit.cli.console import printable
+    from syncaudit.model.wording import word_count, word_duration
+    from syncaudit.policy import MIN_CLIPS
+
+    for item in found:
+        clips = word_count(item.n_clips, "clip")
+        if not item.is_known:
+            line = f"left out, only {clips}, needed {MIN_CLIPS}"
+        else:
+            limit_s = item.tolerance_s or item.limit_s
+            line = (
+                f"{1e3 * item.offset_s:+.1f} ms, spread {word_duration(item.spread_s)}, "
+                f"tolerance {word_duration(limit_s)}, {clips}"
+            )
+        console.print(printable(f"{item.name}: {line}"), markup=False, soft_wrap=True)
+    console.print(printable(f"Written to {out}"), markup=False, soft_wrap=True)
