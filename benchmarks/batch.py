@@ -127,7 +127,7 @@ def _fuzz(folder: Path, options: argparse.Namespace) -> Mapping[str, Any]:
     found = fuzz(
         folder,
         n_clips=_share(400, options),
-        n_rows=_share(50, options),
+        n_rows=_share(60, options),
         n_imports=_share(100, options),
         workers=_WORKERS,
         seed=options.seed,
@@ -138,10 +138,12 @@ def _fuzz(folder: Path, options: argparse.Namespace) -> Mapping[str, Any]:
         ("file", "clips with the code"),
         [(f"{file}  {_counts(codes)}", "") for file, codes in sorted(clips["codes"].items())],
     )
-    for part in ("rows", "imports"):
+    for part in ("rows", "imports", "rules"):
         print(f"\n{found[part]['inputs']} {part}: {_counts(found[part]['codes'])}")
     _told(clips["verdicts"] == clips["inputs"], "every clip has its verdict")
-    faults = [*clips["faults"], *found["rows"]["faults"], *found["imports"]["faults"]]
+    faults = [
+        fault for part in ("clips", "rows", "imports", "rules") for fault in found[part]["faults"]
+    ]
     _told(not faults, "no crash, no traceback, no hang")
     for fault in faults:
         print(f"    {fault}")
