@@ -3,16 +3,15 @@
 from dataclasses import replace
 
 import pytest
+from fake_audits import POLICY, make_clip
 
 from syncaudit.batch.pooled import Pooled
-from syncaudit.policy import load_policy
 
-POLICY = load_policy(None)
 ROW = {"recording_id": "r", "clips": 2, "clocks": {"can": {"offset_s": 0.1}}}
 
 
 @pytest.fixture
-def members(make_clip):
+def members():
     return [(make_clip("a"), '{"a": 1}'), (make_clip("b"), '{"b": 2}')]
 
 
