@@ -54,7 +54,7 @@ def _overwrite(data: bytes, rng: random.Random) -> bytes:
 def _head(data: bytes, rng: random.Random) -> bytes:
     """Damage the first bytes, where lengths and counts stand."""
     spoiled = bytearray(data)
-    for _ in range(rng.choice((1, 2, 8))):
+    for _ in range(rng.choice((1, 2, 8)) if spoiled else 0):
         spoiled[rng.randrange(min(len(spoiled), 96))] = rng.choice((0, 0x7F, 0x80, 0xFF))
     return bytes(spoiled)
 
