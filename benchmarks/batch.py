@@ -1,6 +1,6 @@
 """Prove the batch side: ten thousand clips, kills, poison, shards, Ray and faulty bags.
 
-    python benchmarks/batch.py [--quick] [--only scale,ray,kills,shards,fuzz,bags]
+    python benchmarks/batch.py [--quick | --full] [--only scale,ray,kills,shards,fuzz,bags]
 
 Clips are written into a temporary folder. Nothing gates: what is not as it should be is printed
 as MISSED.
@@ -26,6 +26,17 @@ from batch_runs import kills, run_on_ray, scale, shards
 from tables import print_table, write_json
 
 _WORKERS = 2
+# How many of what: by default, and with --full.
+_SIZES: Mapping[str, tuple[int, int]] = {
+    "clips": (2000, 10_000),
+    "ray": (40, 200),
+    "kills": (20, 100),
+    "shards": (160, 400),
+    "files": (150, 400),
+    "rows": (60, 60),
+    "imports": (50, 100),
+    "bags": (2, 10),
+}
 # A tenth of the run may be so much slower than the median, and memory may grow by so much.
 _LEAST_SPEED, _MOST_GROWTH_MIB = 0.5, 32.0
 
@@ -33,10 +44,10 @@ _LEAST_SPEED, _MOST_GROWTH_MIB = 0.5, 32.0
 def main() -> int:
     """Run the benchmark and return 0: it never gates."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a tenth of everything")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="a tenth of everything")
+    size.add_argument("--full", action="store_true", help="ten thousand clips and all that")
     parser.add_argument("--only", default=",".join(_PARTS))
-    parser.add_argument("--clips", type=int, default=10_000, help="of the long run")
-    parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=OUT / "batch.json")
     options = parser.parse_args()
@@ -46,7 +57,10 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             results[name] = _PARTS[name](Path(folder), options)
         print(f"  ({name}: {time.monotonic() - began:.0f} s)")
-    write_json(options.out, {"quick": options.quick, "workers": _WORKERS, "results": results})
+    write_json(
+        options.out,
+        {"quick": options.quick, "full": options.full, "workers": _WORKERS, "results": results},
+    )
     return 0
 
 
@@ -54,12 +68,13 @@ def _told(is_reached: bool, what: str) -> None:
     print(f"  {'reached ' if is_reached else 'MISSED  '} {what}")
 
 
-def _share(full: int, options: argparse.Namespace) -> int:
-    return full // 10 if options.quick else full
+def _size(name: str, options: argparse.Namespace) -> int:
+    default, full = _SIZES[name]
+    return full if options.full else max(1, default // 10) if options.quick else default
 
 
 def _scale(folder: Path, options: argparse.Namespace) -> Mapping[str, Any]:
-    found = scale(folder, n_clips=_share(options.clips, options), workers=_WORKERS)
+    found = scale(folder, n_clips=_size("clips", options), workers=_WORKERS)
     tenths = found["tenths"]
     print_table(
         f"{found['clips']} clips of an IMU and a bus, {_WORKERS} workers, by tenths of the run",
@@ -83,7 +98,7 @@ def _scale(folder: Path, options: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _ray(folder: Path, options: argparse.Namespace) -> Mapping[str, Any]:
-    found = run_on_ray(folder, n_clips=_share(200, options), workers=_WORKERS)
+    found = run_on_ray(folder, n_clips=_size("ray", options), workers=_WORKERS)
     print_table(
         "Video clips: local workers and a Ray cluster on this machine",
         ("", "clips", "local s", "Ray s", "rows that differ"),
@@ -94,7 +109,7 @@ def _ray(folder: Path, options: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _kills(folder: Path, options: argparse.Namespace) -> Mapping[str, Any]:
-    found = kills(folder, n_clips=150, n_kills=_share(options.kills, options), seed=options.seed)
+    found = kills(folder, n_clips=150, n_kills=_size("kills", options), seed=options.seed)
     print_table(
         f"SIGKILL at random moments, runs of {found['clips']} clips",
         ("", "kills", "while writing outputs", "runs completed", "wrong verdicts", "wrong files"),
@@ -116,7 +131,7 @@ def _kills(folder: Path, options: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _shards(folder: Path, options: argparse.Namespace) -> Mapping[str, Any]:
-    found = shards(folder, n_clips=_share(400, options), workers=_WORKERS)
+    found = shards(folder, n_clips=_size("shards", options), workers=_WORKERS)
     is_same = not (found["wrong_clips"] or found["wrong_files"])
     print(f"\n{found['clips']} clips in {found['shards']} shards, merged")
     _told(is_same, "the files are those of one run")
@@ -126,9 +141,9 @@ def _shards(folder: Path, options: argparse.Namespace) -> Mapping[str, Any]:
 def _fuzz(folder: Path, options: argparse.Namespace) -> Mapping[str, Any]:
     found = fuzz(
         folder,
-        n_clips=_share(400, options),
-        n_rows=_share(50, options),
-        n_imports=_share(100, options),
+        n_clips=_size("files", options),
+        n_rows=_size("rows", options),
+        n_imports=_size("imports", options),
         workers=_WORKERS,
         seed=options.seed,
     )
@@ -138,10 +153,12 @@ def _fuzz(folder: Path, options: argparse.Namespace) -> Mapping[str, Any]:
         ("file", "clips with the code"),
         [(f"{file}  {_counts(codes)}", "") for file, codes in sorted(clips["codes"].items())],
     )
-    for part in ("rows", "imports"):
+    for part in ("rows", "imports", "rules"):
         print(f"\n{found[part]['inputs']} {part}: {_counts(found[part]['codes'])}")
     _told(clips["verdicts"] == clips["inputs"], "every clip has its verdict")
-    faults = [*clips["faults"], *found["rows"]["faults"], *found["imports"]["faults"]]
+    faults = [
+        fault for part in ("clips", "rows", "imports", "rules") for fault in found[part]["faults"]
+    ]
     _told(not faults, "no crash, no traceback, no hang")
     for fault in faults:
         print(f"    {fault}")
@@ -153,9 +170,8 @@ def _counts(codes: Mapping[str, int]) -> str:
 
 
 def _bags(folder: Path, options: argparse.Namespace) -> Mapping[str, Any]:
-    rows = bag_faults(
-        folder, seeds=range(options.seed, options.seed + (2 if options.quick else 10))
-    )
+    seeds = range(options.seed, options.seed + _size("bags", options))
+    rows = bag_faults(folder, seeds=seeds)
     print_table(
         "Bags of six cameras and an IMU; the fault is in one camera",
         ("fault", "bags", "found", "told of others", "code", "lowest", "highest"),

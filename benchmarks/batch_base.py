@@ -16,6 +16,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import soundfile
 from batch_clips import START_NS
+from batch_kinds import stills
 
 from syncaudit.model import Interval, Tier
 from syncaudit.simulate import CanConfig, ImuConfig, MicrophoneConfig, RigConfig, simulate_clip
@@ -73,6 +74,15 @@ TARGETS = (
         sources=_camera(uri="images", timestamps="images.csv"),
         others=("images/000.png", "images/001.png", "images/003.png", "images.csv"),
     ),
+    Target(
+        file="named.csv",
+        sources=_camera(uri="images", timestamps="named.csv"),
+        others=("images/000.png", "images/001.png", "images/002.png", "images/003.png"),
+    ),
+    Target(
+        file="stills.parquet",
+        sources=_camera(uri="stills.parquet", timestamps="stills.parquet", pictures="still"),
+    ),
     Target(file="imu.csv", sources={}),
     Target(file="imu.parquet", sources={"imu": {"kind": "imu", "uri": "imu.parquet"}}),
     Target(file="gyro/gyro_z.npy", sources={"imu": {"kind": "imu", "uri": "gyro"}},
@@ -118,6 +128,9 @@ def write_base(folder: Path) -> None:
         cv2.imwrite(str(folder / "images" / f"{k:03d}.png"), picture)
     times = "".join(f"{START_NS + k * 10**9}\n" for k in range(4))
     (folder / "images.csv").write_text("timestamp_ns\n" + times)
+    named = "".join(f"{START_NS + k * 10**9},{k:03d}.png\n" for k in range(4))
+    (folder / "named.csv").write_text("timestamp_ns,file\n" + named)
+    pq.write_table(stills(40), folder / "stills.parquet")
     (folder / "trigger.csv").write_text("timestamp_ns\n" + times)
     imu = pa_csv.read_csv(folder / "imu.csv")
     for name in ("timestamp_ns", "gyro_x", "gyro_y", "gyro_z"):

@@ -54,7 +54,7 @@ def _overwrite(data: bytes, rng: random.Random) -> bytes:
 def _head(data: bytes, rng: random.Random) -> bytes:
     """Damage the first bytes, where lengths and counts stand."""
     spoiled = bytearray(data)
-    for _ in range(rng.choice((1, 2, 8))):
+    for _ in range(rng.choice((1, 2, 8)) if spoiled else 0):
         spoiled[rng.randrange(min(len(spoiled), 96))] = rng.choice((0, 0x7F, 0x80, 0xFF))
     return bytes(spoiled)
 
@@ -221,6 +221,15 @@ _CHANGES: tuple[Callable[[dict[str, Any]], None], ...] = (
     _set("recording_id", to=None),
     _set("recording_id", to={"a": 1}),
     _set("unknown", to=1),
+    _set("origin", to=7),
+    _set("origin", to={}),
+    _set("origin", to={"dataset": "\ud83d", "episode_index": 0}),
+    _set("origin", to={"dataset": "a", "episode_index": -1}),
+    _set("origin", to={"dataset": "a", "episode_index": 2**70}),
+    _set("origin", to={"dataset": "a", "episode_index": 0, "total_episodes": 10**12}),
+    _set("origin", to={"dataset": "a", "episode_index": 5, "total_episodes": 2}),
+    _set("origin", to={"dataset": "a", "episode_index": 0, "total_episodes": -3}),
+    _set("origin", to={"dataset": "a", "episode_index": 1.5}),
 )
 
 

@@ -18,10 +18,13 @@ from typing import Any
 from batch_base import TARGETS, Target, write_base
 from batch_clips import write_rows
 from batch_damage import BYTES, PARQUET, ROWS, TEXT, array_damage
+from batch_kinds import BOXES, PICTURES, RULES, STATES, STORED, VIDEOS, wave_of_floats
 from batch_runs import rows_of
 
 from syncaudit.batch import run_batch
+from syncaudit.batch.episodes import episode_lists
 from syncaudit.batch.pool import Lost, map_isolated
+from syncaudit.cli.inputs import load_rules
 from syncaudit.datasets import clip_to_row, load_manifest
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.errors import SyncAuditError
@@ -35,6 +38,14 @@ __all__ = ["fuzz"]
 
 _TIMEOUT_S = 120.0
 _TEXT_FILES = (".csv", ".log", ".asc", ".dbc", ".textgrid", ".json", ".srt", ".vtt", ".ctm")
+# Damage that knows what is in the file.
+_OWN: Mapping[str, Mapping[str, Callable[[bytes, random.Random], bytes]]] = {
+    "cam.mp4": {**BOXES, **VIDEOS},
+    "joints.parquet": STATES,
+    "images/002.png": PICTURES,
+    "stills.parquet": STORED,
+    "mic.wav": {f"floats {k}": wave_of_floats for k in range(6)},
+}
 _IMU = {"imu": {"kind": "imu", "uri": "imu.csv"}}
 
 
@@ -50,6 +61,7 @@ def fuzz(
         "clips": _clips(folder, base, n_clips, workers, rng),
         "rows": _rows(folder, base, n_rows, workers),
         "imports": _imports(folder, n_imports, workers, seed),
+        "rules": _rules(folder, workers),
     }
 
 
@@ -121,6 +133,7 @@ def _damages(file: str, base: Path) -> list[tuple[str, Callable[..., bytes]]]:
         found += PARQUET.items()
     if suffix == ".npy":
         found += [(f"other array {k}", array_damage) for k in range(8)]
+    found += _OWN.get(file, {}).items()
     others = ("cam.mp4", "imu.csv", "imu.parquet", "mic.wav", "can.blf", "words.textgrid")
     found += [
         (f"is {other}", lambda data, rng, other=other: (base / other).read_bytes())
@@ -154,6 +167,31 @@ def _imports(folder: Path, n_imports: int, workers: int, seed: int) -> dict[str,
     return _tried(_import_and_audit, tasks, workers)
 
 
+def _rules(folder: Path, workers: int) -> dict[str, Any]:
+    """Import a folder by rules that are wrong in some way."""
+    from plain_folder import write_plain_folder
+
+    source = write_plain_folder(folder / "plain", 1)
+    tasks = []
+    for k, (suffix, content) in enumerate(RULES):
+        place = folder / f"rules{k}{suffix}"
+        place.write_bytes(content)
+        tasks.append((source, place))
+    return _tried(_import_by, tasks, workers)
+
+
+def _import_by(task: tuple[Path, Path]) -> list[str]:
+    source, place = task
+    out = place.with_suffix("") / "m.jsonl"
+    try:
+        import_dataset(str(source), out, format_name="folder", rules=load_rules(place))
+    except SyncAuditError:
+        return ["import refused"]
+    except Exception as error:  # noqa: BLE001  # what is looked for
+        return [f"DEFECT importing by {place.read_bytes()[:80]!r}: {error!r}"]
+    return _load_and_audit(out)
+
+
 def _tried(function: Callable[[Any], list[str]], tasks: list[Any], workers: int) -> dict[str, Any]:
     codes: Counter[str] = Counter()
     faults = []
@@ -174,6 +212,12 @@ def _load_and_audit(manifest: Path) -> list[str]:
         return ["usage error"]
     except Exception as error:  # noqa: BLE001  # what is looked for
         return [f"DEFECT loading: {error!r}"]
+    try:
+        json.dumps(episode_lists(clips, lambda _: "pass"), allow_nan=False)
+        for clip in clips:
+            json.dumps(clip_to_row(clip, relative_to=str(manifest.parent)), allow_nan=False)
+    except Exception as error:  # noqa: BLE001
+        return [f"DEFECT writing rows: {error!r}"]
     found = []
     for clip in clips:
         try:

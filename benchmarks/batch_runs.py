@@ -178,7 +178,9 @@ def kills(folder: Path, *, n_clips: int, n_kills: int, seed: int) -> dict[str, A
         result["series"] += 1
         result["wrong_clips"] += _differences(whole, out)
         result["wrong_files"] += _different_files(whole, out)
-        result["left_over"] += [path.name for path in out.glob(".*") if path.suffix != ".lock"]
+        result["left_over"] += [
+            path.name for path in out.glob(".*") if path.suffix not in (".lock", ".pooled")
+        ]
         if is_last:
             return result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 
 from syncaudit.batch.engines import Engine, engine_called
@@ -20,7 +21,9 @@ def judged(
     policy: Policy, clips: Sequence[Clip], again: Sequence[int], ledger: Ledger, workers: int
 ) -> Iterator[tuple[Clip, TaskResult]]:
     """Yield the clips at some positions, judged again by what their rows hold."""
-    items = Picked(again, lambda k: (clips[k], ledger.outdated(clips[k].clip_id) or ""))
+    items = Picked(
+        again, lambda k: (clips[k], json.loads(ledger.outdated(clips[k].clip_id) or "{}"))
+    )
     run = engine_called("local")
     for index, value in run(JudgeTask(policy=policy), items, workers=workers):
         clip = clips[again[index]]

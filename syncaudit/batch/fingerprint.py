@@ -17,7 +17,7 @@ from syncaudit.model import CameraSpec, Clip
 from syncaudit.policy import Policy
 from syncaudit.readers.uris import is_url, parent_of, resolve
 
-__all__ = ["FILE_KEYS", "content_half", "fingerprint_of", "with_policy"]
+__all__ = ["FILE_KEYS", "content_half", "fingerprint_of", "policy_half", "with_policy"]
 
 # Keys of a source that name files (formats, section 2).
 FILE_KEYS = ("uri", "timestamps", "dbc", "arrivals")
@@ -29,6 +29,7 @@ def fingerprint_of(
     *,
     calibration: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
+    judged_by: str | None = None,
 ) -> str | None:
     """Return a digest of everything that a clip's verdict depends on, in two halves.
 
@@ -48,6 +49,8 @@ def fingerprint_of(
         Known corrections.
     settings : mapping, optional
         Further arguments of the audit that change what is measured.
+    judged_by : str, optional
+        `policy_half` of `policy`, for those who ask about many clips.
 
     Returns
     -------
@@ -80,7 +83,7 @@ def fingerprint_of(
     }
     if settings:
         subject["settings"] = plain(settings)
-    return with_policy(_digest(subject), policy)
+    return with_policy(_digest(subject), judged_by or policy_half(policy))
 
 
 def content_half(fingerprint: str) -> str:
@@ -88,9 +91,14 @@ def content_half(fingerprint: str) -> str:
     return fingerprint.partition("-")[0]
 
 
-def with_policy(fingerprint: str, policy: Policy) -> str:
-    """Return a fingerprint, or its first half, as it is under another policy."""
-    return f"{content_half(fingerprint)}-{_digest(plain(policy))[:16]}"
+def policy_half(policy: Policy) -> str:
+    """Return the half that says what is judged by."""
+    return _digest(policy)[:16]
+
+
+def with_policy(fingerprint: str, judged_by: str) -> str:
+    """Return a fingerprint, or its first half, with another `policy_half`."""
+    return f"{content_half(fingerprint)}-{judged_by}"
 
 
 def _digest(subject: object) -> str:

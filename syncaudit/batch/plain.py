@@ -7,13 +7,17 @@ import json
 import math
 from collections.abc import Mapping
 from enum import Enum
+from functools import cache
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 __all__ = ["json_line", "plain"]
 
 
-def plain(value: object) -> Any:
+def plain(value: Any) -> Any:
     """Return `value` as dicts, lists, strings, finite numbers, booleans and None.
 
     A number that is not finite becomes None: JSON has no word for it, and None means unknown.
@@ -33,9 +37,17 @@ def plain(value: object) -> Any:
     TypeError
         If the value has no plain form.
     """
+    # Most values are of these very types.
+    kind = type(value)
+    if value is None or kind is str or kind is bool or kind is int:
+        return value
+    if kind is float:
+        return value if math.isfinite(value) else None
+    if kind is dict:
+        return {k if type(k) is str else str(plain(k)): plain(v) for k, v in value.items()}
     if isinstance(value, Enum):
         return plain(value.value)
-    if value is None or isinstance(value, (bool, str)):
+    if isinstance(value, str):
         return value
     if isinstance(value, int):
         return int(value)
@@ -50,13 +62,17 @@ def plain(value: object) -> Any:
     if isinstance(value, PurePath):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = dataclasses.fields(value)
-        return {field.name: plain(getattr(value, field.name)) for field in fields}
+        return {name: plain(getattr(value, name)) for name in _names(type(value))}
     for method in ("model_dump", "tolist"):  # pydantic; numpy scalars and arrays
         convert = getattr(value, method, None)
         if callable(convert):
             return plain(convert())
     raise TypeError(f"no plain form for {type(value).__name__}")
+
+
+@cache
+def _names(kind: type[DataclassInstance]) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def json_line(value: object, *, sort_keys: bool = False) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from syncaudit.batch.defects import log_defect
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.plain import json_line
+from syncaudit.batch.pooled import Pooled
 from syncaudit.batch.task import row_result
 from syncaudit.model import Clip, ClipRecord, ClockCourse, clock_of
 from syncaudit.model.wording import MS_PER_H_PER_PPM
@@ -31,6 +32,7 @@ def pool_recordings(
 
     Only recordings of two clips or more that have been measured are touched. What is done twice
     comes out the same: clips are judged from their own measurements, never from pooled verdicts.
+    So a recording whose rows are those that it was left with is passed over.
 
     Parameters
     ----------
@@ -46,14 +48,18 @@ def pool_recordings(
     dict
         Row of ``recordings.jsonl``.
     """
+    pooled = Pooled(ledger.path.parent, policy)
     for members in _groups(clips):
-        lines = {clips[k].clip_id: line for k, line in _lines(clips, members, ledger)}
-        records = {}
-        for k in members:
-            line = lines.get(clips[k].clip_id)
-            record = None if line is None else ClipRecord.from_row(json.loads(line))
-            if record is not None:
-                records[k] = record
+        lines = dict(_lines(clips, members, ledger))
+        known = pooled.row(pooled.digest((clips[k], line) for k, line in lines.items()))
+        if known is not None:
+            yield known
+            continue
+        records = {
+            k: record
+            for k, line in lines.items()
+            if (record := ClipRecord.from_row(json.loads(line))) is not None
+        }
         if len(records) < 2:
             continue
         from syncaudit.pipeline import pool_clips  # heavy, and most runs have no such recording
@@ -64,12 +70,16 @@ def pool_recordings(
             name = clips[members[0]].recording_id
             log_defect(ledger.path.parent, f"recording {name}", traceback.format_exc())
             continue
-        for verdict in recording.verdicts:
+        for k, verdict in zip(records, recording.verdicts, strict=True):
             entry = ledger.entry(verdict.clip_id)
             result = row_result(verdict, None if entry is None else entry.fingerprint)
-            if result.line != lines[verdict.clip_id]:
+            if result.line != lines[k]:
                 ledger.append(verdict.clip_id, result.verdict, result.fingerprint, result.line)
-        yield _recording_row(recording, [clips[k] for k in records])
+                lines[k] = result.line
+        row = _recording_row(recording, [clips[k] for k in records])
+        pooled.keep(pooled.digest((clips[k], line) for k, line in lines.items()), row)
+        yield row
+    pooled.write()
 
 
 def write_recordings(rows: Iterator[dict[str, object]], path: Path) -> list[dict[str, object]]:

@@ -125,10 +125,10 @@ def judge_again(
     return summary, changes
 
 
-def _checked(verdicts: VerdictFile, clip: Clip, policy: Policy) -> str:
+def _checked(verdicts: VerdictFile, clip: Clip, policy: Policy) -> dict[str, Any]:
     """Return the row of a clip, refused where the policy looks for larger or smaller offsets."""
-    line = verdicts.line(clip.clip_id)
-    record = json.loads(line).get("record")
+    row: dict[str, Any] = json.loads(verdicts.line(clip.clip_id))
+    record = row.get("record")
     if record is not None and record["max_offset_s"] != policy.max_offset_s:
         raise UsageError(
             f"clip '{clip.clip_id}' was measured within {record['max_offset_s']:g} s, but the "
@@ -136,7 +136,7 @@ def _checked(verdicts: VerdictFile, clip: Clip, policy: Policy) -> str:
             path=str(verdicts.path),
             hint="Set max_offset_s alike, or measure again with 'syncaudit validate'.",
         )
-    return line
+    return row
 
 
 def _changes(clips: Sequence[Clip], verdicts: VerdictFile, ledger: Ledger) -> Iterator[Change]:

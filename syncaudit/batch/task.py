@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from syncaudit.batch.fingerprint import fingerprint_of, with_policy
+from syncaudit.batch.fingerprint import fingerprint_of, policy_half, with_policy
 from syncaudit.batch.plain import json_line
 from syncaudit.errors import ClipInputError, SyncAuditError
 from syncaudit.model import (
@@ -88,11 +87,20 @@ class AuditTask:
     policy: Policy
     calibration: Mapping[str, object] | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
+    _judged_by: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Digest the policy once."""
+        object.__setattr__(self, "_judged_by", policy_half(self.policy))
 
     def fingerprint(self, clip: Clip) -> str | None:
         """Return what the verdict on a clip depends on (`fingerprint_of`)."""
         return fingerprint_of(
-            clip, self.policy, calibration=self.calibration, settings=self.settings
+            clip,
+            self.policy,
+            calibration=self.calibration,
+            settings=self.settings,
+            judged_by=self._judged_by,
         )
 
     def __call__(self, clip: Clip) -> TaskResult:
@@ -120,7 +128,7 @@ class AuditTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeTask:
-    """Judges a clip anew by what was measured before: call it with (clip, row as text).
+    """Judges a clip anew by what was measured before: call it with (clip, row).
 
     Parameters
     ----------
@@ -129,12 +137,17 @@ class JudgeTask:
     """
 
     policy: Policy
+    _judged_by: str = field(init=False)
 
-    def __call__(self, item: tuple[Clip, str]) -> TaskResult:
+    def __post_init__(self) -> None:
+        """Digest the policy once."""
+        object.__setattr__(self, "_judged_by", policy_half(self.policy))
+
+    def __call__(self, item: tuple[Clip, dict[str, Any]]) -> TaskResult:
         """Judge; a row without measurements (a crash, a timeout) stays as it is."""
-        clip, line = item
+        clip, row = item
         try:
-            return self._judge(clip, json.loads(line))
+            return self._judge(clip, row)
         except Exception as error:  # noqa: BLE001  # the per-clip boundary
             return _defect(clip, "judging what was measured", error)
 
@@ -142,7 +155,7 @@ class JudgeTask:
         record = ClipRecord.from_row(row)
         fingerprint = row.get("fingerprint")
         if fingerprint is not None:
-            fingerprint = with_policy(fingerprint, self.policy)
+            fingerprint = with_policy(fingerprint, self._judged_by)
         if record is None:
             row["fingerprint"] = fingerprint
             return TaskResult(

@@ -23,6 +23,8 @@ __all__ = [
     "pick_clip",
 ]
 
+# Python's TOML takes minutes for larger files of nothing but dots.
+_MOST_RULES_BYTES = 1 << 16
 _MANIFEST_NAMES = ("manifest.jsonl", "manifest.parquet")
 
 
@@ -124,11 +126,17 @@ def load_rules(path: Path | None) -> Mapping[str, Any]:
     if path is None:
         return {}
     try:
+        if path.stat().st_size > _MOST_RULES_BYTES:
+            raise UsageError(
+                f"the rules hold {path.stat().st_size} bytes, expected {_MOST_RULES_BYTES} at most",
+                path=str(path),
+                hint="Name the file of rules, not that of a data set.",
+            )
         text = path.read_text(encoding="utf-8")
         content = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
     except OSError as error:
         raise UsageError(f"the rules cannot be read: {error.strerror}", path=str(path)) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(
             f"the rules are no TOML: {error}", path=str(path), hint="JSON must end in .json."
         ) from error
@@ -220,7 +228,7 @@ def load_calibration(path: Path | None) -> Mapping[str, Any] | None:
         raise UsageError(
             f"the calibration cannot be read: {error.strerror}", path=str(path)
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"the calibration is no JSON: {error}", path=str(path)) from error
     if not isinstance(content, dict) or not isinstance(content.get("sources"), dict):
         raise UsageError(

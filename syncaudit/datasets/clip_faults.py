@@ -11,11 +11,13 @@ from syncaudit.model import (
     CameraSpec,
     CanSpec,
     Clip,
+    Origin,
     ReasonCode,
     SourceSpec,
     TranscriptSpec,
     clock_of,
 )
+from syncaudit.model.clip import MOST_EPISODES
 from syncaudit.readers.roles import fault_of_role
 
 __all__ = ["clip_faults"]
@@ -29,11 +31,8 @@ def clip_faults(clip: Clip) -> Iterator[tuple[str, str]]:
         yield "recording_id is empty", "Leave it out, or name the recording."
     if not clip.sources:
         yield "sources is empty", "Name at least one source."
-    if clip.origin is not None and not 0 <= clip.origin.episode_index < 2**63:
-        yield (
-            f"origin.episode_index is {clip.origin.episode_index}",
-            "Episodes are counted from 0.",
-        )
+    if clip.origin is not None:
+        yield from _origin_faults(clip.origin)
     for key, time_ns in (("start_ns", clip.start_ns), ("end_ns", clip.end_ns)):
         yield from _range_faults(key, time_ns)
     if clip.start_ns is not None and clip.end_ns is not None and clip.end_ns <= clip.start_ns:
@@ -54,6 +53,17 @@ def clip_faults(clip: Clip) -> Iterator[tuple[str, str]]:
         yield from _spec_faults(at, spec)
         if isinstance(spec, TranscriptSpec):
             yield from _transcript_faults(at, spec, clip.sources)
+
+
+def _origin_faults(origin: Origin) -> Iterator[tuple[str, str]]:
+    if not 0 <= origin.episode_index < 2**63:
+        yield f"origin.episode_index is {origin.episode_index}", "Episodes are counted from 0."
+    total = origin.total_episodes
+    if total is not None and not 0 < total <= MOST_EPISODES:
+        yield (
+            f"origin.total_episodes is {total}, expected 1 to {MOST_EPISODES}",
+            "Leave it out where it is unknown.",
+        )
 
 
 def _range_faults(key: str, time_ns: int | None) -> Iterator[tuple[str, str]]:

@@ -114,6 +114,15 @@ def _parse(number: int, rule: object) -> NamingRule:
     if rest.get("kind") not in set(SourceKind):
         kind = str(rest.get("kind", ""))
         raise UsageError(f"{where}: kind is '{kind}'", hint=nearest_name(kind, SourceKind))
+    for key in (*_COMPANIONS, "audio"):
+        globs = rest.get(key, [])
+        if not isinstance(globs, str) and not (
+            isinstance(globs, list) and all(map(_is_text, globs))
+        ):
+            raise UsageError(
+                f"{where}: {key} is {globs!r}, expected a glob or a list of them",
+                hint="E.g. '{stem}.csv'.",
+            )
     return NamingRule(match=tuple(patterns), name=name, spec=rest)
 
 

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.model import Activity, Channel, Quantity, SignalStream, seconds_since
+from syncaudit.model import Activity, Channel, Quantity, SignalStream, is_usable, seconds_since
 from syncaudit.model.time import MAX_SPAN_S
 
 __all__ = ["SI_PER_UNIT", "detect_motion", "quantity_of"]
@@ -88,7 +88,7 @@ def _activity(source: str, quantity: Quantity, channel: Channel) -> Activity | N
     # The middle stamp is a safe epoch even where single stamps are absurd.
     epoch_ns = int(np.sort(channel.time_ns)[channel.time_ns.size // 2])
     distance_s = np.abs(channel.time_ns.astype(np.float64) - float(epoch_ns)) * 1e-9
-    usable = np.all(np.isfinite(channel.values), axis=1) & (distance_s < MAX_SPAN_S)
+    usable = np.all(is_usable(channel.values), axis=1) & (distance_s < MAX_SPAN_S)
     time_ns, values = channel.time_ns[usable], channel.values[usable]
     if time_ns.size < MIN_SAMPLES:
         return None

@@ -198,7 +198,8 @@ class RotationDetector:
 
 
 def _reduced(luma: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    factor = max(1, round(luma.shape[1] / TRACK_WIDTH_PX))
+    # Lines of pictures have nothing to spare.
+    factor = max(1, min(round(luma.shape[1] / TRACK_WIDTH_PX), luma.shape[0]))
     if factor == 1:
         return luma.copy()
     size = (luma.shape[1] // factor, luma.shape[0] // factor)

@@ -7,7 +7,15 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.model import Activity, Channel, Quantity, SignalStream, SourceKind, seconds_since
+from syncaudit.model import (
+    Activity,
+    Channel,
+    Quantity,
+    SignalStream,
+    SourceKind,
+    is_usable,
+    seconds_since,
+)
 from syncaudit.model.time import MAX_SPAN_S
 
 __all__ = ["find_state"]
@@ -57,7 +65,7 @@ def find_state(stream: SignalStream) -> Activity | None:
     )
     usable = near & later
     for channel in moving:
-        usable &= np.isfinite(channel.values).all(axis=1)
+        usable &= is_usable(channel.values).all(axis=1)
     if int(usable.sum()) < MIN_SAMPLES:
         return None
     times_s = seconds_since(stream.time_ns[usable], epoch_ns)

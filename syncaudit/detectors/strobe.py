@@ -16,6 +16,8 @@ __all__ = ["STROBE_ROLE", "find_strobe", "find_triggers"]
 STROBE_ROLE = "strobe"
 # Counters wrap after one or two bytes.
 WRAPS = (256, 65536)
+# Counts that a float64 holds to the unit; a NaN is none either.
+MOST_COUNT = 2.0**53
 # Resolutions that stamps are written with, coarsest first.
 RESOLUTIONS_NS = (10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1)
 
@@ -42,7 +44,7 @@ def find_strobe(stream: SignalStream) -> FlashIntervals | None:
     if channel is None or channel.values.shape[1] < 1:
         return None
     epoch_ns, usable = _usable(channel.time_ns)
-    usable &= np.isfinite(channel.values[:, 0])
+    usable &= np.abs(channel.values[:, 0]) < MOST_COUNT
     times_s = seconds_since(channel.time_ns[usable], epoch_ns)
     counts = np.round(channel.values[usable, 0]).astype(np.int64)
     jumps = np.diff(counts)

@@ -47,9 +47,11 @@ from syncaudit.model.stream import (
 )
 from syncaudit.model.time import nanoseconds, seconds_since
 from syncaudit.model.timing import ArrivalAudit, StampAudit, StampRemark
+from syncaudit.model.usable import MOST_VALUE, is_usable
 from syncaudit.model.verdict import ClipVerdict, SourceVerdict, Verdict
 
 __all__ = [
+    "MOST_VALUE",
     "Activity",
     "ArrivalAudit",
     "Arrivals",
@@ -104,6 +106,7 @@ __all__ = [
     "TranscriptStream",
     "Verdict",
     "clock_of",
+    "is_usable",
     "nanoseconds",
     "seconds_since",
 ]

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
 __all__ = [
+    "MOST_EPISODES",
     "AudioSpec",
     "CameraSpec",
     "CanSpec",
@@ -25,6 +26,9 @@ __all__ = [
     "TranscriptSpec",
     "clock_of",
 ]
+
+MOST_EPISODES = 10_000_000
+"""More no data set holds; ``keep.json`` lists every one of them."""
 
 _STRICT: dict[str, Any] = {"extra": "forbid", "strict": True}
 

@@ -18,6 +18,7 @@ from syncaudit.model import (
     SignalStream,
     SourceKind,
     Stream,
+    is_usable,
 )
 
 __all__ = ["PictureLook", "audit_pictures"]
@@ -144,7 +145,7 @@ def _turned(
 def _state_changed(stream: SignalStream, span_ns: tuple[int, int]) -> bool:
     for channel in stream.channels:
         inside = (channel.time_ns >= span_ns[0]) & (channel.time_ns < span_ns[1])
-        known = np.where(np.isfinite(channel.values), channel.values, 0.0)
+        known = np.where(is_usable(channel.values), channel.values, 0.0)
         if inside.any() and known.size:
             whole = np.ptp(known, axis=0)
             if np.any((whole > 0.0) & (np.ptp(known[inside], axis=0) >= STATE_SHARE * whole)):

@@ -177,7 +177,7 @@ def _refuse_cycle(name: str, seen: tuple[str, ...]) -> None:
 def _parse(text: str, place: str) -> _PolicyFile:
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise PolicyError(f"{place}: not valid TOML: {error}", path=place) from error
     try:
         return _PolicyFile.model_validate(table)

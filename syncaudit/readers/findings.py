@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.model import Finding, ReasonCode, Severity
+from syncaudit.model import MOST_VALUE, Finding, ReasonCode, Severity, is_usable
 
 __all__ = ["empty_stream", "non_finite", "noted"]
 
@@ -15,7 +15,7 @@ __all__ = ["empty_stream", "non_finite", "noted"]
 def non_finite(
     values: NDArray[np.float64], names: Sequence[str], *, uri: str, first_row: int = 0
 ) -> tuple[Finding, ...]:
-    """Return a finding where samples are NaN or infinite, or nothing.
+    """Return a finding where samples are NaN, infinite or absurdly large, or nothing.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def non_finite(
     first_row : int
         Number that people count the first sample as.
     """
-    bad = ~np.isfinite(values)
+    bad = ~is_usable(values)
     n_bad = int(np.count_nonzero(bad.any(axis=1)))
     if not n_bad:
         return ()
@@ -37,8 +37,9 @@ def non_finite(
     return (
         Finding(
             code=ReasonCode.NON_FINITE,
-            message=f"{uri}: {n_bad} of {len(values)} samples are blank, NaN or infinite in "
-            f"{columns}, the first in row {row + first_row}. Export the recording without them.",
+            message=f"{uri}: {n_bad} of {len(values)} samples are blank, NaN, infinite or "
+            f"beyond {MOST_VALUE:g} in {columns}, the first in row {row + first_row}. "
+            "Export the recording without them.",
             value=float(n_bad),
             limit=0.0,
         ),

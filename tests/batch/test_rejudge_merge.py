@@ -205,3 +205,24 @@ def test_a_recording_that_cannot_be_pooled_keeps_the_verdicts_of_its_clips(
     assert summary.done == len(clips)
     assert summary.recordings == []
     assert "recording drive" in (tmp_path / "errors.log").read_text()
+
+
+def test_a_recording_is_pooled_once_until_its_clips_change(clips, tmp_path, monkeypatch):
+    from syncaudit.pipeline import pool_clips
+
+    pooled = []
+
+    def count(members, records, policy):
+        pooled.append(len(members))
+        return pool_clips(members, records, policy)
+
+    monkeypatch.setattr("syncaudit.pipeline.pool_clips", count)
+    run_batch(clips, POLICY, out=tmp_path, workers=0)
+    before = [(tmp_path / name).read_bytes() for name in ("verdicts.jsonl", "recordings.jsonl")]
+    summary = run_batch(clips, POLICY, out=tmp_path, workers=0)
+    after = [(tmp_path / name).read_bytes() for name in ("verdicts.jsonl", "recordings.jsonl")]
+    assert after == before
+    assert len(pooled) == 1
+    assert [row["recording_id"] for row in summary.recordings] == ["drive"]
+    run_batch(clips[:-1], POLICY, out=tmp_path, workers=0)
+    assert len(pooled) == 2

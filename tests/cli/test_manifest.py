@@ -74,6 +74,22 @@ def test_what_cannot_be_is_a_usage_error(invoke, drives, tmp_path, arguments, wo
     assert "Traceback" not in result.output
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("r.json", "[" * 60_000, "the rules are no TOML"),
+        ("r.toml", "source = " + "[" * 60_000, "the rules are no TOML"),
+        ("r.toml", "a." * 100_000 + "b = 1", "the rules hold 200005 bytes, expected 65536 at most"),
+    ],
+)
+def test_endless_rules_are_refused(invoke, drives, tmp_path, name, content, words):
+    (tmp_path / name).write_text(content)
+    arguments = ("manifest", "folder", str(drives), "-o", str(tmp_path / "m.jsonl"))
+    result = invoke(*arguments, "--rules", str(tmp_path / name), width=300)
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
 def test_rules_for_a_format_without_any_are_refused(invoke, drives, tmp_path):
     (tmp_path / "r.json").write_text('{"source": []}')
     (drives / "meta").mkdir()

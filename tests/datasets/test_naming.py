@@ -86,6 +86,14 @@ def test_own_rules_replace_the_defaults():
         ({"source": [{"kind": "imu"}]}, "rule 1 has no 'match'"),
         ({"source": [{"match": "*", "kind": "imo"}]}, "kind is 'imo'.*'imu'"),
         ({"source": [{"match": "*", "kind": "imu", "name": 3}]}, "name is 3, expected text"),
+        (
+            {"source": [{"match": "*", "kind": "camera", "timestamps": [7]}]},
+            r"rule 1: timestamps is \[7\], expected a glob or a list of them",
+        ),
+        (
+            {"source": [{"match": "*", "kind": "can", "dbc": {}}]},
+            r"rule 1: dbc is \{\}, expected a glob",
+        ),
     ],
 )
 def test_wrong_rules_are_told(content, pattern):

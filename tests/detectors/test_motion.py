@@ -64,11 +64,11 @@ def test_seven_samples_are_too_few(n):
     assert found(time_ns=EPOCH_NS + np.arange(n)) == []
 
 
-def test_samples_that_are_not_finite_are_left_out():
+def test_samples_that_no_sensor_gives_are_left_out():
     values = np.arange(20.0)[:, None].copy()
-    values[[3, 8], 0] = np.nan, np.inf
+    values[[3, 8, 12], 0] = np.nan, np.inf, -3.4e38
     (activity,) = found(values=values)
-    assert activity.values[:, 0].tolist() == [k for k in range(20) if k not in (3, 8)]
+    assert activity.values[:, 0].tolist() == [k for k in range(20) if k not in (3, 8, 12)]
 
 
 def test_mostly_broken_channel_is_left_out():

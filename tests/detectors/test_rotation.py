@@ -46,6 +46,13 @@ def detected(camera, frames):
     return detector.finish()
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (1, 4000), (2, 4000), (4000, 1), (3, 2000)])
+def test_slivers_show_no_turn(shape):
+    rng = np.random.default_rng(4)
+    frames = [rng.integers(0, 255, shape).astype(np.uint8) for _ in range(12)]
+    assert detected(stream(), frames) is None
+
+
 def test_turns_of_the_picture_are_found():
     found = detected(stream(), pictures())
     assert found.angles_rad.shape == (11, 3)

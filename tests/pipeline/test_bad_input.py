@@ -103,6 +103,14 @@ def test_nan_in_imu(clip) -> None:
     check(clip.overwrite("imu.csv", "\n".join(lines).encode()).audit(), "non_finite", "imu")
 
 
+@pytest.mark.parametrize("value", ["1e308", "-3.4e38"])
+def test_absurd_numbers_in_imu(clip, value) -> None:
+    lines = (clip.path / "imu.csv").read_text().splitlines()
+    for row in range(300, 620, 3):
+        lines[row] = ",".join([lines[row].split(",")[0], value, *lines[row].split(",")[2:]])
+    check(clip.overwrite("imu.csv", "\n".join(lines).encode()).audit(), "non_finite", "imu")
+
+
 @pytest.mark.parametrize("change", [lambda t: t[:-5], lambda t: np.r_[t, t[-1:] + 10**8]])
 def test_more_or_fewer_stamps_than_frames(clip, change) -> None:
     stamps = change(clip.stamps("cam_rear.csv"))

@@ -170,6 +170,7 @@ def test_units_are_converted_in_one_place(tmp_path: Path) -> None:
         ("required_kinds = ['lidar']\n", r"required_kinds.0 is 'lidar', expected 'camera', 'imu'"),
         ("kinds = 3\n", r"kinds is 3, expected a valid dictionary"),
         ("x = [\n", r"not valid TOML"),
+        ("x = " + "[" * 50_000, r"not valid TOML"),
         ("extends = 'driven'\n", r"no profile is called 'driven'.*'driving'"),
         ("extends = 'policy.toml'\n", r"extend each other in a circle"),
         ("extends = 'gone.toml'\n", r"no such policy file.*driving"),

@@ -59,6 +59,14 @@ def test_samples_that_are_not_finite_stay_and_are_counted(put: Put) -> None:
     assert np.isinf(stream.channels[0].values[1, 2])
 
 
+@pytest.mark.parametrize("value", ["1.1e30", "-3.4028235e38", "1e308"])
+def test_numbers_that_no_sensor_gives_are_counted(put: Put, value: str) -> None:
+    path = put("i.csv", HEADER + f"1,1,2,3,4,5,6\n2,1,{value},3,4,5,6\n3,1,1e30,3,4,5,6\n")
+    (finding,) = signals(path).findings
+    assert (finding.code, finding.value) == ("non_finite", 1.0)
+    assert "beyond 1e+30 in gyro_y, the first in row 3" in finding.message
+
+
 def test_columns_rename_ours_to_theirs(put: Put) -> None:
     path = put("i.csv", "#time,wx,wy,wz\n5,1,2,3\n")
     names = {"timestamp_ns": "#time", "gyro_x": "wx", "gyro_y": "wy", "gyro_z": "wz"}
@@ -101,7 +109,7 @@ def test_lists_are_no_inertial_columns(tmp_path: Path) -> None:
     pq.write_table(pa.table({"timestamp_ns": [1], **columns}), sink)
     path = tmp_path / "i.parquet"
     path.write_bytes(sink.getvalue())
-    with pytest.raises(StreamReadError, match="hold lists"):
+    with pytest.raises(StreamReadError, match="holds lists"):
         signals(str(path))
 
 

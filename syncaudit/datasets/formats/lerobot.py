@@ -12,6 +12,7 @@ from syncaudit.datasets.json_lines import iter_json_lines
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
 from syncaudit.model import CameraSpec, Clip, Origin, SourceSpec, StateSpec
+from syncaudit.model.clip import MOST_EPISODES
 
 __all__ = ["LeRobotFormat"]
 
@@ -105,7 +106,7 @@ class _Layout:
             data_path=str(info.get("data_path", "")),
             video_path=str(info.get("video_path", "")),
             chunks_size=int(info.get("chunks_size") or 1000),
-            total_episodes=total if type(total) is int and total > 0 else None,
+            total_episodes=total if type(total) is int and 0 < total <= MOST_EPISODES else None,
             videos={key: names[key] for key in videos},
             images={key: names[key] for key in images},
             states={key: names[key] for key in states},
