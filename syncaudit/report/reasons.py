@@ -29,8 +29,9 @@ REASONS = {
 }
 
 CURES = {
-    "offset": "Stamp at capture (hardware trigger, PTP) instead of on arrival. Each clip can be "
-    "corrected by its own verdict: `syncaudit apply`.",
+    "offset": "Stamp at capture (hardware trigger, PTP) instead of on arrival, and keep those "
+    "stamps: numbers that count frames hide it. Each clip can be corrected by its own verdict: "
+    "`syncaudit apply`.",
     "drift": "Discipline the clock (PTP, GPS, one shared trigger). A steady drift can be corrected "
     "in the stamps: `syncaudit apply`.",
     "step": "Look for lost frames, a reboot or a time server that sets the clock while recording. "
