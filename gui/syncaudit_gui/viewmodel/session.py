@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from syncaudit.model import clock_of
 from syncaudit.pipeline import ReadClip
 from syncaudit_gui.viewmodel.batch import BatchList, ClipRow, summarise
 from syncaudit_gui.viewmodel.clip_model import ClipModel, build_clip
@@ -131,7 +132,9 @@ class Session:
         return model.is_corrected
 
     def nudge(self, source: str, by_s: float) -> None:
-        """Move a source by hand; everything is drawn corrected then, or nothing would be seen.
+        """Move a source by hand, and with it all that share its clock.
+
+        Everything is drawn corrected then, or nothing would be seen.
 
         Raises
         ------
@@ -141,22 +144,33 @@ class Session:
         model = self.model
         if model is None or not source:
             return
-        before_s = self.nudges.of(self.clip_id, source)
         clip_id = self.clip_id
+        before_s = {name: self.nudges.of(clip_id, name) for name in self.clock_mates(source)}
 
-        def put(nudge_s: float) -> None:
-            self.nudges.put(clip_id, source, nudge_s)
+        def put(by_s: float) -> None:
+            for name, nudge_s in before_s.items():
+                self.nudges.put(clip_id, name, nudge_s + by_s)
             self.preview_nudge(source, 0.0)
 
-        text = f"nudge of {source}"
-        self.undo.do(text, lambda: put(before_s + by_s), lambda: put(before_s))
+        text = f"nudge of {', '.join(before_s)}"
+        self.undo.do(text, lambda: put(by_s), lambda: put(0.0))
+
+    def clock_mates(self, source: str) -> tuple[str, ...]:
+        """Return a source, and after it those that are stamped by the same clock."""
+        specs = {} if self.model is None else self.model.clip.sources
+        if source not in specs:
+            return (source,)
+        clock = clock_of(source, specs[source])
+        others = (name for name, spec in specs.items() if clock_of(name, spec) == clock)
+        return (source, *(name for name in others if name != source))
 
     def preview_nudge(self, source: str, by_s: float) -> None:
         """Draw a source as if it were nudged further, without saving."""
         model = self.model
         if model is None:
             return
-        model.nudges_s[source] = self.nudges.of(self.clip_id, source) + by_s
+        for name in self.clock_mates(source):
+            model.nudges_s[name] = self.nudges.of(self.clip_id, name) + by_s
         model.is_corrected = model.is_corrected or not self.is_hidden(self.clip_id)
         model.clocks_changed()
 

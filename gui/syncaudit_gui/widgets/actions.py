@@ -169,7 +169,9 @@ class Actions:
             return
         self._window.nudge(by_s)
         nudge_s = session.model.nudges_s.get(session.selected, 0.0)
-        self._window.transport.say(f"{session.selected} nudged by {word_nudge(nudge_s)} ms")
+        names = session.clock_mates(session.selected)
+        mates = f", and {', '.join(names[1:])} of the same clock" if len(names) > 1 else ""
+        self._window.transport.say(f"{names[0]} nudged by {word_nudge(nudge_s)} ms{mates}")
 
     def _nudge_frame(self, by: int) -> None:
         session = self._window.session

@@ -156,7 +156,7 @@ class CameraPane(QtWidgets.QWidget):
         name = (
             self.camera if metrics.horizontalAdvance(self.camera) <= room_px else self._short_name
         )
-        name = metrics.elidedText(name, QtCore.Qt.TextElideMode.ElideLeft, room_px)
+        name = metrics.elidedText(name, QtCore.Qt.TextElideMode.ElideMiddle, room_px)
         painter.setPen(theme.color("accent" if self._is_selected else "text"))
         painter.drawText(box, int(flags.AlignLeft | flags.AlignVCenter), name)
 
