@@ -134,8 +134,8 @@ def find_evidence(
     for name, stream in streams.items():
         if isinstance(stream, CameraStream):
             rotation, flash = RotationDetector(stream), FlashDetector(stream)
-            picture = PictureMotionDetector(stream)
-            detectors = (rotation, flash, picture) if is_robot else (rotation, flash)
+            picture = PictureMotionDetector(stream) if is_robot else None
+            detectors = (rotation, flash) if picture is None else (rotation, flash, picture)
             seen = (wanted or {}).get(name)
             look = _watch(stream, detectors, evidence, stages, wanted=seen, decoder=decoder)
             if look is None:
@@ -144,7 +144,8 @@ def find_evidence(
             with stages.spent_on("detect"):
                 _keep_rotation(rotation, evidence)
                 _keep_flashes(flash, evidence)
-                _keep_picture(picture, evidence)
+                if picture is not None:
+                    _keep_picture(picture, evidence)
             continue
         with stages.spent_on("detect"):
             if isinstance(stream, SignalStream):

@@ -158,10 +158,7 @@ def write_bag(path: Path, sent: Iterable[Sent], messages: Messages, **options: A
     return _write_ros2(path, sent, messages, **options)
 
 
-def _write_ros1(path: Path, sent: Iterable[Sent], messages: Messages, compression: Any = None):
-    writer = Writer1(path)
-    if compression is not None:
-        writer.set_compression(compression)
+def _write_all(writer: Writer1 | Writer2, sent: Iterable[Sent], messages: Messages) -> None:
     with writer:
         connections: dict[str, Any] = {}
         for each in sent:
@@ -171,6 +168,13 @@ def _write_ros1(path: Path, sent: Iterable[Sent], messages: Messages, compressio
                 )
             data = each.raw or messages.serialize(each.message, each.type_name)
             writer.write(connections[each.topic], each.receive_ns, data)
+
+
+def _write_ros1(path: Path, sent: Iterable[Sent], messages: Messages, compression: Any = None):
+    writer = Writer1(path)
+    if compression is not None:
+        writer.set_compression(compression)
+    _write_all(writer, sent, messages)
     return path
 
 
@@ -187,15 +191,7 @@ def _write_ros2(
     writer = Writer2(path, version=version, storage_plugin=plugin)
     if compression is not None:
         writer.set_compression(*compression)
-    with writer:
-        connections: dict[str, Any] = {}
-        for each in sent:
-            if each.topic not in connections:
-                connections[each.topic] = writer.add_connection(
-                    each.topic, each.type_name, typestore=messages.store
-                )
-            data = each.raw or messages.serialize(each.message, each.type_name)
-            writer.write(connections[each.topic], each.receive_ns, data)
+    _write_all(writer, sent, messages)
     return path
 
 
