@@ -1,9 +1,10 @@
-"""Track a video once and re-date its rotation for other stamps of the same pictures.
+"""Decode a video once and audit it with other stamps of the same pictures.
 
-`RotationDetector.update` and `PictureAuditor.update` see pictures and frame numbers only; stamps
-enter in `finish`. So a detector that saw a video can be finished again with another stamp table,
-and the answer is that of a full audit, to the bit. `accuracy.py` proves it in every run by one full
-audit of a variant.
+`PictureAuditor.update` sees pictures and frame numbers only; stamps enter in `finish`. So an
+auditor that saw a video can be finished again with another stamp table. Which frames a
+`RotationDetector` tracks depends on their stamps: it gets the reduced pictures again. The answer is
+that of a full audit, to the bit. `accuracy.py` proves it in every run by one full audit of a
+variant.
 """
 
 from __future__ import annotations
@@ -14,19 +15,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 import syncaudit.pipeline.evidence as evidence
 import syncaudit.pipeline.watching as watching
 from syncaudit.detectors import PictureAuditor, RotationDetector
+from syncaudit.detectors.rotation import reduced
 from syncaudit.model import CameraStream, FrameFiles
 
 __all__ = ["Replay"]
 
+Chosen = NDArray[np.bool_] | None
+# Frame number, reduced picture, shape before.
+_Picture = tuple[int, NDArray[np.uint8], tuple[int, ...]]
+
 
 class Replay:
-    """Detectors by video file; the first audit of a file fills them, later ones re-use them."""
+    """What was seen of each video: the first audit of a file fills it, later ones re-use it."""
 
     def __init__(self) -> None:
-        self._detectors: dict[tuple[type, str], Any] = {}
+        self._auditors: dict[str, PictureAuditor] = {}
+        self._pictures: dict[str, list[_Picture]] = {}
         self._frames: dict[str, Any] = {}
 
     @contextmanager
@@ -41,42 +51,52 @@ class Replay:
             self._frames[key] = real_decode(files, decoder=decoder)
             return self._frames[key]
 
-        def detector(kind: type) -> Any:
-            def make(stream: CameraStream) -> Any:
-                key = kind, _key(stream.files)
-                is_first = key not in self._detectors
-                if is_first:
-                    self._detectors[key] = kind(stream)
-                return _Redated(self._detectors[key], stream, is_first=is_first)
+        def tracker(stream: CameraStream, chosen: Chosen = None) -> Any:
+            return _Retracked(self._pictures.setdefault(_key(stream.files), []), stream, chosen)
 
-            return make
+        def auditor(stream: CameraStream) -> Any:
+            seen = self._auditors.setdefault(_key(stream.files), PictureAuditor(stream))
+            return _Redated(seen, stream)
 
-        places = ((evidence, RotationDetector), (watching, PictureAuditor))
         watching.iter_luma = decode  # type: ignore[assignment]
-        for module, kind in places:
-            setattr(module, kind.__name__, detector(kind))
+        evidence.RotationDetector = tracker  # type: ignore[assignment,misc]
+        watching.PictureAuditor = auditor  # type: ignore[assignment,misc]
         try:
             yield
         finally:
             watching.iter_luma = real_decode
-            for module, kind in places:
-                setattr(module, kind.__name__, kind)
+            evidence.RotationDetector = RotationDetector  # type: ignore[misc]
+            watching.PictureAuditor = PictureAuditor  # type: ignore[misc]
+
+
+class _Retracked:
+    """A detector of rotation that keeps every picture reduced, or gets those kept before."""
+
+    def __init__(self, pictures: list[_Picture], stream: CameraStream, chosen: Chosen) -> None:
+        self._pictures, self._detector = pictures, RotationDetector(stream, chosen)
+
+    def update(self, index: int, luma: NDArray[np.uint8]) -> None:
+        self._pictures.append((index, reduced(luma), luma.shape))
+
+    def finish(self) -> Any:
+        for index, picture, shape in self._pictures:
+            self._detector.track(index, picture, shape)
+        return self._detector.finish()
 
 
 class _Redated:
-    """A detector that has seen its video, finished with the stamps of another stream."""
+    """An auditor that has seen its video, finished with the stamps of another stream."""
 
-    def __init__(self, seen: Any, stream: CameraStream, *, is_first: bool) -> None:
-        self._seen, self.stream, self._is_first = seen, stream, is_first
+    def __init__(self, seen: PictureAuditor, stream: CameraStream) -> None:
+        self._seen, self.stream = seen, stream
 
-    def update(self, *arguments: Any, **options: Any) -> Any:
-        assert self._is_first, "a replayed video yields no frames"
-        return self._seen.update(*arguments, **options)
+    def update(self, *arguments: Any, **options: Any) -> None:
+        self._seen.update(*arguments, **options)
 
     def finish(self, **options: Any) -> Any:
-        detector = copy.deepcopy(self._seen)
-        detector.stream = self.stream
-        return detector.finish(**options)
+        auditor = copy.deepcopy(self._seen)
+        auditor.stream = self.stream
+        return auditor.finish(**options)
 
 
 class _NoFrames:

@@ -2,6 +2,7 @@
 
 from syncaudit.detectors.band_energy import find_band_energies
 from syncaudit.detectors.flash import FlashDetector
+from syncaudit.detectors.increment_choice import choose_increments
 from syncaudit.detectors.motion import detect_motion
 from syncaudit.detectors.picture_audit import PictureAuditor
 from syncaudit.detectors.picture_motion import PictureMotionDetector
@@ -22,6 +23,7 @@ __all__ = [
     "audit_stamps",
     "audit_stream",
     "audit_tier",
+    "choose_increments",
     "detect_motion",
     "find_band_energies",
     "find_clicks",

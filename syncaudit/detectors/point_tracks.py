@@ -11,6 +11,7 @@ costs a sixth.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -23,9 +24,11 @@ Floats = NDArray[np.float64]
 
 # Corners looked for, and how many of the best are followed.
 MAX_CORNERS = 250
-MAX_POINTS = 100
+MAX_POINTS = 80
 MIN_POINTS = 12
-FAST_THRESHOLD = 12
+# Contrast of a corner in luma levels: the second where the first leaves few.
+FAST_THRESHOLDS = (20, 12)
+ENOUGH_CORNERS = 150
 CELL_PX = 20
 PER_CELL = 2
 WINDOW_PX = 11
@@ -111,8 +114,11 @@ def track_points(
 
 def _find_corners(picture: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Return corners spread over the picture, the strongest of each cell first, shape (n, 1, 2)."""
-    detector = cv2.FastFeatureDetector.create(threshold=FAST_THRESHOLD, nonmaxSuppression=True)
-    found = detector.detect(picture)
+    found: Sequence[cv2.KeyPoint] = ()
+    for threshold in FAST_THRESHOLDS:
+        if len(found) < ENOUGH_CORNERS:
+            detector = cv2.FastFeatureDetector.create(threshold=threshold, nonmaxSuppression=True)
+            found = detector.detect(picture)
     if not found:
         return np.zeros((0, 1, 2), dtype=np.float32)
     places = np.asarray(cv2.KeyPoint.convert(found), dtype=np.float32)

@@ -19,7 +19,7 @@ from syncaudit.detectors.regular_times import regular_times_s
 from syncaudit.detectors.rotation_fit import Heading, fit_rotations
 from syncaudit.model import CameraStream, RotationIncrements, seconds_since
 
-__all__ = ["STAMP_PARTS", "RotationDetector", "frame_times_s"]
+__all__ = ["STAMP_PARTS", "RotationDetector", "frame_times_s", "reduced"]
 
 # Pictures are tracked at about this width: halving 480p loses no accuracy and a third of the cost.
 TRACK_WIDTH_PX = 430
@@ -87,9 +87,18 @@ class RotationDetector:
 
     Call `update` with each luma picture in order and `finish` at the end. One detector serves one
     camera and keeps one small picture.
+
+    Parameters
+    ----------
+    stream : CameraStream
+        The camera.
+    chosen : ndarray of bool, shape (n_frames,), optional
+        Frames whose increment from the frame before is wanted, as of `choose_increments`; None:
+        all.
     """
 
     stream: CameraStream
+    chosen: NDArray[np.bool_] | None = None
     _picture: NDArray[np.uint8] | None = None
     _index: int = -1
     _tracks: PointTracks | None = None
@@ -101,14 +110,24 @@ class RotationDetector:
     def update(self, index: int, luma: NDArray[np.uint8]) -> None:
         """Take frame `index` (position in file order), luma of shape (h, w)."""
         self._n_frames += 1
-        picture = _reduced(luma)
+        is_wanted = self._wants(index) or self._wants(index + 1)
+        self.track(index, reduced(luma) if is_wanted else None, luma.shape)
+
+    def track(
+        self, index: int, picture: NDArray[np.uint8] | None, full_shape: tuple[int, ...]
+    ) -> None:
+        """Take the reduced picture of a frame of shape `full_shape`; None where none is wanted."""
         before, previous = self._picture, self._index
         self._picture, self._index = picture, index
-        if before is None or before.shape != picture.shape:
+        if before is None or picture is None or before.shape != picture.shape:
             return
-        if index >= self.stream.time_ns.shape[0]:
-            return
-        self._follow(before, picture, previous, index, luma.shape)
+        if self._wants(index):
+            self._follow(before, picture, previous, index, full_shape)
+
+    def _wants(self, index: int) -> bool:
+        """Tell whether the increment that ends at a frame is wanted."""
+        n_stamps = self.stream.time_ns.size
+        return index < n_stamps and (self.chosen is None or bool(self.chosen[index]))
 
     def _follow(
         self,
@@ -197,7 +216,8 @@ class RotationDetector:
         )
 
 
-def _reduced(luma: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def reduced(luma: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return a luma picture at the size at which it is tracked."""
     # Lines of pictures have nothing to spare.
     factor = max(1, min(round(luma.shape[1] / TRACK_WIDTH_PX), luma.shape[0]))
     if factor == 1:

@@ -31,9 +31,9 @@ Bools = NDArray[np.bool_]
 MIN_POINTS = 12
 # Tracking noise never falls below this (pixels of the tracked picture).
 MIN_NOISE_PX = 0.02
-# Four to five steps serve cameras that look along the way; those that look sideways, where turning
-# and travelling look alike, take ten.
-MAX_ITERATIONS = 20
+# Four to five steps serve cameras that look along the way. Those that look sideways, where turning
+# and travelling look alike, would go on by parts of their standard error up to ten.
+MAX_ITERATIONS = 6
 # Steps below this share of the standard error change nothing.
 CONVERGED_STD = 0.3
 # Larger turns between neighbouring frames are false.
@@ -44,8 +44,8 @@ FIRST_DIRECTIONS = np.array(
 )
 # Pairs that a first direction is sought with, and the growth of the mean log residual that says
 # that the memory leads astray.
-START_PAIRS = 16
-START_ITERATIONS = 12
+START_PAIRS = 6
+START_ITERATIONS = 5
 LOST_COST = 0.7
 # Share of the direction of travel that is remembered from frame to frame.
 MEMORY = 0.9

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +13,7 @@ from syncaudit.detectors import (
     PictureMotionDetector,
     RotationDetector,
     audit_tier,
+    choose_increments,
     detect_motion,
     find_band_energies,
     find_clicks,
@@ -47,7 +48,7 @@ from syncaudit.pipeline.pictures import PictureLook, audit_pictures
 from syncaudit.pipeline.stages import Stages
 from syncaudit.pipeline.watching import Watcher, watch
 
-__all__ = ["ClipEvidence", "find_events", "find_evidence"]
+__all__ = ["ClipEvidence", "find_events", "find_evidence", "track_throughout"]
 
 # Fewer rotations say nothing about a clock.
 MIN_INCREMENTS = 8
@@ -85,6 +86,8 @@ class ClipEvidence:
         Damage found while decoding.
     fallbacks : dict of str to str
         Of cameras that the CPU decoded in place of the back end that was asked for: why.
+    sampled : set of str
+        Cameras whose rotation was tracked only where a gyroscope says that it tells most.
     """
 
     rotations: dict[str, RotationIncrements] = field(default_factory=dict)
@@ -101,6 +104,7 @@ class ClipEvidence:
     pictures: dict[str, PictureAudit] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     fallbacks: dict[str, str] = field(default_factory=dict)
+    sampled: set[str] = field(default_factory=set)
 
 
 def find_evidence(
@@ -109,8 +113,12 @@ def find_evidence(
     *,
     wanted: Mapping[str, NDArray[np.bool_]] | None = None,
     decoder: str = "cpu",
+    is_thorough: bool = False,
 ) -> ClipEvidence:
     """Find the evidence in every stream.
+
+    Where a gyroscope is on board, the rotation of cameras is tracked only where that says most of
+    their delay (`syncaudit.detectors.choose_increments`); `track_throughout` tracks the rest.
 
     Parameters
     ----------
@@ -122,6 +130,8 @@ def find_evidence(
         Frames to look at, of cameras of which not all are.
     decoder : str
         Back end, a key of `syncaudit.decode.DECODERS`.
+    is_thorough : bool
+        Track every frame of every camera.
 
     Returns
     -------
@@ -131,12 +141,20 @@ def find_evidence(
     evidence = ClipEvidence()
     looks: list[PictureLook] = []
     is_robot = _is_robot(streams)
+    with stages.spent_on("detect"):
+        for name, stream in streams.items():
+            if isinstance(stream, SignalStream):
+                evidence.motion[name] = _motion_of(stream)
+    gyro = None if is_thorough else _gyroscope(evidence)
     for name, stream in streams.items():
         if isinstance(stream, CameraStream):
-            rotation, flash = RotationDetector(stream), FlashDetector(stream)
+            seen = (wanted or {}).get(name)
+            chosen = None if gyro is None else choose_increments(stream, gyro, wanted=seen)
+            if chosen is not None:
+                evidence.sampled.add(name)
+            rotation, flash = RotationDetector(stream, chosen), FlashDetector(stream)
             picture = PictureMotionDetector(stream) if is_robot else None
             detectors = (rotation, flash) if picture is None else (rotation, flash, picture)
-            seen = (wanted or {}).get(name)
             look = _watch(stream, detectors, evidence, stages, wanted=seen, decoder=decoder)
             if look is None:
                 continue
@@ -149,13 +167,6 @@ def find_evidence(
             continue
         with stages.spent_on("detect"):
             if isinstance(stream, SignalStream):
-                motion: dict[Quantity, Activity] = {}
-                for activity in detect_motion(stream):
-                    motion.setdefault(activity.quantity, activity)
-                state = find_state(stream)
-                if state is not None:
-                    motion[state.quantity] = state
-                evidence.motion[name] = motion
                 _keep_strobe(stream, evidence)
             elif isinstance(stream, AudioStream) and stream.samples.size:
                 _listen(stream, evidence)
@@ -166,6 +177,36 @@ def find_evidence(
     with stages.spent_on("detect"):
         evidence.pictures = audit_pictures(looks, streams, evidence.motion, evidence.rotations)
     return evidence
+
+
+def track_throughout(
+    evidence: ClipEvidence,
+    streams: Mapping[str, Stream],
+    names: Iterable[str],
+    stages: Stages,
+    *,
+    wanted: Mapping[str, NDArray[np.bool_]] | None = None,
+    decoder: str = "cpu",
+) -> None:
+    """Decode cameras again and track the rotation between all of their frames.
+
+    Parameters
+    ----------
+    evidence : ClipEvidence
+        Gets the rotations in place of those that it has.
+    names : iterable of str
+        Cameras of `streams`.
+    streams, stages, wanted, decoder
+        As for `find_evidence`.
+    """
+    for name in names:
+        evidence.sampled.discard(name)
+        stream = streams[name]
+        if isinstance(stream, CameraStream):
+            detector = RotationDetector(stream)
+            watch(stream, (detector,), stages, wanted=(wanted or {}).get(name), decoder=decoder)
+            with stages.spent_on("detect"):
+                _keep_rotation(detector, evidence)
 
 
 def find_events(streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence:
@@ -196,6 +237,22 @@ def find_events(streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence:
             elif isinstance(stream, EventStream):
                 _keep_triggers(stream, evidence)
     return evidence
+
+
+def _motion_of(stream: SignalStream) -> dict[Quantity, Activity]:
+    motion: dict[Quantity, Activity] = {}
+    for activity in detect_motion(stream):
+        motion.setdefault(activity.quantity, activity)
+    state = find_state(stream)
+    if state is not None:
+        motion[state.quantity] = state
+    return motion
+
+
+def _gyroscope(evidence: ClipEvidence) -> Activity | None:
+    """Return the angular rate of the first source that has one."""
+    rates = (motion.get(Quantity.ANGULAR_RATE) for motion in evidence.motion.values())
+    return next((rate for rate in rates if rate is not None), None)
 
 
 def _keep_rotation(detector: RotationDetector, evidence: ClipEvidence) -> None:

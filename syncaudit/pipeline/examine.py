@@ -24,10 +24,11 @@ from syncaudit.model import (
 )
 from syncaudit.pipeline.belonging import doubtful_files
 from syncaudit.pipeline.conclude import conclude
-from syncaudit.pipeline.evidence import ClipEvidence, find_evidence
+from syncaudit.pipeline.evidence import ClipEvidence, find_evidence, track_throughout
 from syncaudit.pipeline.known_corrections import apply_calibration, check_calibration
 from syncaudit.pipeline.pairing import measure_pairs
 from syncaudit.pipeline.reading import from_manifest, read_clip, without_base
+from syncaudit.pipeline.second_look import cameras_to_track
 from syncaudit.pipeline.stages import Stages
 from syncaudit.pipeline.texts import AlignedTexts, align_texts
 from syncaudit.pipeline.window import (
@@ -127,11 +128,13 @@ def examine(
     calibration: Mapping[str, object] | None = None,
     is_screen: bool = False,
     decoder: str = "cpu",
+    is_thorough: bool = False,
     on_stage: Callable[[str], None] | None = None,
 ) -> Examination:
     """Audit one clip and keep everything that was found on the way.
 
-    Parameters and errors as for `audit`; `on_stage` as for `Stages`.
+    Parameters and errors as for `audit`; `on_stage` as for `Stages`. With `is_thorough` rotation is
+    tracked through all frames, so that its curve can be shown.
 
     Returns
     -------
@@ -159,14 +162,12 @@ def examine(
         }
         window = window_of(clip, streams)
         doubtful = doubtful_files(clip, streams, window)
+    wanted = _wanted(clip, streams)
     if is_screen:
         evidence = ClipEvidence(findings=[SCREENED])
     else:
-        evidence = find_evidence(streams, stages, wanted=_wanted(clip, streams), decoder=decoder)
-    with stages.spent_on("estimate"):
-        measurements = (
-            *measure_pairs(evidence, max_offset_s=policy.max_offset_s),
-            *texts.measurements,
+        evidence = find_evidence(
+            streams, stages, wanted=wanted, decoder=decoder, is_thorough=is_thorough
         )
     record = ClipRecord(
         at_ns=window.at_ns,
@@ -186,11 +187,18 @@ def examine(
             *(from_manifest(finding, clip.base_uri) for finding in doubtful),
             *(from_manifest(finding, clip.base_uri) for finding in evidence.findings),
         ),
-        measurements=measurements,
         stages=stages.seconds,
         fallbacks=evidence.fallbacks,
     )
-    solution, verdict = conclude(clip, record, policy)
+    while True:
+        with stages.spent_on("estimate"):
+            measured = measure_pairs(evidence, max_offset_s=policy.max_offset_s)
+        record = replace(record, measurements=(*measured, *texts.measurements))
+        solution, verdict = conclude(clip, record, policy)
+        undecided = cameras_to_track(evidence, verdict)
+        if not undecided:
+            break
+        track_throughout(evidence, streams, undecided, stages, wanted=wanted, decoder=decoder)
     return Examination(
         clip=clip,
         verdict=verdict,

@@ -30,7 +30,7 @@ from syncaudit.model import (
 )
 from syncaudit.pipeline.evidence import ClipEvidence
 
-__all__ = ["measure_pairs"]
+__all__ = ["MAX_HUBS", "by_liveliness", "measure_pairs"]
 
 # Cameras that are tried as the one that the others are measured against.
 MAX_HUBS = 3
@@ -179,6 +179,8 @@ def _cameras(
     # Where a robot's state explains some cameras, they do not ride on one rigid body.
     if not alone or tied & set(evidence.picture_motions):
         return measured
+    if not evidence.rotations.keys() - evidence.sampled:
+        return measured  # frames that were chosen by a gyroscope's motion vouch for no other camera
     hub, pairs = _star(evidence, alone, max_offset_s)
     measured += pairs
     if hub in alone:
@@ -199,7 +201,7 @@ def _star(
 
     What looks lively may be a near wall that passes by.
     """
-    lively = sorted(evidence.rotations, key=lambda name: -_liveliness(evidence.rotations[name]))
+    lively = [name for name in by_liveliness(evidence) if name not in evidence.sampled]
     best, most, found = lively[0], -1, list[PairMeasurement]()
     for hub in lively[:MAX_HUBS]:
         pairs = [
@@ -213,6 +215,11 @@ def _star(
         if n_accepted == len(pairs):
             break
     return best, found
+
+
+def by_liveliness(evidence: ClipEvidence) -> list[str]:
+    """Return the cameras whose rotation could be tracked, the one that moves most first."""
+    return sorted(evidence.rotations, key=lambda name: -_liveliness(evidence.rotations[name]))
 
 
 def _liveliness(rotation: RotationIncrements) -> float:

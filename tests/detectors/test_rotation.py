@@ -46,6 +46,17 @@ def detected(camera, frames):
     return detector.finish()
 
 
+def test_chosen_increments_equal_those_of_all_frames():
+    chosen = np.zeros(12, dtype=np.bool_)
+    chosen[[1, 2, 6, 11]] = True
+    detector = RotationDetector(stream(), chosen)
+    for index, frame in enumerate(pictures()):
+        detector.update(index, frame)
+    some, every = detector.finish(), detected(stream(), pictures())
+    assert some.start_s == pytest.approx(every.start_s[[0, 1, 5, 10]], abs=1e-9)
+    assert np.max(np.abs(some.angles_rad - every.angles_rad[[0, 1, 5, 10]])) < ANGLE_TOL_RAD
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (2, 2), (1, 4000), (2, 4000), (4000, 1), (3, 2000)])
 def test_slivers_show_no_turn(shape):
     rng = np.random.default_rng(4)

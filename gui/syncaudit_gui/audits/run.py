@@ -49,7 +49,7 @@ def run_audit(
         n_done += stage == "decode"
         on_progress(AuditProgress(stage=stage, n_pictures=n_done, n_all=n_pictures))
 
-    examination = examine(clip, policy, on_stage=tell)
+    examination = examine(clip, policy, is_thorough=True, on_stage=tell)
     tell("evidence")
     return AuditResult(
         judgement=Judgement.of_verdict(examination.verdict, examination.solution),

@@ -1,0 +1,102 @@
+"""Which frame pairs are tracked when a gyroscope says where a camera's delay shows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from syncaudit.detectors import choose_increments
+from syncaudit.detectors.increment_choice import AVERAGE_S, MIN_CHOSEN, SHARE
+from syncaudit.model import Activity, CameraStream, FrameFiles, Quantity, SourceKind
+
+EPOCH_NS = 1_767_225_600_000_000_000
+RATE_HZ = 200.0
+
+
+def camera(n=600, fps=30.0, start_s=0.0):
+    stamps = EPOCH_NS + np.rint((start_s + np.arange(n) / fps) * 1e9).astype(np.int64)
+    return CameraStream(
+        name="cam",
+        clock="cam",
+        kind=SourceKind.CAMERA,
+        time_ns=stamps,
+        files=FrameFiles(paths=("cam.mp4",)),
+        width_px=640,
+        height_px=480,
+    )
+
+
+def gyro(rate, start_s=0.0, stop_s=20.0, epoch_ns=EPOCH_NS):
+    """Return a gyroscope that turns by `rate(times)` about one axis."""
+    times_s = np.arange(start_s, stop_s, 1.0 / RATE_HZ)
+    values = np.zeros((times_s.size, 3))
+    values[:, 2] = rate(times_s)
+    return Activity(
+        source="imu",
+        quantity=Quantity.ANGULAR_RATE,
+        epoch_ns=epoch_ns,
+        times_s=times_s,
+        values=values,
+    )
+
+
+def turn(at_s, width_s=0.5):
+    return lambda t: np.exp(-0.5 * ((t - at_s) / width_s) ** 2)
+
+
+def test_frames_are_chosen_where_the_rate_changes():
+    chosen = choose_increments(camera(), gyro(turn(8.0)))
+    at_s = np.flatnonzero(chosen) / 30.0
+    assert chosen.sum() == round(SHARE * 599)
+    # The rate changes within three widths of the turn's middle, where it is averaged.
+    steep = np.abs(np.arange(600) / 30.0 - 8.0) < 2.0 * 0.5
+    at_top = np.abs(np.arange(600) / 30.0 - 8.0) < 0.05
+    assert chosen[steep & ~at_top].mean() > 0.95
+    assert np.median(np.abs(at_s - 8.0)) < 3.0
+
+
+def test_clocks_an_averaging_time_apart_change_little():
+    rate = gyro(turn(8.0))
+    here = choose_increments(camera(), rate)
+    late = choose_increments(camera(start_s=0.5 * AVERAGE_S), rate)
+    assert (here & late).sum() > 0.85 * here.sum()
+
+
+def test_every_span_keeps_its_share():
+    """Drift shows over all of a long clip, however little it turns in parts of it."""
+    long = camera(n=2400)
+    chosen = choose_increments(long, gyro(turn(8.0), stop_s=81.0))
+    per_span = chosen[1:].reshape(-1)[: 4 * 599].reshape(4, 599).sum(axis=1)
+    assert per_span.min() > 0.9 * SHARE * 599
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, MIN_CHOSEN, MIN_CHOSEN + 1])
+def test_few_frames_are_all_tracked(n):
+    assert choose_increments(camera(n=n), gyro(turn(1.0))) is None
+
+
+def test_a_slow_camera_keeps_enough():
+    chosen = choose_increments(camera(n=100, fps=5.0), gyro(turn(8.0)))
+    assert chosen.sum() == MIN_CHOSEN
+
+
+def test_a_gyroscope_that_was_off_chooses_nothing():
+    assert choose_increments(camera(), gyro(turn(1.0), stop_s=12.0)) is None
+    assert choose_increments(camera(), gyro(turn(1.0), epoch_ns=0)) is None
+
+
+def test_absurd_stamps_choose_nothing():
+    stream = camera()
+    stamps = stream.time_ns.copy()
+    stamps[5] = np.iinfo(np.int64).max
+    assert choose_increments(replace(stream, time_ns=stamps), gyro(turn(1.0))) is None
+
+
+def test_only_frames_that_are_looked_at_are_chosen():
+    wanted = np.zeros(600, dtype=np.bool_)
+    wanted[100:300] = True
+    chosen = choose_increments(camera(), gyro(turn(15.0)), wanted=wanted)
+    assert chosen.sum() == MIN_CHOSEN
+    # The first of them has no frame before it to turn from.
+    assert not chosen[:101].any()
+    assert not chosen[300:].any()

@@ -1,0 +1,81 @@
+"""Cameras are tracked in part where that decides, and throughout where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import syncaudit.pipeline.evidence as evidence_module
+from syncaudit.detectors import RotationDetector
+from syncaudit.model import CameraStream, Verdict
+from syncaudit.pipeline import examine
+from syncaudit.simulate import ClockFault
+
+# Of the small rig's clocks; 4 sigma of the poorest.
+NEAR_S = 0.004
+N_FRAMES = 144
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
+    """Return a list that every look at a camera enters: its name, and whether at all frames."""
+    made: list[tuple[str, bool]] = []
+
+    def detector(stream: CameraStream, chosen: Any = None) -> RotationDetector:
+        made.append((stream.name, chosen is None))
+        return RotationDetector(stream, chosen)
+
+    monkeypatch.setattr(evidence_module, "RotationDetector", detector)
+    return made
+
+
+def test_a_good_clip_is_looked_at_once(clip: Any, looks: list[tuple[str, bool]]) -> None:
+    examination = examine(clip.clip)
+    assert examination.verdict.verdict is Verdict.PASS
+    assert looks == [("cam_front", False), ("cam_rear", False)]
+    assert examination.evidence.sampled == {"cam_front", "cam_rear"}
+    n_tracked = examination.evidence.rotations["cam_front"].start_s.size
+    assert n_tracked < 0.6 * N_FRAMES
+
+
+def test_a_shifted_camera_is_found_at_first_sight(
+    faulty: Callable[..., Any], looks: list[tuple[str, bool]]
+) -> None:
+    verdict = examine(faulty(cam_rear=ClockFault(offset_s=0.04)).clip).verdict
+    assert verdict.verdict is Verdict.REJECT
+    assert len(looks) == 2
+    source = verdict.sources["cam_rear"]
+    assert source.offset_s is not None
+    assert abs(source.offset_s) == pytest.approx(0.04, abs=NEAR_S)
+
+
+def test_without_a_gyroscope_every_frame_is_tracked(
+    clip: Any, looks: list[tuple[str, bool]]
+) -> None:
+    examine(clip.keep("cam_front", "cam_rear", "can").clip)
+    assert looks == [("cam_front", True), ("cam_rear", True)]
+
+
+def test_cameras_that_follow_no_gyroscope_are_tracked_throughout(
+    clip: Any, looks: list[tuple[str, bool]]
+) -> None:
+    """A gyroscope that is stuck vouches for no camera: they vouch for one another."""
+    lines = (clip.path / "imu.csv").read_text().splitlines()
+    rows = [line.split(",") for line in lines[1:]]
+    for row in rows:
+        row[1:4] = ["0.01", "0.02", "-0.01"]
+    clip.overwrite("imu.csv", "\n".join([lines[0], *map(",".join, rows)]).encode())
+    examination = examine(clip.clip)
+    assert ("cam_front", True) in looks
+    assert ("cam_rear", True) in looks
+    assert not examination.evidence.sampled
+    tied = [pair for pair in examination.measurements if pair.target.startswith("cam_")]
+    assert any(pair.accepted for pair in tied)
+
+
+def test_a_thorough_look_tracks_all_at_once(clip: Any, looks: list[tuple[str, bool]]) -> None:
+    examination = examine(clip.clip, is_thorough=True)
+    assert looks == [("cam_front", True), ("cam_rear", True)]
+    assert examination.evidence.rotations["cam_front"].start_s.size > 0.9 * N_FRAMES
