@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.decode import Picture
 from syncaudit.detectors.flash_background import LitFrame, find_lit
 from syncaudit.detectors.flash_bands import DatedRows, date_rows
 from syncaudit.detectors.flash_coarse import first_shape
@@ -60,7 +61,7 @@ ONSET_STD_S = 1e-4
 class FlashDetector:
     """Accumulate the flashes in the frames of one camera.
 
-    Call `update` with each luma picture in order and `finish` at the end. Sixteen frames are kept,
+    Call `update` with each picture in order and `finish` at the end. Sixteen frames are kept,
     and up to `N_LEARNT` lit ones, reduced to sixteen brightness values a row.
 
     Rolling shutters draw each pulse as a bright band. Its edges are fitted by the pulse shape that
@@ -99,13 +100,14 @@ class FlashDetector:
     _changed: list[int] = field(default_factory=list)
     _steps: list[StepFrame] = field(default_factory=list)
 
-    def update(self, index: int, luma: NDArray[np.uint8]) -> None:
-        """Take frame `index` (position in file order), luma of shape (h, w)."""
-        self._size = self._size or luma.shape
-        if index >= self.stream.time_ns.size or luma.shape != self._size or not luma.size:
+    def update(self, picture: Picture) -> None:
+        """Take one frame."""
+        shape = picture.shape
+        self._size = self._size or shape
+        if picture.index >= self.stream.time_ns.size or shape != self._size or 0 in shape:
             return
-        self._indices.append(index)
-        self._frames.append(frame_rows(index, luma))
+        self._indices.append(picture.index)
+        self._frames.append(frame_rows(picture))
         if len(self._frames) - self._n_done >= N_AT_ONCE + RADIUS:
             self._look(len(self._frames) - RADIUS)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.decode import Picture
 from syncaudit.detectors.point_tracks import PointTracks, track_points
 from syncaudit.detectors.regular_times import regular_times_s
 from syncaudit.detectors.rotation_fit import Heading, fit_rotations
@@ -85,7 +85,7 @@ class _Pair:
 class RotationDetector:
     """Accumulate rotation increments over the frames of one camera.
 
-    Call `update` with each luma picture in order and `finish` at the end. One detector serves one
+    Call `update` with each picture in order and `finish` at the end. One detector serves one
     camera and keeps one small picture.
     """
 
@@ -98,17 +98,19 @@ class RotationDetector:
     _fitted: list[_Fitted] = field(default_factory=list)
     _n_frames: int = 0
 
-    def update(self, index: int, luma: NDArray[np.uint8]) -> None:
-        """Take frame `index` (position in file order), luma of shape (h, w)."""
+    def update(self, picture: Picture) -> None:
+        """Take one frame."""
         self._n_frames += 1
-        picture = _reduced(luma)
+        height, width = picture.shape
+        # Lines of pictures have nothing to spare.
+        small = picture.reduced(max(1, min(round(width / TRACK_WIDTH_PX), height)))
         before, previous = self._picture, self._index
-        self._picture, self._index = picture, index
-        if before is None or before.shape != picture.shape:
+        self._picture, self._index = small, picture.index
+        if before is None or before.shape != small.shape:
             return
-        if index >= self.stream.time_ns.shape[0]:
+        if picture.index >= self.stream.time_ns.shape[0]:
             return
-        self._follow(before, picture, previous, index, luma.shape)
+        self._follow(before, small, previous, picture.index, picture.shape)
 
     def _follow(
         self,
@@ -195,17 +197,3 @@ class RotationDetector:
             regular_start_s=None if regular_s is None else regular_s[previous][usable],
             regular_stop_s=None if regular_s is None else regular_s[index][usable],
         )
-
-
-def _reduced(luma: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    # Lines of pictures have nothing to spare.
-    factor = max(1, min(round(luma.shape[1] / TRACK_WIDTH_PX), luma.shape[0]))
-    if factor == 1:
-        return luma.copy()
-    size = (luma.shape[1] // factor, luma.shape[0] // factor)
-    return np.asarray(
-        cv2.resize(
-            luma[: size[1] * factor, : size[0] * factor], size, interpolation=cv2.INTER_AREA
-        ),
-        dtype=np.uint8,
-    )
