@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.decode import Picture
 from syncaudit.detectors.flash_background import LitFrame, find_lit
@@ -17,8 +16,8 @@ from syncaudit.detectors.flash_dead_zone import dead_zone_shifts
 from syncaudit.detectors.flash_edges import BandEdge, fit_edges, without_vague
 from syncaudit.detectors.flash_exposures import find_switches
 from syncaudit.detectors.flash_frames import (
+    FrameCells,
     dead_times,
-    frame_cells,
     lit_intervals,
     watched_neighbours,
 )
@@ -93,7 +92,7 @@ class FlashDetector:
     _n_tried: int = 0
     _edges: list[BandEdge] = field(default_factory=list)
     _crowd: CrowdedLight = field(default_factory=CrowdedLight)
-    _cells: list[NDArray[np.float32]] = field(default_factory=list)
+    _cells: FrameCells = field(default_factory=FrameCells)
     _indices: list[int] = field(default_factory=list)
     _clipped: list[float] = field(default_factory=list)
     _size: tuple[int, ...] = ()
@@ -146,7 +145,7 @@ class FlashDetector:
         frames, start = self._frames, self._n_done
         if stop > start:
             strips = np.stack([frame.strips for frame in frames])
-            self._cells.append(frame_cells(strips[start:stop]))
+            self._cells.add(strips[start:stop])
             if self.stream.line_delay_s != 0.0:
                 candidates = np.flatnonzero(lit_candidates(strips, start, stop)) + start
                 if candidates.size >= CROWDED_SHARE * (stop - start):
@@ -270,7 +269,7 @@ class FlashDetector:
         frame_s, delay_s = times_s[self._indices], stream.line_delay_s
         exposure_s = stream.exposure_s
         readout_s = None if delay_s is None else delay_s * self._size[0]
-        cells = np.concatenate(self._cells).astype(np.float64)
+        cells = self._cells.finish()
         switched = find_switches(
             frame_s, cells if delay_s == 0.0 else cells[:0], exposure_s=exposure_s
         )
