@@ -326,19 +326,16 @@ def _section_cost(work: Path) -> list[tuple[str, float, float, float]]:
 
 def _cpu_s(stream: CameraStream, what: str) -> float:
     began = time.process_time()
-    seers: list[RotationDetector | FlashDetector] = []
+    seers: list[RotationDetector | FlashDetector | PictureAuditor] = []
     if what in ("detectors", "both"):
-        seers = [RotationDetector(stream), FlashDetector(stream)]
-    auditor = PictureAuditor(stream) if what in ("audit", "both") else None
+        seers += [RotationDetector(stream), FlashDetector(stream)]
+    if what in ("audit", "both"):
+        seers.append(PictureAuditor(stream))
     for frame in iter_luma(FrameFiles(paths=stream.files.paths)):
         for seer in seers:
-            seer.update(frame.index, frame.luma)
-        if auditor is not None:
-            auditor.update(frame.index, frame.luma, is_key=frame.is_key)
+            seer.update(frame)
     for seer in seers:
         seer.finish()
-    if auditor is not None:
-        auditor.finish()
     return time.process_time() - began
 
 

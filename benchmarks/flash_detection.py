@@ -71,7 +71,7 @@ def detect(stream: CameraStream) -> Detection:
     detector = FlashDetector(stream)
     with iter_luma(stream.files) as frames:
         for frame in frames:
-            detector.update(frame.index, frame.luma)
+            detector.update(frame)
     return Detection(evidence=detector.finish(), cpu_s=time.process_time() - begun)
 
 

@@ -26,7 +26,7 @@ from tables import print_table, write_json
 
 from syncaudit.datasets import load_manifest
 from syncaudit.decode import DECODERS, iter_luma
-from syncaudit.decode.features import column_sums, half, row_sums
+from syncaudit.decode.features import block_sums, reduced
 from syncaudit.decode.header import read_header
 from syncaudit.model import CameraSpec, FrameFiles
 
@@ -136,9 +136,9 @@ def _device_works(nvc: Any) -> dict[str, Callable[[str], int]]:
         return n_frames
 
     def features(luma: Any) -> None:
-        row_sums(luma)
-        column_sums(luma)
-        half(half(luma))
+        block_sums(luma, 16)
+        block_sums(luma, 4, 4)
+        reduced(luma, 2)
 
     return {
         "decode on the device": lambda path: decode(path, lambda luma: luma),

@@ -20,15 +20,14 @@ from numpy.typing import NDArray
 
 import syncaudit.pipeline.evidence as evidence
 import syncaudit.pipeline.watching as watching
+from syncaudit.decode import Picture
 from syncaudit.detectors import PictureAuditor, RotationDetector
-from syncaudit.detectors.rotation import reduced
+from syncaudit.detectors.rotation import track_factor
 from syncaudit.model import CameraStream, FrameFiles
 
 __all__ = ["Replay"]
 
 Chosen = NDArray[np.bool_] | None
-# Frame number, reduced picture, shape before.
-_Picture = tuple[int, NDArray[np.uint8], tuple[int, ...]]
 
 
 class Replay:
@@ -36,7 +35,7 @@ class Replay:
 
     def __init__(self) -> None:
         self._auditors: dict[str, PictureAuditor] = {}
-        self._pictures: dict[str, list[_Picture]] = {}
+        self._pictures: dict[str, list[_Reduced]] = {}
         self._frames: dict[str, Any] = {}
 
     @contextmanager
@@ -72,16 +71,27 @@ class Replay:
 class _Retracked:
     """A detector of rotation that keeps every picture reduced, or gets those kept before."""
 
-    def __init__(self, pictures: list[_Picture], stream: CameraStream, chosen: Chosen) -> None:
+    def __init__(self, pictures: list[_Reduced], stream: CameraStream, chosen: Chosen) -> None:
         self._pictures, self._detector = pictures, RotationDetector(stream, chosen)
 
-    def update(self, index: int, luma: NDArray[np.uint8]) -> None:
-        self._pictures.append((index, reduced(luma), luma.shape))
+    def update(self, picture: Picture) -> None:
+        self._pictures.append(_Reduced(picture))
 
     def finish(self) -> Any:
-        for index, picture, shape in self._pictures:
-            self._detector.track(index, picture, shape)
+        for picture in self._pictures:
+            self._detector.update(picture)  # type: ignore[arg-type]  # as far as it asks
         return self._detector.finish()
+
+
+class _Reduced:
+    """What a detector of rotation asks of a picture, without the picture."""
+
+    def __init__(self, picture: Picture) -> None:
+        self.index, self.shape = picture.index, picture.shape
+        self._small = picture.reduced(track_factor(picture.shape)).copy()
+
+    def reduced(self, _factor: int) -> NDArray[np.uint8]:
+        return self._small
 
 
 class _Redated:

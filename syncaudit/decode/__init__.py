@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from syncaudit.decode.cpu import CpuDecoder
-from syncaudit.decode.luma import FrameDecoder, LumaFrame, LumaFrames
+from syncaudit.decode.luma import FrameDecoder, LumaFrames
 from syncaudit.decode.nvdec import NvdecDecoder
+from syncaudit.decode.picture import Picture
 from syncaudit.decode.still import decode_still
 from syncaudit.decode.torchcodec_planes import TorchcodecDecoder
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import FrameFiles
 
-__all__ = ["DECODERS", "FrameDecoder", "LumaFrame", "LumaFrames", "decode_still", "iter_luma"]
+__all__ = ["DECODERS", "FrameDecoder", "LumaFrames", "Picture", "decode_still", "iter_luma"]
 
 DECODERS: Mapping[str, Callable[[], FrameDecoder]] = MappingProxyType(
     {"cpu": CpuDecoder, "nvdec": NvdecDecoder, "torchcodec": TorchcodecDecoder}
@@ -33,7 +34,7 @@ def iter_luma(files: FrameFiles, *, decoder: str = "cpu") -> LumaFrames:
     Returns
     -------
     LumaFrames
-        Iterator of `LumaFrame`; close it (or use ``with``) when it is left early.
+        Iterator of `Picture`; close it (or use ``with``) when it is left early.
 
     Raises
     ------

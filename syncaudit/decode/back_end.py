@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from syncaudit.decode.container import list_frames
 from syncaudit.decode.cpu import CpuDecoder
 from syncaudit.decode.header import VideoHeader, VideoPart, read_header
-from syncaudit.decode.luma import DecodeTally, LumaFrame, LumaFrames, UnfitError
+from syncaudit.decode.luma import DecodeTally, LumaFrames, UnfitError
 from syncaudit.decode.parity import Agreement, compare_with_cpu
+from syncaudit.decode.picture import Picture, Plane
 from syncaudit.decode.spans import in_ns
 from syncaudit.errors import StreamReadError
 from syncaudit.model import FrameFiles
@@ -44,7 +45,9 @@ class BackEnd(ABC):
         """Return why the back end cannot be used here, or None if it can."""
 
     @abstractmethod
-    def pictures(self, part: VideoPart) -> Generator[tuple[int, NDArray[np.uint8]], None, None]:
+    def pictures(
+        self, part: VideoPart
+    ) -> Generator[tuple[int, NDArray[np.uint8] | Plane], None, None]:
         """Yield presentation time, in units of the container, and luma of the wanted frames.
 
         Raises
@@ -72,7 +75,7 @@ class BackEnd(ABC):
 
     def _frames(
         self, files: FrameFiles, tally: DecodeTally
-    ) -> Generator[LumaFrame | None, None, None]:
+    ) -> Generator[Picture | None, None, None]:
         yielded = files.first - 1
         is_open = False
         try:
@@ -86,7 +89,7 @@ class BackEnd(ABC):
                         raise UnfitError(f"frame {part.begin + tally.n_decoded} has another time")
                     tally.n_decoded += 1
                     yielded += 1
-                    yield LumaFrame(index=yielded, luma=luma, pts_s=float(pts * part.time_base))
+                    yield Picture(yielded, luma, pts=pts, time_base=part.time_base)
             if tally.n_decoded != len(wanted):
                 raise UnfitError(f"{tally.n_decoded} of {len(wanted)} frames were decoded")
             return

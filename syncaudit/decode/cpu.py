@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode.container import open_container, video_stream
-from syncaudit.decode.luma import DecodeTally, LumaFrame, LumaFrames
-from syncaudit.decode.spans import has_clock, is_inside, packets_of
+from syncaudit.decode.luma import DecodeTally, LumaFrames
+from syncaudit.decode.picture import Picture
+from syncaudit.decode.spans import has_clock, packets_of, ticks_of
 from syncaudit.decode.stored import stored_pictures
 from syncaudit.errors import StreamReadError
 from syncaudit.model import FrameFiles
 
 if TYPE_CHECKING:
-    from av.container import InputContainer
     from av.packet import Packet
     from av.video.codeccontext import VideoCodecContext
     from av.video.frame import VideoFrame
@@ -80,7 +80,7 @@ class CpuDecoder:
         return LumaFrames(frames, tally)  # type: ignore[arg-type]  # only the first is None
 
 
-def _images(files: FrameFiles, tally: DecodeTally) -> Generator[LumaFrame, None, None]:
+def _images(files: FrameFiles, tally: DecodeTally) -> Generator[Picture, None, None]:
     # Sensor rows matter for rolling shutter, so EXIF rotation is not applied.
     flags = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_IGNORE_ORIENTATION
     for index, (name, data) in enumerate(_encoded(files, tally), start=files.first):
@@ -99,7 +99,7 @@ def _images(files: FrameFiles, tally: DecodeTally) -> Generator[LumaFrame, None,
         tally.n_decoded += 1
         tally.n_corrupt += is_cut
         plane: NDArray[np.uint8] = luma.astype(np.uint8, copy=False)
-        yield LumaFrame(index=index, luma=plane, is_corrupt=is_cut)
+        yield Picture(index, plane, is_corrupt=is_cut)
 
 
 def _encoded(files: FrameFiles, tally: DecodeTally) -> Iterator[tuple[str, bytes | None]]:
@@ -129,29 +129,31 @@ def _is_cut_off(data: bytes) -> bool:
     return False
 
 
-def _video(files: FrameFiles, tally: DecodeTally) -> Generator[LumaFrame | None, None, None]:
-    path, span_ns = files.paths[0], files.span_ns
+def _video(files: FrameFiles, tally: DecodeTally) -> Generator[Picture | None, None, None]:
+    path = files.paths[0]
     with open_container(path) as container:
         found = video_stream(container, files.stream, path)
         found.codec_context.thread_type = "NONE"
         found.codec_context.thread_count = 1
         yield None
-        index = files.first - 1
-        seen: list[int] = []  # pts of the packets so far, sorted
         is_timed = has_clock(container)
         time_base = Fraction(found.time_base or 1)
+        span = ticks_of(files.span_ns if is_timed else None, time_base)
         if found.codec_context.name == _LENIENT:
             found.codec_context.options = {"err_detect": "explode"}
-        frames = _decoded(container, found, tally, seen, span_ns if is_timed else None)
-        for frame, is_corrupt in frames:
-            if is_timed and not is_inside(frame.pts, time_base, span_ns):
-                continue  # on the way from the key frame to the span, or behind it
+        index = files.first - 1
+        seen: list[int] = []  # pts of the packets so far, sorted
+        packets = packets_of(container, found, files.span_ns)
+        for frame, is_corrupt in _decoded(container.name, found, packets, tally, seen, span):
+            pts = frame.pts if is_timed else None
             # A frame's place is its rank among all packets, decodable or not, so that stamps
             # stay with their frames after damage. Without pts, failures are counted in order.
-            if is_timed and frame.pts is not None:
-                index = max(index + 1, files.first + bisect_left(seen, frame.pts))
-            else:
+            if pts is None:
                 index = max(index + 1, files.first + tally.n_decoded + tally.n_errors)
+            elif pts in span:
+                index = max(index + 1, files.first + bisect_left(seen, pts))
+            else:
+                continue  # on the way from the key frame to the span, or behind it
             try:
                 luma = luma_of(frame)
             except (ValueError, OSError, MemoryError) as error:
@@ -159,50 +161,47 @@ def _video(files: FrameFiles, tally: DecodeTally) -> Generator[LumaFrame | None,
                 continue
             tally.n_decoded += 1
             tally.n_corrupt += is_corrupt
-            # A frame flushed at the end has no time base of its own.
-            time_s = float(frame.pts * time_base) if is_timed and frame.pts is not None else None
-            yield LumaFrame(
-                index=index,
-                luma=luma,
-                pts_s=time_s,
+            yield Picture(
+                index,
+                luma,
+                pts=pts,
+                time_base=time_base,
                 is_corrupt=is_corrupt,
-                is_key=bool(frame.key_frame),
+                is_key=frame.key_frame,
             )
 
 
 def _decoded(
-    container: InputContainer,
+    name: str,
     stream: VideoStream,
+    packets: Iterator[Packet[VideoStream]],
     tally: DecodeTally,
     seen: list[int],
-    span_ns: tuple[int, int] | None,
+    span: range,
 ) -> Iterator[tuple[VideoFrame, bool]]:
     """Yield every frame that can be had and whether damage is in it; go on after failures."""
     import av
 
     failures = (av.FFmpegError, OSError, ValueError, MemoryError)
-    packets = packets_of(container, stream, span_ns)
-    time_base = Fraction(stream.time_base or 1)
-    is_flushed = False
+    packet = None
     while True:
         try:
             packet = next(packets)
         except StopIteration:
             break
         except failures as error:
-            tally.note_error(f"{container.name}: the file breaks off: {error}")
+            tally.note_error(f"{name}: the file breaks off: {error}")
             break
-        is_flushed = not packet.size
-        is_counted = bool(packet.size) and packet.pts is not None and not packet.is_discard
-        if is_counted and packet.pts is not None and is_inside(packet.pts, time_base, span_ns):
-            insort(seen, packet.pts)
+        pts = packet.pts
+        if pts is not None and pts in span and packet.size and not packet.is_discard:
+            insort(seen, pts)
         try:
             for frame in packet.decode():
                 yield frame, frame.is_corrupt
         except EOFError:
             break
         except failures as error:
-            message = f"{container.name}: packet at pts {packet.pts}: {error}"
+            message = f"{name}: packet at pts {pts}: {error}"
             frames = _despite_damage(packet) if stream.codec_context.name == _LENIENT else []
             if frames:
                 tally.first_error = tally.first_error or message
@@ -210,7 +209,7 @@ def _decoded(
                 tally.note_error(message)
             for frame in frames:
                 yield frame, True
-    if not is_flushed:
+    if packet is None or packet.size:  # the last one, which flushes, did not come
         with suppress(*failures, EOFError):
             for frame in stream.codec_context.decode(None):
                 yield frame, frame.is_corrupt
@@ -241,14 +240,11 @@ def luma_of(frame: VideoFrame) -> NDArray[np.uint8]:
     name = frame.format.name
     if name in _DEEP_LUMA:
         plane = frame.planes[0]
-        words = np.frombuffer(memoryview(plane), np.dtype("<u2")).reshape(
-            plane.height, plane.line_size // 2
-        )
-        deep: NDArray[np.uint16] = words[:, : frame.width]
-        return (deep >> _DEEP_LUMA[name]).astype(np.uint8)
+        shape, strides = (plane.height, frame.width), (plane.line_size, 2)
+        words: NDArray[np.uint16] = np.ndarray(shape, "<u2", plane, strides=strides)  # type: ignore[arg-type]  # a buffer
+        return (words >> _DEEP_LUMA[name]).astype(np.uint8)
     if name not in _PLANAR_LUMA:
         frame = frame.reformat(format="gray")
     plane = frame.planes[0]
-    rows = np.frombuffer(memoryview(plane), np.uint8).reshape(plane.height, plane.line_size)
-    luma: NDArray[np.uint8] = rows[:, : frame.width]
-    return luma
+    shape, strides = (plane.height, frame.width), (plane.line_size, 1)
+    return np.ndarray(shape, np.uint8, plane, strides=strides)  # type: ignore[arg-type]  # a buffer

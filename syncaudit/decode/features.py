@@ -1,6 +1,8 @@
-"""Integer features of a luma plane, defined so that every device computes the same bits.
+"""Features of luma planes, defined so that every device computes the same bits.
 
-Planes are numpy arrays or torch tensors, on the host or on a GPU; so are the results.
+Planes are numpy arrays, which OpenCV reduces, or torch tensors on the host or a GPU, also stacked
+into batches; so are the results. Sums are integers. Means are rounded as OpenCV does: of 2 x 2
+pixels half up, of more to the nearest even.
 """
 
 from __future__ import annotations
@@ -8,50 +10,82 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import cv2
 import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["column_sums", "half", "row_sums"]
-
-
-def row_sums(luma: Any) -> Any:
-    """Return the sum of every row.
-
-    Parameters
-    ----------
-    luma : array of uint8, shape (height, width)
-        Luma plane.
-
-    Returns
-    -------
-    array of int32, shape (height,)
-        Exact up to 8.4 million pixels a row.
-    """
-    return luma.sum(1, dtype=_int32(luma))
+__all__ = ["block_sums", "reduced", "rows"]
 
 
-def column_sums(luma: Any) -> Any:
-    """Return the sum of every column: int32, shape (width,)."""
-    return luma.sum(0, dtype=_int32(luma))
-
-
-def half(luma: Any) -> Any:
-    """Return the plane at half the size: ``(a + b + c + d + 2) >> 2`` of each 2 x 2 pixels.
+def block_sums(luma: Any, n_blocks: int, every: int = 1) -> Any:
+    """Return sums along rows, in blocks of columns of equal width.
 
     Parameters
     ----------
-    luma : array of uint8, shape (height, width)
-        Luma plane; a last odd row or column is left out.
+    luma : array of uint8, shape (..., height, width)
+        Luma planes.
+    n_blocks : int
+        Blocks side by side, no more than columns; what is left of the columns is not summed.
+    every : int
+        Sum only every so manieth row, from the first.
 
     Returns
     -------
-    array of uint8, shape (height // 2, width // 2)
+    array of int32, shape (..., ceil(height / every), n_blocks)
+        Exact up to 8.4 million pixels a block.
     """
-    wide = luma[: luma.shape[0] // 2 * 2, : luma.shape[1] // 2 * 2]
-    wide = wide.astype(np.int32) if isinstance(luma, np.ndarray) else wide.to(_int32(luma))
-    rows = wide[0::2] + wide[1::2]
-    small = (rows[:, 0::2] + rows[:, 1::2] + 2) >> 2
-    return small.astype(np.uint8) if isinstance(luma, np.ndarray) else small.to(luma.dtype)
+    width = luma.shape[-1] // n_blocks
+    chosen = luma[..., ::every, : n_blocks * width]
+    if isinstance(luma, np.ndarray):
+        return _block_sums(chosen, n_blocks, width)
+    return chosen.unflatten(-1, (n_blocks, width)).sum(-1, dtype=_torch().int32)
 
 
-def _int32(luma: Any) -> Any:
-    return np.int32 if isinstance(luma, np.ndarray) else sys.modules["torch"].int32
+def _block_sums(luma: NDArray[np.uint8], n_blocks: int, width: int) -> NDArray[np.int32]:
+    n_rows = luma.shape[0]
+    if n_blocks > 1:
+        luma = np.ascontiguousarray(luma).reshape(n_rows * n_blocks, width)
+    sums = cv2.reduce(luma, 1, cv2.REDUCE_SUM, dtype=cv2.CV_32S)
+    return np.asarray(sums, dtype=np.int32).reshape(n_rows, n_blocks)
+
+
+def reduced(luma: Any, factor: int) -> Any:
+    """Return planes at a fraction of their size, each pixel the mean of a square.
+
+    Parameters
+    ----------
+    luma : array of uint8, shape (..., height, width)
+        Luma planes; last rows and columns that fill no square are left out.
+    factor : int
+        Side of the squares.
+
+    Returns
+    -------
+    array of uint8, shape (..., height // factor, width // factor)
+        The planes themselves for factor 1.
+    """
+    if factor == 1:
+        return luma
+    height, width = luma.shape[-2] // factor, luma.shape[-1] // factor
+    cut = luma[..., : height * factor, : width * factor]
+    if isinstance(luma, np.ndarray):
+        if not cut.size:
+            return np.empty((height, width), np.uint8)
+        small = cv2.resize(cut, (width, height), interpolation=cv2.INTER_AREA)
+        return np.asarray(small, dtype=np.uint8)
+    torch = _torch()
+    squares = cut.unflatten(-1, (width, factor)).unflatten(-3, (height, factor))
+    sums = squares.sum((-3, -1), dtype=torch.int32)
+    if factor == 2:
+        return ((sums + 2) >> 2).to(luma.dtype)
+    return torch.round(sums.to(torch.float32) * np.float32(1.0 / factor**2)).to(luma.dtype)
+
+
+def rows(luma: Any, first: int, every: int) -> Any:
+    """Return every so manieth row from row `first` on, contiguous and apart from the planes."""
+    chosen = luma[..., first::every, :]
+    return chosen.copy() if isinstance(luma, np.ndarray) else chosen.clone()
+
+
+def _torch() -> Any:
+    return sys.modules["torch"]

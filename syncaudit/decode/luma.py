@@ -1,4 +1,4 @@
-"""What every decoder back end yields: luma planes, and how many could not be had."""
+"""What every decoder back end yields: pictures, and how many could not be had."""
 
 from __future__ import annotations
 
@@ -7,43 +7,14 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from syncaudit.decode.picture import Picture
 from syncaudit.model import FrameFiles
 
-__all__ = ["DecodeTally", "FrameDecoder", "LumaFrame", "LumaFrames", "UnfitError"]
+__all__ = ["DecodeTally", "FrameDecoder", "LumaFrames", "UnfitError"]
 
 
 class UnfitError(Exception):
     """A back end cannot decode a video, or not as the CPU does; the sentence says why."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LumaFrame:
-    """The brightness of one picture.
-
-    Parameters
-    ----------
-    index : int
-        Place among the frames of the file in presentation order, counting those that could
-        not be decoded: the row of the stamp table that belongs to it.
-    luma : ndarray of uint8, shape (height, width)
-        Y plane as coded (video range where the stream says so), often a view of the decoder's
-        buffer: valid until the next frame is asked for; copy what must live longer.
-    pts_s : float, optional
-        Presentation time of the container in seconds; None where it has none.
-    is_corrupt : bool
-        Whether the decoder had to conceal damage in it.
-    is_key : bool
-        Whether it is decoded without any other picture.
-    """
-
-    index: int
-    luma: NDArray[np.uint8]
-    pts_s: float | None = None
-    is_corrupt: bool = False
-    is_key: bool = True
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,25 +34,25 @@ class DecodeTally:
             self.first_error = message
 
 
-class LumaFrames(Iterator[LumaFrame]):
+class LumaFrames(Iterator[Picture]):
     """Iterator of the frames of one camera with the tally of its damage.
 
     Parameters
     ----------
-    frames : generator of LumaFrame
+    frames : generator of Picture
         Frames of the back end; it updates `tally` as it goes.
     tally : DecodeTally
         Counts, complete once the iterator is exhausted.
     """
 
-    def __init__(self, frames: Generator[LumaFrame, None, None], tally: DecodeTally) -> None:
+    def __init__(self, frames: Generator[Picture, None, None], tally: DecodeTally) -> None:
         self._frames = frames
         self._tally = tally
 
     def __iter__(self) -> LumaFrames:
         return self
 
-    def __next__(self) -> LumaFrame:
+    def __next__(self) -> Picture:
         return next(self._frames)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 
 from syncaudit.decode.container import list_frames
 from syncaudit.decode.cpu import CpuDecoder
-from syncaudit.decode.features import column_sums, half, row_sums
 from syncaudit.decode.header import VideoPart, read_header
 from syncaudit.decode.luma import UnfitError
+from syncaudit.decode.picture import Picture, Plane
 from syncaudit.decode.samples import SAMPLES
 from syncaudit.model import FrameFiles
 
 __all__ = ["Agreement", "Source", "compare_with_cpu"]
 
-_FEATURES = (row_sums, column_sums, half)
 # JPEG leaves the rounding of its transform open; all other codecs prescribe every bit.
 _LEVELS = {"mjpeg": 1}
 
@@ -32,7 +31,9 @@ class Source(Protocol):
         """Return why it cannot be used here, or None if it can."""
         ...
 
-    def pictures(self, part: VideoPart) -> Generator[tuple[int, NDArray[np.uint8]], None, None]:
+    def pictures(
+        self, part: VideoPart
+    ) -> Generator[tuple[int, NDArray[np.uint8] | Plane], None, None]:
         """Yield presentation time and luma of the wanted frames."""
         ...
 
@@ -99,12 +100,13 @@ def _difference(back_end: Source, files: FrameFiles, part: VideoPart) -> str | N
     n_frames, levels = 0, _LEVELS.get(part.header.codec, 0)
     try:
         with CpuDecoder().open(files) as frames, closing(back_end.pictures(part)) as pictures:
-            for frame, (pts, luma) in zip(frames, pictures, strict=False):
+            for frame, (pts, plane) in zip(frames, pictures, strict=False):
+                picture = Picture(frame.index, plane)
                 if pts != part.pts[n_frames]:
                     return f"frame {n_frames} of a sample has another time"
-                if luma.shape != frame.luma.shape:
-                    return f"a sample has {luma.shape} pixels, not {frame.luma.shape}"
-                if not _is_equal(luma, frame.luma, levels):
+                if picture.shape != frame.shape:
+                    return f"a sample has {picture.shape} pixels, not {frame.shape}"
+                if not _is_equal(picture, frame, levels):
                     return f"frame {n_frames} of a sample has other pixels"
                 n_frames += 1
     except UnfitError as error:
@@ -114,7 +116,17 @@ def _difference(back_end: Source, files: FrameFiles, part: VideoPart) -> str | N
     return None
 
 
-def _is_equal(one: Any, other: NDArray[np.uint8], levels: int) -> bool:
+def _is_equal(one: Picture, other: Picture, levels: int) -> bool:
     if levels:
-        return int(np.abs(np.asarray(one).astype(np.int16) - other).max()) <= levels
-    return all(np.array_equal(feature(one), feature(other)) for feature in _FEATURES)
+        return int(np.abs(one.luma.astype(np.int16) - other.luma).max()) <= levels
+    pairs = zip(_asked_of(one), _asked_of(other), strict=True)
+    return all(np.array_equal(*pair) for pair in pairs)
+
+
+def _asked_of(picture: Picture) -> Iterator[NDArray[Any]]:
+    """Yield what detectors ask of a picture, and all of it."""
+    yield picture.block_sums(16)
+    yield picture.block_sums(4, 4)
+    yield from (picture.reduced(factor) for factor in (1, 2, 13))
+    yield picture.rows(4, 16)
+    yield picture.luma

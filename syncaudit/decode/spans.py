@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from av.packet import Packet
     from av.video.stream import VideoStream
 
-__all__ = ["has_clock", "in_ns", "is_inside", "packets_of"]
+__all__ = ["has_clock", "in_ns", "is_inside", "packets_of", "ticks_of"]
 
 # Elementary streams: their demuxers invent pts from a nominal rate.
 _CLOCKLESS_FORMATS = frozenset({"h264", "hevc", "mjpeg", "m4v", "mpegvideo", "vvc", "obu", "h263"})
@@ -35,6 +35,28 @@ def is_inside(pts: int | None, time_base: Fraction, span_ns: tuple[int, int] | N
     if span_ns is None or pts is None:
         return True
     return span_ns[0] <= in_ns(pts, time_base) < span_ns[1]
+
+
+def ticks_of(span_ns: tuple[int, int] | None, time_base: Fraction) -> range:
+    """Return the presentation times of a span in units of the container: exactly `is_inside`.
+
+    Parameters
+    ----------
+    span_ns : tuple of int, optional
+        Half-open range; None: all times.
+    time_base : Fraction
+        Seconds per unit.
+
+    Returns
+    -------
+    range
+        Of whole units, in which a look-up costs no fraction.
+    """
+    if span_ns is None:
+        return range(-(2**63), 2**63)
+    up, down = 2 * time_base.numerator * 10**9, time_base.denominator
+    begin, stop = (-((1 - 2 * end_ns) * down // up) for end_ns in span_ns)
+    return range(begin, stop)
 
 
 def packets_of(

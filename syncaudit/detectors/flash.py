@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from syncaudit.decode import Picture
 from syncaudit.detectors.flash_background import LitFrame, find_lit
 from syncaudit.detectors.flash_bands import DatedRows, date_rows
 from syncaudit.detectors.flash_coarse import first_shape
@@ -16,8 +16,8 @@ from syncaudit.detectors.flash_dead_zone import dead_zone_shifts
 from syncaudit.detectors.flash_edges import BandEdge, fit_edges, without_vague
 from syncaudit.detectors.flash_exposures import find_switches
 from syncaudit.detectors.flash_frames import (
+    FrameCells,
     dead_times,
-    frame_cells,
     lit_intervals,
     watched_neighbours,
 )
@@ -60,7 +60,7 @@ ONSET_STD_S = 1e-4
 class FlashDetector:
     """Accumulate the flashes in the frames of one camera.
 
-    Call `update` with each luma picture in order and `finish` at the end. Sixteen frames are kept,
+    Call `update` with each picture in order and `finish` at the end. Sixteen frames are kept,
     and up to `N_LEARNT` lit ones, reduced to sixteen brightness values a row.
 
     Rolling shutters draw each pulse as a bright band. Its edges are fitted by the pulse shape that
@@ -92,20 +92,21 @@ class FlashDetector:
     _n_tried: int = 0
     _edges: list[BandEdge] = field(default_factory=list)
     _crowd: CrowdedLight = field(default_factory=CrowdedLight)
-    _cells: list[NDArray[np.float32]] = field(default_factory=list)
+    _cells: FrameCells = field(default_factory=FrameCells)
     _indices: list[int] = field(default_factory=list)
     _clipped: list[float] = field(default_factory=list)
     _size: tuple[int, ...] = ()
     _changed: list[int] = field(default_factory=list)
     _steps: list[StepFrame] = field(default_factory=list)
 
-    def update(self, index: int, luma: NDArray[np.uint8]) -> None:
-        """Take frame `index` (position in file order), luma of shape (h, w)."""
-        self._size = self._size or luma.shape
-        if index >= self.stream.time_ns.size or luma.shape != self._size or not luma.size:
+    def update(self, picture: Picture) -> None:
+        """Take one frame."""
+        shape = picture.shape
+        self._size = self._size or shape
+        if picture.index >= self.stream.time_ns.size or shape != self._size or 0 in shape:
             return
-        self._indices.append(index)
-        self._frames.append(frame_rows(index, luma))
+        self._indices.append(picture.index)
+        self._frames.append(frame_rows(picture))
         if len(self._frames) - self._n_done >= N_AT_ONCE + RADIUS:
             self._look(len(self._frames) - RADIUS)
 
@@ -144,7 +145,7 @@ class FlashDetector:
         frames, start = self._frames, self._n_done
         if stop > start:
             strips = np.stack([frame.strips for frame in frames])
-            self._cells.append(frame_cells(strips[start:stop]))
+            self._cells.add(strips[start:stop])
             if self.stream.line_delay_s != 0.0:
                 candidates = np.flatnonzero(lit_candidates(strips, start, stop)) + start
                 if candidates.size >= CROWDED_SHARE * (stop - start):
@@ -268,7 +269,7 @@ class FlashDetector:
         frame_s, delay_s = times_s[self._indices], stream.line_delay_s
         exposure_s = stream.exposure_s
         readout_s = None if delay_s is None else delay_s * self._size[0]
-        cells = np.concatenate(self._cells).astype(np.float64)
+        cells = self._cells.finish()
         switched = find_switches(
             frame_s, cells if delay_s == 0.0 else cells[:0], exposure_s=exposure_s
         )

@@ -101,7 +101,7 @@ def find_switches(frame_s: Floats, cells: Floats, *, exposure_s: float | None) -
     frame_s : ndarray, shape (n,)
         Middle of each exposure.
     cells : ndarray, shape (n, c)
-        Of `frame_cells`.
+        Of `FrameCells`.
     exposure_s : float, optional
         Where it is not stated, only intervals are known.
     """

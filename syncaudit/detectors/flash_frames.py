@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import mad_std
 
-__all__ = ["dead_times", "frame_cells", "lit_intervals", "watched_neighbours"]
+__all__ = ["FrameCells", "dead_times", "lit_intervals", "watched_neighbours"]
 
 Floats = NDArray[np.float64]
 
 # Rows of cells per frame; with four strips of columns a frame becomes 8 x 4 cells.
 N_CELL_ROWS = 8
+# Batches of frames that are reduced at once.
+N_AT_ONCE = 16
 # Frames on either side among which an unlit one is looked for.
 RADIUS = 3
 # Least flash, as a share of the background and in robust deviations of all frames.
@@ -29,7 +32,31 @@ SHARED_TOLERANCE = 0.2
 MAX_PULSE_S = 0.002
 
 
-def frame_cells(strips: NDArray[np.float32]) -> NDArray[np.float32]:
+@dataclass(slots=True)
+class FrameCells:
+    """Reduce frames to cells, many at once: they are not needed until the end."""
+
+    _waiting: list[NDArray[np.float32]] = field(default_factory=list)
+    _cells: list[NDArray[np.float32]] = field(default_factory=list)
+
+    def add(self, strips: NDArray[np.float32]) -> None:
+        """Take the strips of some frames, shape (m, n, s)."""
+        self._waiting.append(strips)
+        if len(self._waiting) >= N_AT_ONCE:
+            self._reduce()
+
+    def finish(self) -> Floats:
+        """Return the cells of all frames, shape (m, 8 s); there must be some."""
+        self._reduce()
+        return np.concatenate(self._cells).astype(np.float64)
+
+    def _reduce(self) -> None:
+        if self._waiting:
+            self._cells.append(_frame_cells(np.concatenate(self._waiting)))
+            self._waiting.clear()
+
+
+def _frame_cells(strips: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the mean of 8 groups of rows in every strip, shape (m, 8 s) of (m, n, s)."""
     m, n, n_strips = strips.shape
     starts = np.linspace(0, n, min(N_CELL_ROWS, n), endpoint=False).astype(np.int64)
@@ -62,7 +89,7 @@ def lit_intervals(
     frame_s : ndarray, shape (n,)
         Middle of the exposure of the middle row.
     cells : ndarray, shape (n, c)
-        Of `frame_cells`.
+        Of `FrameCells`.
     exposure_s, readout_s : float, optional
         Where stated.
     switched : ndarray of int

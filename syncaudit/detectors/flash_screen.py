@@ -66,23 +66,26 @@ def lit_candidates(strips: Singles, start: int, stop: int) -> NDArray[np.bool_]:
     ndarray of bool, shape (stop - start,)
     """
     m, n, n_strips = strips.shape
+    found = np.zeros(stop - start, dtype=np.bool_)
+    at = np.arange(max(start, 1), min(stop, m - 1))
     wide = np.full((m + 2 * RADIUS, n, n_strips), NO_FRAME, dtype=np.float32)
     wide[RADIUS : RADIUS + m] = strips
     pairs = np.minimum(wide[:-1], wide[1:])
     darkest = np.minimum(pairs[:-2], pairs[2:])
-    floor = np.maximum(darkest[start:stop], darkest[start + RADIUS + 1 : stop + RADIUS + 1])
-    frames = strips[start:stop]
-    is_between = (np.arange(start, stop) > 0) & (np.arange(start, stop) < m - 1)
-    is_common = _is_common(frames, floor)
+    floor = np.maximum(darkest[at], darkest[at + RADIUS + 1])
     reach = round(GUARD * n)
-    for i in np.flatnonzero(is_between).tolist():
-        change = cv2.norm(strips[start + i + 1], strips[start + i - 1], cv2.NORM_L1)
-        if reach and change > MOVING_LEVELS * n * n_strips:
-            is_between[i] = is_common[i]
-            if is_common[i]:
-                near = cv2.dilate(floor[i], np.ones((2 * reach + 1, 1), dtype=np.uint8))
-                floor[i] = near.reshape(n, n_strips)
-    ratio = ((frames[:, ::3] + 1.0) / (floor[:, ::3] + 1.0)).reshape(stop - start, -1)
+    changes = [cv2.norm(strips[k + 1], strips[k - 1], cv2.NORM_L1) for k in at.tolist()]
+    is_moving = np.array(changes) > (MOVING_LEVELS * n * n_strips if reach else np.inf)
+    is_left = ~is_moving
+    is_left[is_moving] = _is_common(strips[at[is_moving]], floor[is_moving])
+    at, floor = at[is_left], floor[is_left]
+    if not at.size:
+        return found
+    for i in np.flatnonzero(is_moving[is_left]).tolist():
+        near = cv2.dilate(floor[i], np.ones((2 * reach + 1, 1), dtype=np.uint8))
+        floor[i] = near.reshape(n, n_strips)
+    frames = strips[at]
+    ratio = ((frames[:, ::3] + 1.0) / (floor[:, ::3] + 1.0)).reshape(at.size, -1)
     gain = np.partition(ratio, ratio.shape[1] // 2, axis=1)[:, ratio.shape[1] // 2]
     gain[np.abs(gain - 1.0) > MAX_GAIN_CHANGE] = 1.0
     floor *= gain[:, None, None]
@@ -92,7 +95,8 @@ def lit_candidates(strips: Singles, start: int, stop: int) -> NDArray[np.bool_]:
     n_lit = ((excess > 0.0) | (frames > CLIPPED_LEVEL)) @ ones
     is_row = (n_lit >= min(N_LIT_STRIPS, n_strips)) & (excess @ ones > 0.0)
     n_rows = np.count_nonzero(is_row, axis=1)
-    return np.asarray(is_between & (n_rows >= max(1, int(0.75 * MIN_LIT_ROWS * n))))
+    found[at[n_rows >= max(1, int(0.75 * MIN_LIT_ROWS * n))] - start] = True
+    return found
 
 
 def _is_common(frames: Singles, floor: Singles) -> NDArray[np.bool_]:
@@ -100,7 +104,8 @@ def _is_common(frames: Singles, floor: Singles) -> NDArray[np.bool_]:
 
     Light is; scenery that moves brightens one strip and darkens the next.
     """
-    share = np.clip((frames - floor) / (floor + 16.0), -MAX_SHARE, MAX_SHARE)
+    share = (frames - floor) / (floor + 16.0)
+    share = np.minimum(np.maximum(share, -MAX_SHARE), MAX_SHARE)
     n_strips = share.shape[2]
     rows = share @ np.full(n_strips, 1.0 / n_strips, dtype=np.float32)
     common = np.einsum("mn,mn->m", rows, rows) * n_strips

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.decode import Picture
 from syncaudit.detectors.picture_frozen import FrozenFinder
 from syncaudit.detectors.picture_looks import PictureLooks
 from syncaudit.model import CameraStream, PictureAudit, PictureFault, PictureSpell
@@ -53,31 +54,23 @@ class PictureAuditor:
     _is_spoilt: bool = False
     _shape: tuple[int, ...] = ()
 
-    def update(
-        self,
-        index: int,
-        luma: NDArray[np.uint8],
-        *,
-        is_corrupt: bool = False,
-        is_key: bool = True,
-    ) -> None:
-        """Take picture `index` (position in file order), luma of shape (h, w).
+    def update(self, picture: Picture) -> None:
+        """Take one picture.
 
         Pictures after a damaged one refer to it until a key frame comes; decoders say nothing of
         those.
         """
+        index, shape, is_key = picture.index, picture.shape, picture.is_key
         self._looked_at.append(index)
-        self._is_spoilt = is_corrupt or (self._is_spoilt and not is_key)
+        self._is_spoilt = picture.is_corrupt or (self._is_spoilt and not is_key)
         if self._is_spoilt:
             self._damaged.append(index)
-        self._shape = self._shape or luma.shape
-        if luma.shape != self._shape or not luma.size:
+        self._shape = self._shape or shape
+        if shape != self._shape or 0 in shape:
             self._odd_sized.append(index)
             return
-        every = EVERY_ROW * max(1, luma.shape[0] // HEIGHT_PX)
-        rows = np.ascontiguousarray(luma[FIRST_ROW % luma.shape[0] :: every])
-        if rows.base is not None:
-            rows = rows.copy()  # the decoder's buffer is valid for one picture only
+        every = EVERY_ROW * max(1, shape[0] // HEIGHT_PX)
+        rows = picture.rows(FIRST_ROW % shape[0], every)
         self._taken.append(index)
         self._looks.update(rows)
         self._frozen.update(rows, is_key=is_key)

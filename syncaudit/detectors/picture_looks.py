@@ -106,9 +106,12 @@ def _is_plain(levels: Floats, variance: Floats) -> Flags:
     down, across = n_rows // N_CELLS[0], n_columns // N_CELLS[1]
     if not down or not across:
         return np.zeros(n, dtype=np.bool_)
-    into_cells = np.repeat(np.eye(N_CELLS[1], dtype=np.float32), across, axis=0) / across
-    strips = levels[:, : down * N_CELLS[0], : into_cells.shape[0]] @ into_cells
-    means = strips.reshape(n, N_CELLS[0], down, N_CELLS[1]).mean(axis=2)
+    into_cells = np.zeros((n_columns, N_CELLS[1]), dtype=np.float32)
+    cells = np.repeat(np.arange(N_CELLS[1]), across)
+    into_cells[np.arange(cells.size), cells] = np.float32(1.0) / across
+    strips = (levels.reshape(-1, n_columns) @ into_cells).reshape(n, n_rows, N_CELLS[1])
+    rows = strips[:, : down * N_CELLS[0]].reshape(n, N_CELLS[0], down, N_CELLS[1])
+    means = rows.mean(axis=2)
     between = means.reshape(n, -1).var(axis=1)
     noise = np.maximum(variance - between, 0.0)
     limit = SHADING_STD**2 + 2.0 * noise / (down * across)

@@ -15,6 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.decode import Picture
 from syncaudit.detectors.rotation import MIN_INCREMENT_S, frame_times_s
 from syncaudit.model import CameraStream, PictureMotion
 
@@ -39,7 +40,7 @@ _FLOW = {
 class PictureMotionDetector:
     """Accumulate the motion of one camera's pictures.
 
-    Call `update` with each luma picture in order and `finish` at the end.
+    Call `update` with each picture in order and `finish` at the end.
     """
 
     stream: CameraStream
@@ -48,19 +49,19 @@ class PictureMotionDetector:
     _pairs: list[tuple[int, int]] = field(default_factory=list)
     _moves: list[NDArray[np.float32]] = field(default_factory=list)
 
-    def update(self, index: int, luma: NDArray[np.uint8]) -> None:
-        """Take frame `index` (position in file order), luma of shape (h, w)."""
-        picture = _reduced(luma)
+    def update(self, picture: Picture) -> None:
+        """Take one frame."""
+        small = picture.reduced(max(1, round(picture.shape[1] / FLOW_WIDTH_PX)))
         before, previous = self._picture, self._index
-        self._picture, self._index = picture, index
-        if before is None or before.shape != picture.shape or min(picture.shape) < MIN_SIDE_PX:
+        self._picture, self._index = small, picture.index
+        if before is None or before.shape != small.shape or min(small.shape) < MIN_SIDE_PX:
             return
-        if index >= self.stream.time_ns.shape[0]:
+        if picture.index >= self.stream.time_ns.shape[0]:
             return
-        flow = cv2.calcOpticalFlowFarneback(before, picture, None, **_FLOW)  # type: ignore[call-overload]  # None makes a new array
-        cells = cv2.resize(flow, GRID, interpolation=cv2.INTER_AREA) / picture.shape[1]
+        flow = cv2.calcOpticalFlowFarneback(before, small, None, **_FLOW)  # type: ignore[call-overload]  # None makes a new array
+        cells = cv2.resize(flow, GRID, interpolation=cv2.INTER_AREA) / small.shape[1]
         if np.isfinite(cells).all():
-            self._pairs.append((previous, index))
+            self._pairs.append((previous, picture.index))
             self._moves.append(cells.ravel())
 
     def finish(self) -> PictureMotion | None:
@@ -83,12 +84,3 @@ class PictureMotionDetector:
             moves=np.stack(self._moves).astype(np.float64)[usable],
             stamp_std_s=stamp_std_s,
         )
-
-
-def _reduced(luma: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    factor = max(1, round(luma.shape[1] / FLOW_WIDTH_PX))
-    size = (luma.shape[1] // factor, max(1, luma.shape[0] // factor))
-    small = cv2.resize(
-        luma[: size[1] * factor, : size[0] * factor], size, interpolation=cv2.INTER_AREA
-    )
-    return np.asarray(small, dtype=np.uint8)

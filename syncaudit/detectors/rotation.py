@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.decode import Picture
 from syncaudit.detectors.point_tracks import PointTracks, track_points
 from syncaudit.detectors.regular_times import regular_times_s
 from syncaudit.detectors.rotation_fit import Heading, fit_rotations
 from syncaudit.model import CameraStream, RotationIncrements, seconds_since
 
-__all__ = ["STAMP_PARTS", "RotationDetector", "frame_times_s", "reduced"]
+__all__ = ["STAMP_PARTS", "RotationDetector", "frame_times_s", "track_factor"]
 
 # Pictures are tracked at about this width: halving 480p loses no accuracy and a third of the cost.
 TRACK_WIDTH_PX = 430
@@ -85,7 +85,7 @@ class _Pair:
 class RotationDetector:
     """Accumulate rotation increments over the frames of one camera.
 
-    Call `update` with each luma picture in order and `finish` at the end. One detector serves one
+    Call `update` with each picture in order and `finish` at the end. One detector serves one
     camera and keeps one small picture.
 
     Parameters
@@ -107,22 +107,18 @@ class RotationDetector:
     _fitted: list[_Fitted] = field(default_factory=list)
     _n_frames: int = 0
 
-    def update(self, index: int, luma: NDArray[np.uint8]) -> None:
-        """Take frame `index` (position in file order), luma of shape (h, w)."""
+    def update(self, picture: Picture) -> None:
+        """Take one frame."""
         self._n_frames += 1
-        is_wanted = self._wants(index) or self._wants(index + 1)
-        self.track(index, reduced(luma) if is_wanted else None, luma.shape)
-
-    def track(
-        self, index: int, picture: NDArray[np.uint8] | None, full_shape: tuple[int, ...]
-    ) -> None:
-        """Take the reduced picture of a frame of shape `full_shape`; None where none is wanted."""
         before, previous = self._picture, self._index
-        self._picture, self._index = picture, index
-        if before is None or picture is None or before.shape != picture.shape:
+        small = None
+        if self._wants(picture.index) or self._wants(picture.index + 1):
+            small = picture.reduced(track_factor(picture.shape))
+        self._picture, self._index = small, picture.index
+        if before is None or small is None or before.shape != small.shape:
             return
-        if self._wants(index):
-            self._follow(before, picture, previous, index, full_shape)
+        if self._wants(picture.index):
+            self._follow(before, small, previous, picture.index, picture.shape)
 
     def _wants(self, index: int) -> bool:
         """Tell whether the increment that ends at a frame is wanted."""
@@ -216,16 +212,7 @@ class RotationDetector:
         )
 
 
-def reduced(luma: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return a luma picture at the size at which it is tracked."""
+def track_factor(shape: tuple[int, ...]) -> int:
+    """Return by how much a picture of height and width is reduced before it is tracked."""
     # Lines of pictures have nothing to spare.
-    factor = max(1, min(round(luma.shape[1] / TRACK_WIDTH_PX), luma.shape[0]))
-    if factor == 1:
-        return luma.copy()
-    size = (luma.shape[1] // factor, luma.shape[0] // factor)
-    return np.asarray(
-        cv2.resize(
-            luma[: size[1] * factor, : size[0] * factor], size, interpolation=cv2.INTER_AREA
-        ),
-        dtype=np.uint8,
-    )
+    return max(1, min(round(shape[1] / TRACK_WIDTH_PX), shape[0]))

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode import iter_luma
+from syncaudit.decode import Picture, iter_luma
 from syncaudit.detectors import PictureAuditor
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import CameraStream, Finding, ReasonCode
@@ -22,10 +22,10 @@ __all__ = ["Watcher", "watch"]
 
 
 class Watcher(Protocol):
-    """A detector that looks at every frame of a camera."""
+    """A detector that looks at every picture of a camera."""
 
-    def update(self, index: int, luma: NDArray[np.uint8]) -> None:
-        """Take one frame."""
+    def update(self, picture: Picture) -> None:
+        """Take one picture."""
 
 
 def watch(
@@ -64,27 +64,20 @@ def watch(
         return None, []  # the stamp audit says so; such stamps place no picture anywhere
     last = None if wanted is None else int(np.flatnonzero(wanted)[-1])
     auditor = PictureAuditor(stream)
+    watchers = (*detectors, auditor)
     try:
         with stages.spent_on("decode"):
             files = stream.files if wanted is None else part_of(stream, wanted)
             frames = iter_luma(files, decoder=decoder)
-        while True:
-            with stages.spent_on("decode"):
-                frame = next(frames, None)
-            if frame is None:
-                break
+        for picture in stages.split("decode", frames, "detect"):
             if wanted is not None and last is not None:
-                if frame.index > last:
+                if picture.index > last:
                     frames.close()
                     break
-                if not wanted[frame.index]:
+                if not wanted[picture.index]:
                     continue
-            with stages.spent_on("detect"):
-                for detector in detectors:
-                    detector.update(frame.index, frame.luma)
-                auditor.update(
-                    frame.index, frame.luma, is_corrupt=frame.is_corrupt, is_key=frame.is_key
-                )
+            for watcher in watchers:
+                watcher.update(picture)
     except SyncAuditError as error:
         return None, [unreadable(stream.name, error)]
     findings = _count_mismatch(stream, frames.n_decoded) if wanted is None else []

@@ -11,7 +11,7 @@ import pytest
 
 from syncaudit.decode import iter_luma
 from syncaudit.decode.container import list_frames, open_container, video_stream
-from syncaudit.decode.spans import packets_of
+from syncaudit.decode.spans import is_inside, packets_of, ticks_of
 from syncaudit.model import FrameFiles
 
 N_FRAMES = 300
@@ -86,3 +86,16 @@ def test_a_span_without_frames_yields_none(video: Path) -> None:
     span_ns = (10**12, 10**12 + 10**9)
     assert list_frames(str(video), span_ns=span_ns).n_frames == 0
     assert list(iter_luma(FrameFiles(paths=(str(video),), span_ns=span_ns))) == []
+
+
+@pytest.mark.parametrize("time_base", [Fraction(1, 12800), Fraction(1001, 30000), Fraction(1)])
+def test_ticks_are_those_inside_the_span(time_base: Fraction) -> None:
+    rng = np.random.default_rng(3)
+    for begin_ns in rng.integers(-(10**10), 10**11, 200).tolist():
+        span_ns = (begin_ns, begin_ns + int(rng.integers(0, 10**9)))
+        ticks = ticks_of(span_ns, time_base)
+        for end_ns in span_ns:
+            near = round(Fraction(end_ns, 10**9) / time_base)
+            for pts in range(near - 2, near + 3):
+                assert (pts in ticks) == is_inside(pts, time_base, span_ns)
+    assert 2**62 in ticks_of(None, time_base)

@@ -3,6 +3,7 @@
 import cv2
 import numpy as np
 
+from syncaudit.decode import Picture
 from syncaudit.detectors.flash import FlashDetector
 from syncaudit.model import CameraStream, FrameFiles, SourceKind
 
@@ -82,7 +83,7 @@ def camera(n=60, fps=12.0, **fields):
 def detected(stream, frames):
     detector = FlashDetector(stream=stream)
     for index, frame in enumerate(frames):
-        detector.update(index, frame)
+        detector.update(Picture(index, frame))
     return detector.finish()
 
 

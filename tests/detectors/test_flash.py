@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from flash_footage import camera, detected, errors_s, footage, half_light_s, onsets
 
-from syncaudit.decode import iter_luma
+from syncaudit.decode import Picture, iter_luma
 from syncaudit.detectors.flash import FlashDetector
 from syncaudit.model import FrameFiles, Quantity
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
@@ -197,7 +197,7 @@ def test_encoded_footage_is_timed(tmp_path):
         file.mux(video.encode(None))
     detector = FlashDetector(stream=camera())
     for frame in iter_luma(FrameFiles(paths=(str(path),))):
-        detector.update(frame.index, frame.luma)
+        detector.update(frame)
     found = detector.finish()
     late_s = errors_s(found, onsets_s + 0.001, line_delay_s=5e-5, exposure_s=0.008)
     assert late_s.size >= 12
@@ -262,7 +262,7 @@ def test_only_neighbouring_frames_that_were_looked_at_are_watched():
     frames = list(footage(onsets(1)))
     detector = FlashDetector(stream=camera())
     for index in [*range(20), *range(30, 60)]:
-        detector.update(index, frames[index])
+        detector.update(Picture(index, frames[index]))
     found = detector.finish()
     expected = np.array([*range(1, 19), *range(30, 58)]) / 12.0
     assert np.max(np.abs(found.watched_s[:, 0] - expected)) < 1e-6

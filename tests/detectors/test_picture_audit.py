@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from syncaudit.decode import Picture
 from syncaudit.detectors import PictureAuditor
 from syncaudit.model import CameraStream, FrameFiles, PictureAudit, PictureFault, SourceKind
 
@@ -52,7 +53,7 @@ def moving(noise: float = 1.0, px_per_frame: float = 6.0, n_frames: int = N_FRAM
 def audit(pictures: list, **options: object) -> PictureAudit:
     auditor = PictureAuditor(stream(len(pictures)))
     for index, picture in enumerate(pictures):
-        auditor.update(index, picture, is_key=index % 24 == 0)
+        auditor.update(Picture(index, picture, is_key=index % 24 == 0))
     return auditor.finish(**options)  # type: ignore[arg-type]
 
 
@@ -88,7 +89,7 @@ def test_a_freeze_that_was_encoded_again_is_found() -> None:
     pictures[48:60] = [np.clip(settling + rng.normal(0, 2, SHAPE), 0, 255).astype(np.uint8)] * 12
     auditor = PictureAuditor(stream())
     for index, picture in enumerate(pictures):
-        auditor.update(index, picture, is_key=index % 24 == 0)
+        auditor.update(Picture(index, picture, is_key=index % 24 == 0))
     first, last = the_spell(auditor.finish(), PictureFault.FROZEN)
     assert abs(first - 40) <= 2
     assert last == 59
@@ -205,7 +206,7 @@ def test_bars_that_are_always_there_are_no_damage() -> None:
 def test_damage_lasts_until_the_next_key_frame() -> None:
     auditor = PictureAuditor(stream())
     for index, picture in enumerate(moving()):
-        auditor.update(index, picture, is_corrupt=index == 30, is_key=index % 24 == 0)
+        auditor.update(Picture(index, picture, is_corrupt=index == 30, is_key=index % 24 == 0))
     assert the_spell(auditor.finish(), PictureFault.DAMAGED) == (30, 47)
 
 
@@ -213,7 +214,7 @@ def test_missing_and_odd_sized_pictures_are_placed() -> None:
     auditor = PictureAuditor(stream())
     for index, picture in enumerate(moving()):
         if not 30 <= index < 33:
-            auditor.update(index, picture[:60] if index == 50 else picture)
+            auditor.update(Picture(index, picture[:60] if index == 50 else picture))
     found = auditor.finish(expected=np.arange(N_FRAMES + 1))
     assert found.counts == {PictureFault.SIZE: 1, PictureFault.UNDECODED: 4}
     places = [(spell.fault, spell.first, spell.last) for spell in found.spells]

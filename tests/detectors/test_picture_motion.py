@@ -4,6 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
+from syncaudit.decode import Picture
 from syncaudit.detectors import PictureMotionDetector
 from syncaudit.model import CameraStream, FrameFiles, SourceKind
 
@@ -32,7 +33,7 @@ def camera(n_frames, stamps_ms=None, fps=30.0):
 def watched(stream, frames):
     detector = PictureMotionDetector(stream)
     for index, frame in enumerate(frames):
-        detector.update(index, frame)
+        detector.update(Picture(index, frame))
     return detector.finish()
 
 

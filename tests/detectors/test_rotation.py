@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from seen_points import texture, turned
 
+from syncaudit.decode import Picture
 from syncaudit.detectors.rotation import RotationDetector, frame_times_s
 from syncaudit.model import CameraStream, FrameFiles, SourceKind
 
@@ -42,7 +43,7 @@ def pictures(n=12, seed=1):
 def detected(camera, frames):
     detector = RotationDetector(stream=camera)
     for index, frame in enumerate(frames):
-        detector.update(index, frame)
+        detector.update(Picture(index, frame))
     return detector.finish()
 
 
@@ -51,7 +52,7 @@ def test_chosen_increments_equal_those_of_all_frames():
     chosen[[1, 2, 6, 11]] = True
     detector = RotationDetector(stream(), chosen)
     for index, frame in enumerate(pictures()):
-        detector.update(index, frame)
+        detector.update(Picture(index, frame))
     some, every = detector.finish(), detected(stream(), pictures())
     assert some.start_s == pytest.approx(every.start_s[[0, 1, 5, 10]], abs=1e-9)
     assert np.max(np.abs(some.angles_rad - every.angles_rad[[0, 1, 5, 10]])) < ANGLE_TOL_RAD
@@ -119,7 +120,7 @@ def test_lost_frame_is_a_longer_increment():
     frames = pictures()
     detector = RotationDetector(stream=stream())
     for index in (0, 1, 2, 5, 6):
-        detector.update(index, frames[index])
+        detector.update(Picture(index, frames[index]))
     found = detector.finish()
     assert abs((found.stop_s - found.start_s)[2] - 3 * PERIOD_NS * 1e-9) < 1e-12
     assert np.max(np.abs(found.angles_rad[2] - directions()[5] + directions()[2])) < 2e-3

@@ -1,0 +1,130 @@
+"""One decoded picture as every watcher gets it: what is computed of it is computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.decode import features
+
+__all__ = ["Picture", "Plane"]
+
+_ONE = Fraction(1)
+
+
+class Plane(Protocol):
+    """A luma plane that lies on another device."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width in pixels."""
+        ...
+
+    def computed(self, feature: Callable[..., Any], arguments: tuple[int, ...]) -> NDArray[Any]:
+        """Return a feature of `syncaudit.decode.features`, on the host."""
+        ...
+
+    def to_host(self) -> NDArray[np.uint8]:
+        """Return the whole plane, which costs most of what the device saves."""
+        ...
+
+
+class Picture:
+    """The brightness of one picture, in 8 bits.
+
+    A picture may be kept: it holds on to its memory, which is the decoder's own (1.5 bytes a pixel)
+    and not a copy. Nothing may write to it.
+
+    Parameters
+    ----------
+    index : int
+        Place among the frames of the file in presentation order, counting those that could
+        not be decoded: the row of the stamp table that belongs to it.
+    plane : ndarray of uint8, shape (height, width), or Plane
+        Y plane as coded (video range where the stream says so).
+    pts : int, optional
+        Presentation time in units of the container; None where it has none.
+    time_base : Fraction
+        Seconds per unit.
+    is_corrupt : bool
+        Whether the decoder had to conceal damage in it.
+    is_key : bool
+        Whether it is decoded without any other picture.
+    """
+
+    # A frozen dataclass would take three times as long to make, once a picture.
+    __slots__ = (
+        "_computed",
+        "_luma",
+        "_plane",
+        "index",
+        "is_corrupt",
+        "is_key",
+        "pts",
+        "time_base",
+    )
+
+    def __init__(
+        self,
+        index: int,
+        plane: NDArray[np.uint8] | Plane,
+        *,
+        pts: int | None = None,
+        time_base: Fraction = _ONE,
+        is_corrupt: bool = False,
+        is_key: bool = True,
+    ) -> None:
+        self.index = index
+        self.pts = pts
+        self.time_base = time_base
+        self.is_corrupt = is_corrupt
+        self.is_key = is_key
+        self._plane = plane
+        self._luma = plane if isinstance(plane, np.ndarray) else None
+        self._computed: dict[tuple[object, ...], NDArray[Any]] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Height and width in pixels."""
+        return self._plane.shape
+
+    @property
+    def pts_s(self) -> float | None:
+        """Presentation time in seconds; None where the container has none."""
+        return None if self.pts is None else float(self.pts * self.time_base)
+
+    @property
+    def luma(self) -> NDArray[np.uint8]:
+        """The plane on the host, shape (height, width)."""
+        if self._luma is None:
+            self._luma = self._plane.to_host()  # type: ignore[union-attr]  # arrays are known
+        return self._luma
+
+    def block_sums(self, n_blocks: int, every: int = 1) -> NDArray[np.int32]:
+        """Return sums along rows in blocks of columns, as `features.block_sums`."""
+        return self._feature(features.block_sums, n_blocks, every)
+
+    def reduced(self, factor: int) -> NDArray[np.uint8]:
+        """Return the picture at a fraction of its size, as `features.reduced`."""
+        return self._feature(features.reduced, factor)
+
+    def rows(self, first: int, every: int) -> NDArray[np.uint8]:
+        """Return a copy of every so manieth row from row `first` on."""
+        return self._feature(features.rows, first, every)
+
+    def _feature(self, feature: Callable[..., Any], *arguments: int) -> NDArray[Any]:
+        if self._computed is None:
+            self._computed = {}
+        key = (feature, *arguments)
+        found = self._computed.get(key)
+        if found is None:
+            if self._luma is not None:
+                found = feature(self._luma, *arguments)
+            else:
+                found = self._plane.computed(feature, arguments)  # type: ignore[union-attr]
+            self._computed[key] = found
+        return found
