@@ -129,26 +129,26 @@ def search_delay(
     )
     parts: list[_Normal] = []
     searched: list[NDArray[np.intp]] = []
+    is_enough = np.zeros(delays_s.size, dtype=np.bool_)
     n_chunks = max(1, delays_s.size * n * driver.n_channels // CHUNK_VALUES)
     for chunk in np.array_split(np.arange(delays_s.size), n_chunks):
         begin = increments.start_s[:, None] + delays_s[chunk]
         end = increments.stop_s[:, None] + delays_s[chunk]
         covered = driver.covers(begin, end)
-        enough = covered.mean(axis=0) >= MIN_OVERLAP
-        if not enough.any():
-            continue
-        angles = table.at(np.concatenate([begin[:, 0], end[:, 0]]), chunk.size)
-        change = (angles[:, n:] - angles[:, :n])[..., enough]
-        parts.append(_Normal.of(values, weights, basis, change, covered[:, enough]))
-        searched.append(chunk[enough])
+        is_enough[chunk] = covered.mean(axis=0) >= MIN_OVERLAP
+        if is_enough[chunk].any():
+            change = table.at(end[:, 0], chunk.size) - table.at(begin[:, 0], chunk.size)
+            parts.append(_Normal.of(values, weights, basis, change, covered))
+            searched.append(chunk)
     curve = np.full(delays_s.size, -np.inf)
     if parts:
-        normal = _Normal.joined(parts)
-        likelihood = normal.log_likelihood(n)
+        normal, lags = _Normal.joined(parts), np.concatenate(searched)
+        curve[lags] = normal.log_likelihood(n)
+        curve[~is_enough] = -np.inf
         if driver.coupling_std is not None:
-            ridge = normal.ridge(int(np.argmax(likelihood)), n, driver.coupling_std)
-            likelihood = normal.log_likelihood(n, ridge)
-        curve[np.concatenate(searched)] = likelihood
+            best = int(np.searchsorted(lags, np.argmax(curve)))
+            curve[lags] = normal.log_likelihood(n, normal.ridge(best, n, driver.coupling_std))
+            curve[~is_enough] = -np.inf
     return DelayCurve(delays_s=delays_s, log_likelihood=curve)
 
 
@@ -191,9 +191,9 @@ class _Table:
         first = position.astype(np.intp)
         part = (position - first)[:, None]
         size = (n_lags - 1) * self.steps_per_lag + 2
-        pieces = sliding_window_view(self.nodes, size, axis=1)[:, first]
-        result: Floats = pieces[..., : -1 : self.steps_per_lag] * (1.0 - part)
-        result += pieces[..., 1 :: self.steps_per_lag] * part
+        pieces = sliding_window_view(self.nodes, size, axis=1)
+        result: Floats = pieces[..., : -1 : self.steps_per_lag][:, first] * (1.0 - part)
+        result += pieces[..., 1 :: self.steps_per_lag][:, first] * part
         return result
 
 
@@ -223,12 +223,12 @@ class _Normal:
         basis : ndarray, shape (n, b)
             Slow terms, orthonormal.
         change : ndarray, shape (k, n, l)
-            What the driver does over the same intervals, at each lag.
+            What the driver does over the same intervals, at each lag; overwritten.
         covered : ndarray of bool, shape (n, l)
             Whether the driver holds there.
         """
         held = covered.astype(np.float64)
-        change = change * held
+        change *= held
         change -= basis @ (basis.T @ change)
         change *= held
         k, _, n_lags = change.shape
