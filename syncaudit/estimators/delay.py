@@ -35,6 +35,8 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 MIN_ROWS = 30
+# The fit starts from the best of delays this far apart.
+START_STEP_S = 0.01
 # A delay that wanders leaves residuals that hang together; below this nothing needs looking at.
 UNCORRELATED_FACTOR = 1.1
 # Part of the standard error that no amount of data removes (exposure, row time, sensor filter).
@@ -138,6 +140,15 @@ def measure_delay(
         return refuse(task, middle_s, "the two do not overlap in time", rows=n)
     best = curve.best()
     start_s = float(curve.delays_s[best])
+    if task.step_s > START_STEP_S:
+        near = search_delay(
+            increments,
+            driver,
+            lowest_s=start_s - task.step_s,
+            highest_s=start_s + task.step_s,
+            step_s=START_STEP_S,
+        )
+        start_s = float(near.delays_s[near.best()])
     fit = fit_delay(increments, driver, start_s=start_s)
     if fit is None:
         return refuse(task, middle_s, "nothing moves that both could see", rows=n)

@@ -23,17 +23,18 @@ from numpy.typing import NDArray
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import cauchy_weights
 from syncaudit.estimators.delay_errors import correlated_shift, covariance_of
-from syncaudit.estimators.delay_model import Linearised
+from syncaudit.estimators.delay_model import DelayModel, Linearised
 from syncaudit.estimators.increments import Increments
 
 __all__ = ["DelayFit", "fit_delay"]
 
 Floats = NDArray[np.float64]
 
-MAX_ITERATIONS = 30
+MAX_ITERATIONS = 15
 # Steps below this, or below a thousandth of the standard error, change nothing.
 CONVERGED_S = 1e-7
 MAX_STEP_S = 0.02
+MAX_DRIFT_STEP = 2e-3
 MAX_LINE_STEP_S = 3e-5
 # Read-outs of 5 to 30 ms over 480 to 1080 rows.
 USUAL_LINE_DELAY_S = 2e-5
@@ -132,10 +133,11 @@ def fit_delay(
     is_delay_free = shutter is not None and shutter.line_delay_s is None
     rolled = np.zeros_like(rows.values)
     robust = np.ones_like(rows.values)
+    model = DelayModel.of(rows, driver)
     found: Linearised | None = None
     for iteration in range(MAX_ITERATIONS):
         delays_s = offset_s + drift * (mid_s - anchor_s)
-        found = Linearised.at(rows, driver, delays_s, robust, rolled * line_delay_s, found)
+        found = model.at(delays_s, robust, rolled * line_delay_s, found)
         if found is None:
             return None
         linear = found
@@ -147,24 +149,27 @@ def fit_delay(
         if is_delay_free:
             jacobian.append(linear.project(rolled))
         columns = np.stack(jacobian, axis=-1)
-        normal = np.einsum("nmp,nm,nmq->pq", columns, linear.weights, columns)
-        gradient = np.einsum("nmp,nm,nm->p", columns, linear.weights, linear.residuals)
+        normal, scores = _equations(columns, linear)
+        gradient = scores.sum(axis=0)
         if is_delay_free:
             # Points in one row cannot tell a line delay from an offset: lean on what is usual.
             normal[-1, -1] += USUAL_LINE_DELAY_STD_S**-2
             gradient[-1] += (USUAL_LINE_DELAY_S - line_delay_s) * USUAL_LINE_DELAY_STD_S**-2
-        if not np.all(np.isfinite(normal)) or np.linalg.cond(normal) > 1e14:
+        if not np.all(np.isfinite(normal)) or (normal.size > 1 and np.linalg.cond(normal) > 1e14):
             return None
         step = np.linalg.solve(normal, gradient)
-        offset_s += float(np.clip(step[0], -MAX_STEP_S, MAX_STEP_S))
+        limit = [MAX_STEP_S, *[MAX_DRIFT_STEP] * with_drift, *[MAX_LINE_STEP_S] * is_delay_free]
+        step = np.clip(step, np.negative(limit), limit)
+        offset_s += float(step[0])
         if with_drift:
-            drift += float(np.clip(step[1], -2e-3, 2e-3))
+            drift += float(step[1])
         if is_delay_free:
-            line_delay_s += float(np.clip(step[-1], -MAX_LINE_STEP_S, MAX_LINE_STEP_S))
+            line_delay_s += float(step[-1])
         if abs(offset_s - start_s) > 0.5:
             return None
-        robust = cauchy_weights(linear.residuals / linear.scale)
-        if iteration > 2 and abs(step[0]) < max(CONVERGED_S, 1e-3 * normal[0, 0] ** -0.5):
+        # Weights of the residuals that the step leaves: of those before it they would lag behind.
+        robust = cauchy_weights((linear.residuals - columns @ step) / linear.scale)
+        if iteration > 1 and abs(step[0]) < max(CONVERGED_S, 1e-3 * normal[0, 0] ** -0.5):
             break
     row_shift_s = 0.0
     if is_delay_free and shutter is not None:
@@ -178,18 +183,18 @@ def fit_delay(
         anchor_s += shift_s
         offset_s += drift * shift_s
         columns[..., 1] -= shift_s * columns[..., 0]
-    normal = np.einsum("nmp,nm,nmq->pq", columns, linear.weights, columns)
+    normal, scores = _equations(columns, linear)
     if is_delay_free:
         normal[-1, -1] += USUAL_LINE_DELAY_STD_S**-2
     # Curvature of the Cauchy loss, not its weights: psi' = 2 w^2 - w (the sandwich of an
     # M-estimator; Huber, "Robust statistics", 1981). Weights alone claim errors a fifth too small.
     curvature = np.mean(2.0 * robust**2 - robust, axis=0) / np.mean(robust, axis=0)
     normal *= float(np.clip(np.mean(curvature), 0.3, 1.0))
-    scores = np.einsum("nmp,nm,nm->np", columns, linear.weights, linear.residuals)
     covariance, correlation_factor = covariance_of(
         scores, normal, rows.values.size, linear.n_params
     )
     std = np.sqrt(np.diag(covariance))
+    gain, explained = model.strength(linear)
     return DelayFit(
         offset_s=offset_s,
         offset_std_s=float(std[0]),
@@ -199,8 +204,8 @@ def fit_delay(
         line_delay_std_s=float(std[-1]) if is_delay_free else None,
         row_shift_s=row_shift_s,
         anchor_s=anchor_s,
-        gain=linear.gain(rows),
-        explained=linear.explained(rows),
+        gain=gain,
+        explained=explained,
         correlation_factor=correlation_factor,
         n_rows=mid_s.size,
         span_s=float(np.ptp(mid_s)),
@@ -209,3 +214,11 @@ def fit_delay(
         sensitivity=linear.sensitivity,
         weights=linear.weights,
     )
+
+
+def _equations(columns: Floats, linear: Linearised) -> tuple[Floats, Floats]:
+    """Return normal matrix, shape (p, p), and score of each row, shape (n, p)."""
+    weighted = columns * linear.weights[:, :, None]
+    flat = columns.reshape(-1, columns.shape[2])
+    scores = np.sum(weighted * linear.residuals[:, :, None], axis=1)
+    return weighted.reshape(flat.shape).T @ flat, scores

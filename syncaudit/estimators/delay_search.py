@@ -8,10 +8,12 @@ taken. Normalising each lag by its own energy is what makes the curve comparable
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
@@ -28,6 +30,8 @@ MAX_ROWS = 300
 NUISANCE_PERIOD_S = 8.0
 # Log-likelihood by which a valley must separate two lobes.
 MIN_VALLEY = 4.0
+# Changes looked at together: arrays that the system need not fetch anew each time.
+CHUNK_VALUES = 30_000
 # Fraction of the rows that must overlap at a lag.
 MIN_OVERLAP = 0.4
 
@@ -117,30 +121,34 @@ def search_delay(
         n = MAX_ROWS
     delays_s = np.arange(lowest_s, highest_s + 0.5 * step_s, step_s)
     values, weights, basis = _without_nuisance(increments)
-    grid_step_s = min(step_s, max(driver.period_s, 1e-3))
-    grid_s = np.arange(driver.start_s, driver.stop_s, grid_step_s)
-    table = driver.at(grid_s).T
+    table = _Table.of(
+        driver,
+        start_s=float(increments.start_s.min()) + lowest_s,
+        stop_s=float(increments.stop_s.max()) + highest_s,
+        lag_s=step_s,
+    )
     parts: list[_Normal] = []
     searched: list[NDArray[np.intp]] = []
-    for chunk in np.array_split(np.arange(delays_s.size), max(1, delays_s.size * n // 60_000)):
-        begin = increments.start_s[None, :] + delays_s[chunk, None]
-        end = increments.stop_s[None, :] + delays_s[chunk, None]
+    is_enough = np.zeros(delays_s.size, dtype=np.bool_)
+    n_chunks = max(1, delays_s.size * n * driver.n_channels // CHUNK_VALUES)
+    for chunk in np.array_split(np.arange(delays_s.size), n_chunks):
+        begin = increments.start_s[:, None] + delays_s[chunk]
+        end = increments.stop_s[:, None] + delays_s[chunk]
         covered = driver.covers(begin, end)
-        enough = covered.mean(axis=1) >= MIN_OVERLAP
-        if not enough.any():
-            continue
-        begin, end, covered = begin[enough], end[enough], covered[enough]
-        change = _lookup(table, grid_s, end) - _lookup(table, grid_s, begin)
-        parts.append(_Normal.of(values, weights, basis, change, covered))
-        searched.append(chunk[enough])
+        is_enough[chunk] = covered.mean(axis=0) >= MIN_OVERLAP
+        if is_enough[chunk].any():
+            change = table.at(end[:, 0], chunk.size) - table.at(begin[:, 0], chunk.size)
+            parts.append(_Normal.of(values, weights, basis, change, covered))
+            searched.append(chunk)
     curve = np.full(delays_s.size, -np.inf)
     if parts:
-        normal = _Normal.joined(parts)
-        likelihood = normal.log_likelihood(n)
+        normal, lags = _Normal.joined(parts), np.concatenate(searched)
+        curve[lags] = normal.log_likelihood(n)
+        curve[~is_enough] = -np.inf
         if driver.coupling_std is not None:
-            ridge = normal.ridge(int(np.argmax(likelihood)), n, driver.coupling_std)
-            likelihood = normal.log_likelihood(n, ridge)
-        curve[np.concatenate(searched)] = likelihood
+            best = int(np.searchsorted(lags, np.argmax(curve)))
+            curve[lags] = normal.log_likelihood(n, normal.ridge(best, n, driver.coupling_std))
+            curve[~is_enough] = -np.inf
     return DelayCurve(delays_s=delays_s, log_likelihood=curve)
 
 
@@ -155,14 +163,38 @@ def _without_nuisance(increments: Increments) -> tuple[Floats, Floats, Floats]:
     return values, increments.weights, basis
 
 
-def _lookup(table: Floats, grid_s: Floats, times_s: Floats) -> Floats:
-    """Interpolate a table of shape (k, g) at times of shape (l, n), shape (k, l, n)."""
-    position = np.clip((times_s - grid_s[0]) / (grid_s[1] - grid_s[0]), 0.0, grid_s.size - 1.001)
-    index = position.astype(np.intp)
-    part = position - index
-    result: Floats = table[:, index]
-    result += (table[:, index + 1] - result) * part
-    return result
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    """A driver's integral on an even grid, of which a lag is a whole number of steps.
+
+    A time and the same time some lags later then lie alike between two nodes: what they need is
+    cut from the table in one piece.
+    """
+
+    nodes: Floats  # (k, g)
+    start_s: float
+    step_s: float
+    steps_per_lag: int
+
+    @classmethod
+    def of(cls, driver: RunningIntegral, *, start_s: float, stop_s: float, lag_s: float) -> _Table:
+        """Tabulate the driver from `start_s` to `stop_s`; outside its range it stands still."""
+        steps_per_lag = math.ceil(lag_s / max(driver.period_s, 1e-3) - 1e-6)
+        step_s = lag_s / steps_per_lag
+        grid_s = start_s + step_s * np.arange(math.ceil((stop_s - start_s) / step_s) + 3)
+        nodes = driver.at(np.clip(grid_s, driver.start_s, driver.stop_s))
+        return cls(np.ascontiguousarray(nodes.T), start_s, step_s, steps_per_lag)
+
+    def at(self, times_s: Floats, n_lags: int) -> Floats:
+        """Interpolate at times of shape (n,) and the lags that follow, shape (k, n, l)."""
+        position = np.maximum(times_s - self.start_s, 0.0) / self.step_s
+        first = position.astype(np.intp)
+        part = (position - first)[:, None]
+        size = (n_lags - 1) * self.steps_per_lag + 2
+        pieces = sliding_window_view(self.nodes, size, axis=1)
+        result: Floats = pieces[..., : -1 : self.steps_per_lag][:, first] * (1.0 - part)
+        result += pieces[..., 1 :: self.steps_per_lag][:, first] * part
+        return result
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,25 +222,25 @@ class _Normal:
             Increments of the source.
         basis : ndarray, shape (n, b)
             Slow terms, orthonormal.
-        change : ndarray, shape (k, l, n)
-            What the driver does over the same intervals, at each lag.
-        covered : ndarray of bool, shape (l, n)
+        change : ndarray, shape (k, n, l)
+            What the driver does over the same intervals, at each lag; overwritten.
+        covered : ndarray of bool, shape (n, l)
             Whether the driver holds there.
         """
-        change = change * covered
-        change -= (change @ basis) @ basis.T
-        change *= covered
-        k, n_lags, _ = change.shape
+        held = covered.astype(np.float64)
+        change *= held
+        change -= basis @ (basis.T @ change)
+        change *= held
+        k, _, n_lags = change.shape
         gram = np.empty((n_lags, values.shape[1], k, k))
         for a in range(k):
-            for b in range(a + 1):
-                gram[:, :, a, b] = (change[a] * change[b]) @ weights
-                gram[:, :, b, a] = gram[:, :, a, b]
+            products = (weights.T @ (change[a] * change[: a + 1])).T
+            gram[:, :, a, : a + 1] = gram[:, :, : a + 1, a] = products
         weighted = weights * values
         return cls(
             gram=gram,
-            cross=np.moveaxis(change @ weighted, 0, -1),
-            energy=covered @ (weighted * values),
+            cross=(weighted.T @ change).T,
+            energy=held.T @ (weighted * values),
         )
 
     @classmethod
