@@ -98,9 +98,18 @@ class TierLane(Lane):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FramesLane(Lane):
-    """When each camera took frames."""
+    """When each camera took frames.
+
+    Parameters
+    ----------
+    cameras : tuple of str
+        A row each.
+    faulty : frozenset of str
+        Those with faults of pictures: their rows have room for words.
+    """
 
     cameras: tuple[str, ...]
+    faulty: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

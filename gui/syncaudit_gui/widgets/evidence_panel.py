@@ -12,6 +12,7 @@ from syncaudit.model import PairMeasurement
 from syncaudit_gui.audits.result import DelayEvidence, EvidenceKey, ResidualEvidence
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.wording import Z95, word_offset
+from syncaudit_gui.widgets.faults_table import FaultsTable
 from syncaudit_gui.widgets.tables import ROW_PX, Cell, CellTable, Panel, plain_table
 from syncaudit_gui.widgets.theme import DARK, Theme
 
@@ -30,6 +31,8 @@ class EvidencePanel(Panel):
     """A plot of the chosen measurement over the list of all that concern the source."""
 
     audit_wanted = QtCore.Signal()
+    time_wanted = QtCore.Signal(float)
+    """A click on a fault of pictures: when it begins."""
 
     def __init__(self) -> None:
         super().__init__("EVIDENCE")
@@ -56,7 +59,10 @@ class EvidencePanel(Panel):
         self.table = CellTable(("measured against", "method", "pair offset ms", ""))
         self.view = plain_table(self.table, "measurements")
         self.view.clicked.connect(lambda index: self._choose(index.row()))
-        for widget in (self.plot, self.words, self.measure, self.view):
+        self.faults = FaultsTable()
+        self.faults.time_wanted.connect(self.time_wanted)
+        self.faults.hide()
+        for widget in (self.plot, self.words, self.measure, self.view, self.faults):
             self.body.addWidget(widget)
 
     def set_theme(self, theme: Theme) -> None:
@@ -103,6 +109,7 @@ class EvidencePanel(Panel):
         self.view.setVisible(bool(self._pairs))
         if self._pairs:
             self.view.selectRow(self._chosen)
+        self.faults.show_camera(model, source, self._theme)
         problems = [] if judged is None else [f.message for f in judged.reasons_of(source)]
         if model is not None and source in model.problems and not problems:
             problems = list(model.problems[source])

@@ -19,6 +19,7 @@ from syncaudit_gui.viewmodel.lanes import (
     SoundLane,
     TierLane,
 )
+from syncaudit_gui.widgets.frames_paint import paint_frames
 from syncaudit_gui.widgets.theme import Theme
 from syncaudit_gui.widgets.time_scale import TimeScale
 
@@ -30,11 +31,11 @@ EVENT_GLYPHS = {
     EventKind.BUMP: ("■", 0),
     EventKind.BRAKE: ("▲", 3),
     EventKind.ONSET: ("▼", 2),
+    EventKind.FAULT: ("▧", 5),
+    EventKind.STEP: ("⇥", 5),
 }
 """Sign of each kind of event, and its place among the colours of the axes."""
 
-# Ticks nearer than this run into one another: a bar then.
-TICK_PX = 4.0
 # Intervals narrower than this are not told apart.
 LEAST_PX = 2.0
 
@@ -67,7 +68,7 @@ class LanePainter:
         if isinstance(lane, EventsLane):
             self._events(room)
         elif isinstance(lane, FramesLane):
-            self._frames(lane, room)
+            paint_frames(self.painter, lane, room, self.model, self.scale, self.theme)
         elif isinstance(lane, TierLane):
             self._tier(lane, room)
         elif isinstance(lane, MissingLane):
@@ -98,38 +99,6 @@ class LanePainter:
                 last = x
                 box = QtCore.QRectF(x - 10, room.top(), 20, room.height())
                 self.painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), glyph)
-
-    def _frames(self, lane: FramesLane, room: QtCore.QRectF) -> None:
-        height = (room.height() - 6) / max(1, len(lane.cameras))
-        for row, camera in enumerate(lane.cameras):
-            table = self.model.frames_of(camera)
-            if table is None or not len(table):
-                continue
-            top = room.top() + 3 + row * height + 1
-            box = QtCore.QRectF(room.left(), top, room.width(), max(2.0, height - 3))
-            selected = self.theme.axes[row % 3]
-            color = self.theme.color(selected, 200)
-            times_s = table.times_s
-            first = max(0, int(np.searchsorted(times_s, self.scale.visible.start_s)) - 1)
-            stop = int(np.searchsorted(times_s, self.scale.visible.stop_s)) + 1
-            part = times_s[first:stop]
-            if not part.size:
-                continue
-            x = self.scale.left_px + (part - self.scale.visible.start_s) * self.scale.px_per_s
-            period_px = table.period_s * self.scale.px_per_s
-            if period_px >= TICK_PX:
-                self.painter.setPen(QtGui.QPen(color, 1))
-                self.painter.drawLines(
-                    [QtCore.QLineF(a, box.top(), a, box.bottom()) for a in np.round(x) + 0.5]
-                )
-                continue
-            # A bar with a hole wherever a frame is missing.
-            breaks = np.flatnonzero(np.diff(part) > 1.5 * table.period_s)
-            starts = np.concatenate([[0], breaks + 1])
-            ends = np.concatenate([breaks, [part.size - 1]])
-            for a, b in zip(starts, ends, strict=True):
-                bar = QtCore.QRectF(x[a], box.top(), max(1.0, x[b] - x[a]), box.height())
-                self.painter.fillRect(bar, color)
 
     def _tier(self, lane: TierLane, room: QtCore.QRectF) -> None:
         clock = self.model.map_of(lane.source)

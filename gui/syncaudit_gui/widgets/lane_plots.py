@@ -26,6 +26,7 @@ from syncaudit_gui.viewmodel.lanes import (
 )
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 from syncaudit_gui.viewmodel.timeline import TimeRange
+from syncaudit_gui.widgets.frames_paint import frames_height
 from syncaudit_gui.widgets.lane_axis import AXIS_PX, LaneAxis, NoAxis
 from syncaudit_gui.widgets.theme import DARK, Theme
 
@@ -44,7 +45,7 @@ def height_of(lane: Lane) -> tuple[int, bool]:
     if isinstance(lane, EventsLane):
         return 24, False
     if isinstance(lane, FramesLane):
-        return 10 + 9 * len(lane.cameras), False
+        return frames_height(lane), False
     if isinstance(lane, TierLane):
         return 26, False
     if isinstance(lane, CurveLane | SoundLane | TurningLane):
@@ -202,10 +203,8 @@ class LanePlots(pg.GraphicsLayoutWidget):
                 range(pyramid.n_channels), colors * pyramid.n_channels, strict=False
             )
         ]
-        is_moved = not now.is_nothing and bool(
-            np.max(np.abs(now.change_s(np.array([0.0, now.at_s])))) > GHOST_LEAST_S
-        )
-        if is_moved:
+        ends_s = np.array(pyramid.ends_s or (0.0, now.at_s))
+        if bool(np.max(np.abs(now.change_s(ends_s))) > GHOST_LEAST_S):
             ghosts = [_Drawn(pyramid, ClockMap(), x.color, x.channel, True) for x in drawn]
             drawn = [*ghosts, *drawn]
         return drawn
