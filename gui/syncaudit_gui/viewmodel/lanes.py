@@ -21,8 +21,10 @@ from syncaudit.model import (
 )
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 from syncaudit_gui.viewmodel.seconds import sample_times, since
+from syncaudit_gui.viewmodel.state_groups import ChannelGroup, group_channels
 
 __all__ = [
+    "NO_AUDIO",
     "CurveLane",
     "EventsLane",
     "FramesLane",
@@ -37,6 +39,10 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 MAX_CHANNELS = 12
+# Overlapping words lie in so many rows at most, and overlap by more than rounding.
+MAX_ROWS = 4
+SAME_S = 1e-6
+NO_AUDIO = "? no audio"
 # Longer sounds are drawn by extremes of a few samples: their times alone would fill the memory.
 MAX_SOUND_POINTS = 1 << 23
 
@@ -65,7 +71,15 @@ class Lane:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CurveLane(Lane):
-    """Curves of one channel of a source: an axis each."""
+    """Curves of one channel of a source, or of like channels, over one axis.
+
+    Parameters
+    ----------
+    pyramid : MinMaxPyramid
+        The curves.
+    names : tuple of str
+        Of each curve, where there are several.
+    """
 
     pyramid: MinMaxPyramid
     names: tuple[str, ...] = ()
@@ -89,11 +103,19 @@ class TierLane(Lane):
         In order of their start.
     labels : tuple of str, length n
         Words.
+    rows : ndarray of int, shape (n,)
+        Where intervals overlap they lie in rows of their own, from 0.
     """
 
     start_s: Floats
     stop_s: Floats
     labels: tuple[str, ...]
+    rows: NDArray[np.intp]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of intervals, at least one."""
+        return int(np.max(self.rows, initial=0)) + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +179,7 @@ def build_lanes(
         if clip.sources[name].kind == "camera":
             continue  # has a pane, which says what is wrong
         stream = streams.get(name)
-        own = [] if stream is None else _lanes_of(stream, streams, epoch_ns)
+        own = [] if stream is None else _lanes_of(clip, stream, streams, epoch_ns)
         if not own:
             why = why_missing.get(name, "nothing in it")
             own = [MissingLane(source=name, title=name, why=why)]
@@ -165,7 +187,11 @@ def build_lanes(
     return tuple(lanes)
 
 
-def _lanes_of(stream: Stream, streams: Mapping[str, Stream], epoch_ns: int) -> list[Lane]:
+def _lanes_of(
+    clip: Clip, stream: Stream, streams: Mapping[str, Stream], epoch_ns: int
+) -> list[Lane]:
+    if isinstance(stream, SignalStream) and stream.kind is SourceKind.STATE:
+        return [_grouped(stream.name, group, epoch_ns) for group in group_channels(stream)]
     if isinstance(stream, SignalStream):
         return [
             _curves(stream.name, channel, epoch_ns)
@@ -175,7 +201,10 @@ def _lanes_of(stream: Stream, streams: Mapping[str, Stream], epoch_ns: int) -> l
     if isinstance(stream, AudioStream):
         return [_sound(stream, epoch_ns)] if stream.samples.size else []
     if isinstance(stream, TranscriptStream):
-        return _tiers(stream, streams.get(stream.audio), epoch_ns)
+        # Without the sound its start is all that is known of when its seconds begin.
+        start_ns = getattr(clip.sources.get(stream.audio), "start_ns", None)
+        zero_s = 0.0 if start_ns is None else (start_ns - epoch_ns) * 1e-9
+        return _tiers(stream, streams.get(stream.audio), epoch_ns, zero_s)
     if stream.time_ns.size:
         return [_instants(stream, epoch_ns)]
     return []
@@ -197,6 +226,17 @@ def _curves(source: str, channel: Channel, epoch_ns: int) -> CurveLane:
     )
 
 
+def _grouped(source: str, group: ChannelGroup, epoch_ns: int) -> CurveLane:
+    shown, factor = _SHOWN.get(group.unit.lower(), (group.unit, 1.0))
+    return CurveLane(
+        source=source,
+        title=group.title,
+        unit=shown,
+        pyramid=MinMaxPyramid(since(group.time_ns, epoch_ns), group.values * factor),
+        names=group.names,
+    )
+
+
 def _instants(stream: Stream, epoch_ns: int) -> TierLane:
     times_s = np.sort(since(stream.time_ns, epoch_ns))
     return TierLane(
@@ -205,6 +245,7 @@ def _instants(stream: Stream, epoch_ns: int) -> TierLane:
         start_s=times_s,
         stop_s=times_s,
         labels=("",) * times_s.size,
+        rows=np.zeros(times_s.size, dtype=np.intp),
     )
 
 
@@ -225,8 +266,11 @@ def _sound(stream: AudioStream, epoch_ns: int) -> SoundLane:
     )
 
 
-def _tiers(stream: TranscriptStream, audio: Stream | None, epoch_ns: int) -> list[Lane]:
+def _tiers(
+    stream: TranscriptStream, audio: Stream | None, epoch_ns: int, zero_s: float
+) -> list[Lane]:
     lanes: list[Lane] = []
+    is_heard = isinstance(audio, AudioStream)
     for tier in stream.tiers:
         if not tier.intervals:
             continue
@@ -234,13 +278,32 @@ def _tiers(stream: TranscriptStream, audio: Stream | None, epoch_ns: int) -> lis
         ends = np.array([[x.start_s, x.stop_s] for x in ordered], dtype=np.float64)
         if isinstance(audio, AudioStream):
             ends = sample_times(audio, epoch_ns, ends * audio.rate_hz - float(audio.first_sample))
+        else:
+            ends = ends + zero_s
         lanes.append(
             TierLane(
                 source=stream.name,
-                title=tier.name or stream.name,
+                # Tables call their only tier whatever its column is called.
+                title=tier.name if tier.name and len(stream.tiers) > 1 else stream.name,
+                unit="" if is_heard else NO_AUDIO,
                 start_s=ends[:, 0],
                 stop_s=ends[:, 1],
                 labels=tuple(x.label for x in ordered),
+                rows=_rows(ends),
             )
         )
     return lanes
+
+
+def _rows(ends_s: Floats) -> NDArray[np.intp]:
+    """Return in which row each interval has room, shape (n,): the first that is free by then."""
+    rows = np.zeros(len(ends_s), dtype=np.intp)
+    free_s = [-math.inf]
+    for k, (start_s, stop_s) in enumerate(ends_s.tolist()):
+        row = next((r for r, end_s in enumerate(free_s) if start_s >= end_s - SAME_S), None)
+        if row is None:
+            row = len(free_s) if len(free_s) < MAX_ROWS else MAX_ROWS - 1
+            free_s += [-math.inf] * (row + 1 - len(free_s))
+        free_s[row] = max(free_s[row], stop_s)
+        rows[k] = row
+    return rows
