@@ -14,7 +14,8 @@ from syncaudit_gui.viewmodel.clock_map import ClockMap
 from syncaudit_gui.viewmodel.events import Event, EventKind, Events, motion_events
 from syncaudit_gui.viewmodel.frames import FrameTable
 from syncaudit_gui.viewmodel.judgement import Judgement
-from syncaudit_gui.viewmodel.lanes import FramesLane, Lane, build_lanes
+from syncaudit_gui.viewmodel.lane_building import build_lanes
+from syncaudit_gui.viewmodel.lanes import FramesLane, Lane
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 from syncaudit_gui.viewmodel.seconds import since
 from syncaudit_gui.viewmodel.spells import Spell, find_spells
