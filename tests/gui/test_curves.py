@@ -254,7 +254,7 @@ def test_without_evidence_there_is_no_curve_but_words(method):
 
 def test_plots_are_said_in_words():
     offsets_s, nothing = np.array([0.01, 0.035]), np.full(2, np.nan)
-    assert word_agreement(offsets_s, np.array([0.2, 0.93])).endswith("best at +35.00 ms: 0.93.")
+    assert word_agreement(offsets_s, np.array([0.2, 0.93])).endswith("best at +35.0 ms: 0.93.")
     assert "no offset" in word_agreement(offsets_s, nothing)
     assert word_residuals(np.array([3e-4, -3e-4])) == "2 events in common, 0.30 ms rms."
     assert "No event" in word_residuals(np.empty(0))

@@ -64,9 +64,9 @@ def test_joints_of_two_arms_are_two_lanes_and_grippers_have_their_own_axes():
     groups = group_channels(state(*channels))
     assert [group.title for group in groups] == [
         "left",
-        "left grippers",
+        "left_gripper.pos",
         "right",
-        "right grippers",
+        "right_gripper.pos",
     ]
     assert groups[0].names == JOINTS[:-1]
     assert groups[0].values.shape == (N, 6)

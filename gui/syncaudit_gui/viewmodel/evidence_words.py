@@ -7,17 +7,19 @@ from numpy.typing import NDArray
 
 from syncaudit.model import PairMeasurement
 from syncaudit.model.wording import word_count
-from syncaudit_gui.viewmodel.wording import word_span
+from syncaudit_gui.viewmodel.wording import SECONDS_FROM_S, word_offset
 
 __all__ = ["word_agreement", "word_no_plot", "word_residuals"]
 
 
 def word_agreement(offsets_s: NDArray[np.float64], agreement: NDArray[np.float64]) -> str:
-    """Return where a curve is highest: ``Agreement is best at +34.90 ms: 0.93``."""
+    """Return where a curve is highest: ``Agreement is best at +34.9 ms: 0.93``."""
     if not np.isfinite(agreement).any():
         return "The two overlap at no offset."
     best = int(np.nanargmax(agreement))
-    return f"Agreement is best at {word_span(float(offsets_s[best]))}: {agreement[best]:.2f}."
+    at_s = float(offsets_s[best])
+    unit = "" if abs(at_s) >= SECONDS_FROM_S else " ms"
+    return f"Agreement is best at {word_offset(at_s, None)}{unit}: {agreement[best]:.2f}."
 
 
 def word_residuals(residuals_s: NDArray[np.float64]) -> str:
