@@ -12,7 +12,7 @@ from scipy.stats import t as student
 
 from syncaudit.model import Activity, PairMeasurement
 
-__all__ = ["LOBE_S", "N_BLOCKS", "correlate_envelopes"]
+__all__ = ["LOBE_S", "N_BLOCKS", "correlate_envelopes", "likeness_of_envelopes"]
 
 # The envelope path: grid, blur, what counts as slow, least height and runner-up of its peak.
 # Unrelated drives stay below 5.6 deviations (60 simulated pairs), related ones read 5 to 14.
@@ -37,15 +37,10 @@ def correlate_envelopes(
     max_offset: float,
 ) -> PairMeasurement:
     """Correlate the envelopes; return `first`, the refusal of the knocks, where that fails too."""
-    zero = min(float(source.times_s[0]), float(target.times_s[0]) + epochs_s)
-    stop = max(float(source.times_s[-1]), float(target.times_s[-1]) + epochs_s)
-    n = round((stop - zero) / ENVELOPE_GRID_S) + 1
-    if n > 10_000_000:
+    sides = _both(source, target, epochs_s)
+    if sides is None:
         return first
-    a = _envelope(source, zero, n)
-    b = _envelope(target, zero - epochs_s, n)
-    if a is None or b is None:
-        return first
+    a, b = sides
     n_lags = round(max_offset / ENVELOPE_GRID_S)
     curve = _normalised(a, b, n_lags)
     lags = (np.arange(curve.size) - n_lags) * ENVELOPE_GRID_S
@@ -81,6 +76,32 @@ def correlate_envelopes(
         why=None,
         diagnostics=figures | {"random_std_s": random},
     )
+
+
+def likeness_of_envelopes(
+    source: Activity, target: Activity, epochs_s: float, max_offset_s: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return offsets and the correlation of the envelopes at each, shape (n,); None without any."""
+    sides = _both(source, target, epochs_s)
+    if sides is None:
+        return None
+    n_lags = round(max_offset_s / ENVELOPE_GRID_S)
+    lags = np.arange(-n_lags, n_lags + 1, dtype=np.float64) * ENVELOPE_GRID_S
+    return lags, _normalised(*sides, n_lags)
+
+
+def _both(
+    source: Activity, target: Activity, epochs_s: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return both envelopes on one grid."""
+    zero = min(float(source.times_s[0]), float(target.times_s[0]) + epochs_s)
+    stop = max(float(source.times_s[-1]), float(target.times_s[-1]) + epochs_s)
+    n = round((stop - zero) / ENVELOPE_GRID_S) + 1
+    if n > 10_000_000:
+        return None
+    a = _envelope(source, zero, n)
+    b = _envelope(target, zero - epochs_s, n)
+    return None if a is None or b is None else (a, b)
 
 
 def _envelope(activity: Activity, zero_s: float, n: int) -> NDArray[np.float64] | None:

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter1d
-from scipy.signal import fftconvolve
 from scipy.stats import t as student
 
 from syncaudit.estimators.knock_envelopes import LOBE_S, N_BLOCKS, correlate_envelopes
 from syncaudit.estimators.knock_onsets import MIN_EVENTS, Onsets, find_onsets
+from syncaudit.estimators.knock_trains import GRID_S, blur_of, correlate_trains
 from syncaudit.model import Activity, EventTrain, PairMeasurement
 
 __all__ = ["METHOD", "estimate_knocks"]
 
 METHOD = "knocks"
-GRID_S = 0.001
 MAX_RUNNER_UP = 0.75
 # Height of the best lobe over the scatter of the curve.
 MIN_HEIGHT = 7.0
@@ -90,8 +88,7 @@ def estimate_knocks(
         first = PairMeasurement.refused(source.source, target.source, METHOD, at_ns, reason)
         return correlate_envelopes(first, source, target, epochs_s, max_offset_s)
     b = b.moved(epochs_s)
-    blur = max(0.002, 0.6 * max(a.interval_s, b.interval_s))
-    lobe = _correlate(a, b, blur, max_offset_s)
+    lobe = _correlate(a, b, blur_of(a, b), max_offset_s)
     if isinstance(lobe, str):
         return PairMeasurement.refused(source.source, target.source, METHOD, at_ns, lobe)
     figures = {"height": lobe.height, "runner_up": lobe.runner_up}
@@ -114,23 +111,11 @@ class _Lobe:
 
 
 def _correlate(a: Onsets, b: Onsets, blur: float, max_offset: float) -> _Lobe | str:
-    zero = min(a.start_s, b.start_s)
-    n = round((max(a.stop_s, b.stop_s) - zero) / GRID_S) + 1
-    if n > 20_000_000:
-        return "the signals span more than five hours"
-    trains = []
-    for side in (a, b):
-        grid = np.zeros(n)
-        np.add.at(grid, np.rint((side.times_s - zero) / GRID_S).astype(np.int64), side.weights)
-        trains.append(gaussian_filter1d(grid, blur / GRID_S, mode="constant"))
-    n_lags = round(max_offset / GRID_S)
-    padded = np.concatenate((np.zeros(n_lags), trains[1], np.zeros(n_lags)))
-    curve = fftconvolve(padded, trains[0][::-1], mode="valid")
-    lags = (np.arange(2 * n_lags + 1) - n_lags) * GRID_S
-    # Per lag: what unrelated trains would give in the overlap that is left.
-    overlap = np.minimum(a.stop_s, b.stop_s - lags) - np.maximum(a.start_s, b.start_s - lags)
-    share = np.maximum(overlap, 1e-3) / (min(a.stop_s, b.stop_s) - max(a.start_s, b.start_s))
-    curve = np.where(overlap > 1.0, curve / np.sqrt(np.clip(share, 0.25, None)), 0.0)
+    found = correlate_trains(a, b, blur, max_offset)
+    if isinstance(found, str):
+        return found
+    lags, curve, _ = found
+    n_lags = lags.size // 2
     centre, spread = float(np.mean(curve)), float(np.std(curve))
     best = int(np.argmax(curve))
     outside = np.abs(lags - lags[best]) > LOBE_S

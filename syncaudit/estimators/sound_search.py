@@ -13,7 +13,7 @@ from scipy.ndimage import maximum_filter1d, uniform_filter1d
 from syncaudit.dsp.sound import cut_piece
 from syncaudit.estimators.sound_pair import Refusal, SoundPair, ratio_of_rates
 
-__all__ = ["CoarseOffset", "search_coarsely"]
+__all__ = ["CoarseOffset", "likeness_of", "search_coarsely"]
 
 # Rate of the coarse search: speech and impacts have their energy below 4 kHz.
 COARSE_HZ = 8000.0
@@ -57,6 +57,26 @@ def search_coarsely(pair: SoundPair) -> CoarseOffset | Refusal:
     return found
 
 
+def likeness_of(
+    pair: SoundPair,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return how alike two sounds are at every offset, as the coarse search sees them.
+
+    Returns
+    -------
+    offsets_s, correlation : ndarray, shape (n,)
+        Offsets tried, and the root mean square over pieces of the loudest quarter minute of the
+        correlation of the whitened sounds, in [0, 1]. None: the sounds are silent.
+    """
+    block_s = min(COARSE_BLOCK_S, (pair.stop_s - pair.start_s) / 2.0)
+    for starts in _loud_starts(pair, block_s):
+        found = _correlated(pair, starts, block_s)
+        if found.n_used:
+            offsets_s = (np.arange(2 * found.n_lags + 1) - found.n_lags) / found.rate_hz
+            return offsets_s, np.sqrt(np.clip(found.likeness / found.n_used, 0.0, 1.0))
+    return None
+
+
 def _search_regions(pair: SoundPair) -> CoarseOffset | Refusal:
     block_s = min(COARSE_BLOCK_S, (pair.stop_s - pair.start_s) / 2.0)
     first: Refusal | None = None
@@ -68,7 +88,19 @@ def _search_regions(pair: SoundPair) -> CoarseOffset | Refusal:
     return first or Refusal(why="the sounds are silent where they overlap", figures={})
 
 
-def _search(pair: SoundPair, starts: list[float], block_s: float) -> CoarseOffset | Refusal:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Correlation:
+    """Squared correlations at every lag, added up over pieces."""
+
+    rate_hz: float
+    n_lags: int
+    total: NDArray[np.float64]  # in units of each piece's own noise, limited
+    likeness: NDArray[np.float64]  # as shares of the energy
+    is_possible: NDArray[np.bool_]
+    n_used: int
+
+
+def _correlated(pair: SoundPair, starts: list[float], block_s: float) -> _Correlation:
     rate = min(COARSE_HZ, pair.a.rate_hz, pair.b.rate_hz)
     ratio_a, ratio_b = ratio_of_rates(pair.a, rate), ratio_of_rates(pair.b, rate)
     n_a = round(block_s * rate)
@@ -100,12 +132,25 @@ def _search(pair: SoundPair, starts: list[float], block_s: float) -> CoarseOffse
             likeness += square / float(np.sum(a**2))
             possible |= is_live
             used += 1
-    if not used:
+    return _Correlation(
+        rate_hz=rate,
+        n_lags=n_lags,
+        total=total,
+        likeness=likeness,
+        is_possible=possible,
+        n_used=used,
+    )
+
+
+def _search(pair: SoundPair, starts: list[float], block_s: float) -> CoarseOffset | Refusal:
+    found = _correlated(pair, starts, block_s)
+    rate, n_lags, possible = found.rate_hz, found.n_lags, found.is_possible
+    if not found.n_used:
         return Refusal(why="the sounds are silent where they overlap", figures={})
     # Drift moves the peak between pieces by up to a millisecond: blur, do not split it.
     width = max(3, round(1e-3 * rate))
-    smooth = uniform_filter1d(total, size=width, mode="constant")
-    alike = uniform_filter1d(likeness, size=width, mode="constant")
+    smooth = uniform_filter1d(found.total, size=width, mode="constant")
+    alike = uniform_filter1d(found.likeness, size=width, mode="constant")
     middle = float(np.median(smooth[possible]))
     spread = 1.4826 * float(np.median(np.abs(smooth[possible] - middle))) + 1e-9
     best = int(np.argmax(alike))

@@ -22,7 +22,7 @@ from syncaudit.graph.edges import Graph
 from syncaudit.graph.estimates import estimate_of, spread_of
 from syncaudit.graph.gauge import Spread, choose_reference, find_suspects
 from syncaudit.graph.network import Network, solve_network
-from syncaudit.model import ClockSolution, PairMeasurement
+from syncaudit.model import ClockJump, ClockSolution, PairMeasurement
 
 __all__ = ["solve_clocks"]
 
@@ -125,6 +125,15 @@ def solve_clocks(
         components=_components(graph, n_used),
         chi2_reduced=_chi2_reduced(graph, network, chosen),
         suspects=tuple(graph.clocks[i] for i in suspects),
+        jumps={
+            graph.clocks[i]: ClockJump(
+                step_s=step.size_s,
+                step_std_s=step.std_s,
+                at_ns=graph.anchors_ns[i] + round(step.after_s * 1e9),
+                is_past=step.after_s <= 0.0,
+            )
+            for i, step in network.steps.items()
+        },
     )
 
 

@@ -14,7 +14,13 @@ from syncaudit.model.clip import (
     TranscriptSpec,
     clock_of,
 )
-from syncaudit.model.clocks import ClockEstimate, ClockSolution, EdgeResidual, LoopClosure
+from syncaudit.model.clocks import (
+    ClockEstimate,
+    ClockJump,
+    ClockSolution,
+    EdgeResidual,
+    LoopClosure,
+)
 from syncaudit.model.correction import ClockCorrection
 from syncaudit.model.course import ClockCourse, CourseStep
 from syncaudit.model.evidence import (
@@ -68,6 +74,7 @@ __all__ = [
     "ClockCorrection",
     "ClockCourse",
     "ClockEstimate",
+    "ClockJump",
     "ClockSolution",
     "CourseStep",
     "EdgeResidual",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["ClockEstimate", "ClockSolution", "EdgeResidual", "LoopClosure"]
+__all__ = ["ClockEstimate", "ClockJump", "ClockSolution", "EdgeResidual", "LoopClosure"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +40,28 @@ class ClockEstimate:
     step_std_s: float | None = None
     step_at_ns: int | None = None
     n_measurements: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockJump:
+    """A step that the measurements lay at the door of one clock, the reference included.
+
+    A `ClockEstimate` is relative to the reference: where that one jumps, all others mirror it.
+
+    Parameters
+    ----------
+    step_s, step_std_s : float
+        Change of what has to be added to the clock's own stamps, and its standard error.
+    at_ns : int
+        Stamp of the step.
+    is_past : bool
+        Whether it lies before the instant at which the offsets hold.
+    """
+
+    step_s: float
+    step_std_s: float
+    at_ns: int
+    is_past: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +148,8 @@ class ClockSolution:
     suspects : tuple of str
         Clocks that consensus would correct (also when the manifest names one of them as the
         reference): the smallest set that explains the offsets.
+    jumps : mapping of str to ClockJump
+        Of the clocks that step, the reference included.
     """
 
     reference: str | None
@@ -137,3 +161,4 @@ class ClockSolution:
     components: tuple[tuple[str, ...], ...] = ()
     chi2_reduced: float | None = None
     suspects: tuple[str, ...] = field(default=())
+    jumps: Mapping[str, ClockJump] = field(default_factory=dict)

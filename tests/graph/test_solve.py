@@ -696,6 +696,16 @@ def test_step_of_the_stated_reference_shows_in_all_others() -> None:
     assert solution.clocks["imu"].step_s is None
 
 
+def test_jump_is_told_of_the_clock_that_made_it_whichever_is_the_reference() -> None:
+    measurements = [stepped(cam, "imu", -0.03) for cam in CAMS]
+    for reference in ("imu", CAMS[0]):
+        jumps = solve(measurements, [*CAMS, "imu"], reference=reference).jumps
+        assert list(jumps) == ["imu"]
+        assert jumps["imu"].step_s == pytest.approx(0.03, abs=1e-6)
+        assert jumps["imu"].at_ns == AT_NS + 3 * 10**9
+        assert not jumps["imu"].is_past
+
+
 def test_two_clocks_that_step_at_once() -> None:
     measurements = [stepped("a", "c", 0.02), stepped("b", "c", 0.05), stepped("a", "b", -0.03)]
     measurements += [stepped("a", "d", 0.02), stepped("b", "d", 0.05), pair("c", "d", 0.0)]

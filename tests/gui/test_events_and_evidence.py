@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from syncaudit_gui.audits.curves import STEP_S, find_curves
+from syncaudit_gui.audits.curves import find_curves
+from syncaudit_gui.audits.motion_curves import STEP_S
 from syncaudit_gui.audits.result import DelayEvidence, ResidualEvidence
 from syncaudit_gui.viewmodel.clock_map import ClockMap
 from syncaudit_gui.viewmodel.events import Event, EventKind, Events, flash_times, motion_events

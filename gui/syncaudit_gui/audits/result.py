@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.model import RotationIncrements, TranscriptStream
+from syncaudit.model import PairMeasurement, RotationIncrements, TranscriptStream
 from syncaudit_gui.viewmodel.events import Event
 from syncaudit_gui.viewmodel.judgement import Judgement
 
@@ -20,6 +20,7 @@ __all__ = [
     "DelayEvidence",
     "EvidenceKey",
     "ResidualEvidence",
+    "known_offset_s",
 ]
 
 EvidenceKey = tuple[str, str, str]
@@ -36,10 +37,13 @@ class DelayEvidence:
         Pair offsets that were tried.
     agreement : ndarray, shape (n,)
         Multiple correlation in [0, 1] of the two at that offset; NaN where too little overlaps.
+    near_s : float
+        Half of the offsets that are to be seen at first, around the estimate.
     """
 
     offsets_s: NDArray[np.float64]
     agreement: NDArray[np.float64]
+    near_s: float = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -113,6 +117,14 @@ class AuditResult:
     rotations: Mapping[str, RotationIncrements] = field(default_factory=dict)
     evidence: Mapping[EvidenceKey, DelayEvidence | ResidualEvidence] = field(default_factory=dict)
     aligned: Mapping[str, TranscriptStream] = field(default_factory=dict)
+
+
+def known_offset_s(pair: PairMeasurement) -> float:
+    """Return the offset of a pair, also of a refused one as far as it was found; else 0."""
+    if pair.offset_s is not None:
+        return pair.offset_s
+    figures = pair.diagnostics
+    return figures.get("offset_s", figures.get("coarse_offset_s", 0.0))
 
 
 AuditMessage = AuditProgress | AuditFailed | AuditResult

@@ -25,6 +25,8 @@ class Action(StrEnum):
     NEXT_BUMP = "next_bump"
     NEXT_BRAKE = "next_brake"
     NEXT_ONSET = "next_onset"
+    NEXT_FAULT = "next_fault"
+    NEXT_STEP = "next_step"
     LOOP = "loop"
     SOURCE_UP = "source_up"
     SOURCE_DOWN = "source_down"
@@ -88,13 +90,15 @@ BINDINGS: tuple[Binding, ...] = (
     _b("Time", "N P", "next, previous event", next_event="N", previous_event="P"),
     _b(
         "Time",
-        "1 2 3 4 5",
-        "next flash, turn, bump, brake, onset",
+        "1 … 7",
+        "next flash, turn, bump, brake, onset, picture fault, clock step",
         next_flash="1",
         next_turn="2",
         next_bump="3",
         next_brake="4",
         next_onset="5",
+        next_fault="6",
+        next_step="7",
     ),
     _b("Time", "E", "loop ±0.5 s, or between the marks", loop="E"),
     _b("Time", "M", "measuring mark: first, second, none", measure="M"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -11,12 +11,14 @@ from syncaudit.model import CameraStream, Clip, Stream
 from syncaudit.pipeline import ReadClip
 from syncaudit.pipeline.window import MARGIN_S, crop, wanted_frames, window_of
 from syncaudit_gui.viewmodel.clock_map import ClockMap
-from syncaudit_gui.viewmodel.events import Events, motion_events
+from syncaudit_gui.viewmodel.events import Event, EventKind, Events, motion_events
 from syncaudit_gui.viewmodel.frames import FrameTable
 from syncaudit_gui.viewmodel.judgement import Judgement
-from syncaudit_gui.viewmodel.lanes import Lane, build_lanes
+from syncaudit_gui.viewmodel.lane_building import build_lanes
+from syncaudit_gui.viewmodel.lanes import FramesLane, Lane
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 from syncaudit_gui.viewmodel.seconds import since
+from syncaudit_gui.viewmodel.spells import Spell, find_spells
 from syncaudit_gui.viewmodel.timeline import TimeRange
 from syncaudit_gui.viewmodel.turning import sensor_turning
 
@@ -54,6 +56,8 @@ class ClipModel:
         Added by hand, by source.
     is_corrected : bool
         Whether everything is drawn by corrected clocks.
+    spells : dict of str to tuple of Spell
+        Faults of pictures by camera, as far as they are shown.
     """
 
     clip: Clip
@@ -67,7 +71,9 @@ class ClipModel:
     judgement: Judgement | None = None
     nudges_s: dict[str, float] = field(default_factory=dict)
     is_corrected: bool = False
+    spells: dict[str, tuple[Spell, ...]] = field(default_factory=dict)
     _frames: dict[str, FrameTable] = field(default_factory=dict)
+    _shown: Judgement | None = None
 
     @property
     def cameras(self) -> tuple[str, ...]:
@@ -81,14 +87,7 @@ class ClipModel:
         if judged is None or source not in judged.sources:
             return ClockMap(nudge_s=nudge_s)
         found = judged.sources[source].clock_map(judged.at_ns, self.epoch_ns)
-        return ClockMap(
-            offset_s=found.offset_s,
-            drift_ppm=found.drift_ppm,
-            at_s=found.at_s,
-            step_s=found.step_s,
-            step_at_s=found.step_at_s,
-            nudge_s=nudge_s,
-        )
+        return replace(found, nudge_s=nudge_s)
 
     def map_of(self, source: str | None) -> ClockMap:
         """Return by which clock a source is drawn now."""
@@ -117,6 +116,43 @@ class ClipModel:
         """Bring frames and events to the clocks that count now."""
         self._frames.clear()
         self.events.place({name: self.map_of(name) for name in self.clip.sources})
+
+    def show_findings(self, *, is_shown: bool) -> bool:
+        """Show what the judgement says of pictures and clocks, or keep it from a person.
+
+        Returns
+        -------
+        bool
+            Whether the lanes are others now.
+        """
+        judged = self.judgement if is_shown else None
+        if judged is self._shown:
+            return False
+        self._shown = judged
+        audits = {} if judged is None else judged.pictures
+        self.spells = find_spells(audits, self.streams, self.epoch_ns)
+        found = [
+            Event(kind=EventKind.FAULT, source=spell.camera, stamp_s=spell.start_s)
+            for spells in self.spells.values()
+            for spell in spells
+        ]
+        for name, estimate in ({} if judged is None else judged.sources).items():
+            if estimate.step_at_ns is not None:
+                stamp_s = (estimate.step_at_ns - self.epoch_ns) * 1e-9
+                found.append(Event(kind=EventKind.STEP, source=name, stamp_s=stamp_s))
+        self.events = self.events.without(EventKind.FAULT, EventKind.STEP).joined(found)
+        before = self.lanes
+        faulty = frozenset(self.spells)
+        self.lanes = tuple(
+            replace(lane, faulty=faulty) if isinstance(lane, FramesLane) else lane
+            for lane in before
+        )
+        self.clocks_changed()
+        return any(a != b for a, b in zip(before, self.lanes, strict=True))
+
+    def spells_at(self, camera: str, frame: int) -> tuple[Spell, ...]:
+        """Return the faults that a picture shows."""
+        return tuple(x for x in self.spells.get(camera, ()) if x.first <= frame <= x.last)
 
     @property
     def selectable(self) -> tuple[str, ...]:

@@ -47,6 +47,8 @@ class EventKind(StrEnum):
     BUMP = "bump"
     BRAKE = "brake"
     ONSET = "onset"
+    FAULT = "fault"
+    STEP = "step"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,10 @@ class Events:
     def __len__(self) -> int:
         """Return the number of events."""
         return len(self._events)
+
+    def without(self, *kinds: EventKind) -> Events:
+        """Return the events of other kinds."""
+        return Events(event for event in self._events if event.kind not in kinds)
 
     def joined(self, more: Iterable[Event]) -> Events:
         """Return these events and more."""

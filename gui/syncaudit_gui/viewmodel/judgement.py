@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from syncaudit.model import (
+    Clip,
     ClipVerdict,
+    ClockJump,
     ClockSolution,
     Finding,
     PairMeasurement,
+    PictureAudit,
     ReasonCode,
     SourceVerdict,
     Verdict,
 )
 from syncaudit_gui.viewmodel.clock_map import ClockMap
+from syncaudit_gui.viewmodel.row_record import jumps_of_row, pictures_of_row
 
 __all__ = ["Judgement", "SourceEstimate"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceEstimate:
-    """Estimate of one source as the panel shows it; fields as in `SourceVerdict`."""
+    """Estimate of one source as the panel shows it; fields as in `SourceVerdict`.
+
+    The step is that of the source's own clock (`ClockJump`), also of the reference: everything is
+    drawn over the time that the reference would have told had it not jumped.
+    """
 
     verdict: Verdict
     is_observable: bool
@@ -32,6 +40,7 @@ class SourceEstimate:
     drift_std_ppm: float | None = None
     step_s: float | None = None
     step_at_ns: int | None = None
+    is_step_past: bool | None = None
 
     def clock_map(self, at_ns: int, epoch_ns: int) -> ClockMap:
         """Return the correction in seconds since the clip's epoch."""
@@ -44,6 +53,7 @@ class SourceEstimate:
             at_s=(at_ns - epoch_ns) * 1e-9,
             step_s=self.step_s or 0.0,
             step_at_s=None if step_at_ns is None else (step_at_ns - epoch_ns) * 1e-9,
+            is_step_past=self.is_step_past,
         )
 
 
@@ -65,6 +75,8 @@ class Judgement:
         Accepted and refused.
     reasons, warnings : tuple of Finding
         What decided, and what did not.
+    pictures : mapping of str to PictureAudit
+        Faults of the pictures of each camera.
     """
 
     verdict: Verdict
@@ -74,6 +86,7 @@ class Judgement:
     pairs: tuple[PairMeasurement, ...] = ()
     reasons: tuple[Finding, ...] = ()
     warnings: tuple[Finding, ...] = field(default=())
+    pictures: Mapping[str, PictureAudit] = field(default_factory=dict)
 
     @classmethod
     def of_verdict(cls, verdict: ClipVerdict, solution: ClockSolution) -> Judgement:
@@ -86,15 +99,27 @@ class Judgement:
             pairs=verdict.pairs,
             reasons=verdict.reasons,
             warnings=verdict.warnings,
+            pictures={} if verdict.record is None else verdict.record.pictures,
         )
 
     @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> Judgement | None:
-        """Return what a row of ``verdicts.jsonl`` says; None where it is no verdict row."""
+    def of_row(cls, row: Mapping[str, Any], clip: Clip | None = None) -> Judgement | None:
+        """Return what a row of ``verdicts.jsonl`` says; None where it is no verdict row.
+
+        Parameters
+        ----------
+        row : mapping
+            The row.
+        clip : Clip, optional
+            Its row of the manifest: tells which clocks jump.
+        """
         try:
             pairs = tuple(_pair(pair) for pair in row.get("pairs") or ())
+            jumps = jumps_of_row(row, clip)
+            if jumps is None:
+                jumps = _jumps_of_pairs(pairs)
             sources = {
-                str(name): _estimate_of_row(str(name), source, pairs)
+                str(name): _estimate_of_row(source, jumps.get(source.get("clock") or str(name)))
                 for name, source in (row.get("sources") or {}).items()
             }
             return cls(
@@ -105,6 +130,7 @@ class Judgement:
                 pairs=pairs,
                 reasons=tuple(_finding(item) for item in row.get("reasons") or ()),
                 warnings=tuple(_finding(item) for item in row.get("warnings") or ()),
+                pictures=pictures_of_row(row),
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
@@ -123,7 +149,7 @@ class Judgement:
 
 
 def _estimate(source: SourceVerdict, solution: ClockSolution) -> SourceEstimate:
-    clock = solution.clocks.get(source.clock)
+    jump = solution.jumps.get(source.clock)
     return SourceEstimate(
         verdict=source.verdict,
         is_observable=source.is_observable,
@@ -131,16 +157,11 @@ def _estimate(source: SourceVerdict, solution: ClockSolution) -> SourceEstimate:
         offset_std_s=source.offset_std_s,
         drift_ppm=source.drift_ppm,
         drift_std_ppm=source.drift_std_ppm,
-        step_s=None if clock is None else clock.step_s,
-        step_at_ns=None if clock is None else clock.step_at_ns,
+        **_step(jump),
     )
 
 
-def _estimate_of_row(
-    name: str, source: Mapping[str, Any], pairs: tuple[PairMeasurement, ...]
-) -> SourceEstimate:
-    # A row names steps only where they were measured: on the pairs.
-    step = next((p for p in pairs if p.accepted and p.source == name and p.step_s), None)
+def _estimate_of_row(source: Mapping[str, Any], jump: ClockJump | None) -> SourceEstimate:
     return SourceEstimate(
         verdict=Verdict(source["verdict"]),
         is_observable=bool(source.get("observable")),
@@ -148,10 +169,29 @@ def _estimate_of_row(
         offset_std_s=_number(source.get("offset_std_s")),
         drift_ppm=_number(source.get("drift_ppm")),
         drift_std_ppm=_number(source.get("drift_std_ppm")),
-        # The pair tells by how much the offset to the target changes: the correction, too.
-        step_s=None if step is None else step.step_s,
-        step_at_ns=None if step is None else step.step_at_ns,
+        **_step(jump),
     )
+
+
+def _step(jump: ClockJump | None) -> dict[str, Any]:
+    if jump is None:
+        return {}
+    return {"step_s": jump.step_s, "step_at_ns": jump.at_ns, "is_step_past": jump.is_past}
+
+
+def _jumps_of_pairs(pairs: Iterable[PairMeasurement]) -> dict[str, ClockJump]:
+    """Return the jumps of rows without a record: the source of a pair is taken to have jumped."""
+    jumps: dict[str, ClockJump] = {}
+    for pair in pairs:
+        if pair.accepted and pair.step_s and pair.step_at_ns is not None:
+            jump = ClockJump(
+                step_s=pair.step_s,
+                step_std_s=pair.step_std_s or 0.0,
+                at_ns=pair.step_at_ns,
+                is_past=pair.at_ns >= pair.step_at_ns,
+            )
+            jumps.setdefault(pair.source, jump)
+    return jumps
 
 
 def _pair(row: Mapping[str, Any]) -> PairMeasurement:

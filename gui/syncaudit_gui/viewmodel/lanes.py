@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.model import (
-    AudioStream,
-    CameraStream,
-    Channel,
-    Clip,
-    SignalStream,
-    SourceKind,
-    Stream,
-    TranscriptStream,
-)
+from syncaudit.model import AudioStream
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
-from syncaudit_gui.viewmodel.seconds import sample_times, since
 
 __all__ = [
+    "NO_AUDIO",
     "CurveLane",
     "EventsLane",
     "FramesLane",
@@ -31,19 +20,12 @@ __all__ = [
     "SoundLane",
     "TierLane",
     "TurningLane",
-    "build_lanes",
 ]
 
 Floats = NDArray[np.float64]
 
-MAX_CHANNELS = 12
-# Longer sounds are drawn by extremes of a few samples: their times alone would fill the memory.
-MAX_SOUND_POINTS = 1 << 23
-
-_DEG = 180.0 / math.pi
-# Shown unit and factor of units that people do not think in.
-_SHOWN = {"rad/s": ("°/s", _DEG), "rad": ("°", _DEG), "m/s^2": ("m/s²", 1.0)}
-_DEFAULT_UNITS = {"gyro": "rad/s", "accel": "m/s^2"}
+NO_AUDIO = "? no audio"
+"""In place of a unit: the seconds of a tier count from where its audio is said to begin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +47,15 @@ class Lane:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CurveLane(Lane):
-    """Curves of one channel of a source: an axis each."""
+    """Curves of one channel of a source, or of like channels, over one axis.
+
+    Parameters
+    ----------
+    pyramid : MinMaxPyramid
+        The curves.
+    names : tuple of str
+        Of each curve, where there are several.
+    """
 
     pyramid: MinMaxPyramid
     names: tuple[str, ...] = ()
@@ -89,18 +79,35 @@ class TierLane(Lane):
         In order of their start.
     labels : tuple of str, length n
         Words.
+    rows : ndarray of int, shape (n,)
+        Where intervals overlap they lie in rows of their own, from 0.
     """
 
     start_s: Floats
     stop_s: Floats
     labels: tuple[str, ...]
+    rows: NDArray[np.intp]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of intervals, at least one."""
+        return int(np.max(self.rows, initial=0)) + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FramesLane(Lane):
-    """When each camera took frames."""
+    """When each camera took frames.
+
+    Parameters
+    ----------
+    cameras : tuple of str
+        A row each.
+    faulty : frozenset of str
+        Those with faults of pictures: their rows have room for words.
+    """
 
     cameras: tuple[str, ...]
+    faulty: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,119 +126,3 @@ class MissingLane(Lane):
 
     why: str
     notes: tuple[str, ...] = field(default=())
-
-
-def build_lanes(
-    clip: Clip, streams: Mapping[str, Stream], why_missing: Mapping[str, str], epoch_ns: int
-) -> tuple[Lane, ...]:
-    """Return the lanes of a clip: events, frames, then its sources in order of the manifest.
-
-    Parameters
-    ----------
-    clip : Clip
-        Its sources.
-    streams : mapping of str to Stream
-        What could be read.
-    why_missing : mapping of str to str
-        Reason for each source that could not.
-    epoch_ns : int
-        Zero of the timeline.
-    """
-    lanes: list[Lane] = [EventsLane(source=None, title="events")]
-    cameras = tuple(name for name, stream in streams.items() if isinstance(stream, CameraStream))
-    if cameras:
-        lanes.append(FramesLane(source=None, title="frames", cameras=cameras))
-    if any(isinstance(stream, SignalStream) for stream in streams.values()) or cameras:
-        lanes.append(TurningLane(source=None, title="turn rate", unit="°/s"))
-    ranks = {SourceKind.AUDIO: 1, SourceKind.TRANSCRIPT: 2}
-    for name in sorted(clip.sources, key=lambda name: ranks.get(clip.sources[name].kind, 0)):  # type: ignore[call-overload]  # a StrEnum equals its text
-        if clip.sources[name].kind == "camera":
-            continue  # has a pane, which says what is wrong
-        stream = streams.get(name)
-        own = [] if stream is None else _lanes_of(stream, streams, epoch_ns)
-        if not own:
-            why = why_missing.get(name, "nothing in it")
-            own = [MissingLane(source=name, title=name, why=why)]
-        lanes += own
-    return tuple(lanes)
-
-
-def _lanes_of(stream: Stream, streams: Mapping[str, Stream], epoch_ns: int) -> list[Lane]:
-    if isinstance(stream, SignalStream):
-        return [
-            _curves(stream.name, channel, epoch_ns)
-            for channel in stream.channels
-            if channel.time_ns.size
-        ]
-    if isinstance(stream, AudioStream):
-        return [_sound(stream, epoch_ns)] if stream.samples.size else []
-    if isinstance(stream, TranscriptStream):
-        return _tiers(stream, streams.get(stream.audio), epoch_ns)
-    if stream.time_ns.size:
-        return [_instants(stream, epoch_ns)]
-    return []
-
-
-def _curves(source: str, channel: Channel, epoch_ns: int) -> CurveLane:
-    unit = channel.unit.strip() or _DEFAULT_UNITS.get(channel.name, "")
-    shown, factor = _SHOWN.get(unit.lower(), (unit, 1.0))
-    values = channel.values[:, :MAX_CHANNELS]
-    n = values.shape[1]
-    names = ("x", "y", "z") if n == 3 else tuple(str(k + 1) for k in range(n)) if n > 1 else ()
-    n_left_out = channel.values.shape[1] - n
-    return CurveLane(
-        source=source,
-        title=channel.name.replace("_", " ") + (f" (+{n_left_out})" if n_left_out else ""),
-        unit=shown,
-        pyramid=MinMaxPyramid(since(channel.time_ns, epoch_ns), values * factor),
-        names=names,
-    )
-
-
-def _instants(stream: Stream, epoch_ns: int) -> TierLane:
-    times_s = np.sort(since(stream.time_ns, epoch_ns))
-    return TierLane(
-        source=stream.name,
-        title=stream.name,
-        start_s=times_s,
-        stop_s=times_s,
-        labels=("",) * times_s.size,
-    )
-
-
-def _sound(stream: AudioStream, epoch_ns: int) -> SoundLane:
-    samples = stream.samples
-    size = -(-samples.size // (MAX_SOUND_POINTS // 2)) if samples.size > MAX_SOUND_POINTS else 1
-    index = np.arange(samples.size, dtype=np.float64)
-    if size > 1:
-        starts = np.arange(0, samples.size, size)
-        both = (np.fmin.reduceat(samples, starts), np.fmax.reduceat(samples, starts))
-        samples = np.column_stack(both).ravel()
-        index = np.repeat(starts + 0.5 * size, 2)
-    return SoundLane(
-        source=stream.name,
-        title=stream.name,
-        pyramid=MinMaxPyramid(sample_times(stream, epoch_ns, index), samples[:, None]),
-        audio=stream,
-    )
-
-
-def _tiers(stream: TranscriptStream, audio: Stream | None, epoch_ns: int) -> list[Lane]:
-    lanes: list[Lane] = []
-    for tier in stream.tiers:
-        if not tier.intervals:
-            continue
-        ordered = sorted(tier.intervals, key=lambda x: x.start_s)
-        ends = np.array([[x.start_s, x.stop_s] for x in ordered], dtype=np.float64)
-        if isinstance(audio, AudioStream):
-            ends = sample_times(audio, epoch_ns, ends * audio.rate_hz - float(audio.first_sample))
-        lanes.append(
-            TierLane(
-                source=stream.name,
-                title=tier.name or stream.name,
-                start_s=ends[:, 0],
-                stop_s=ends[:, 1],
-                labels=tuple(x.label for x in ordered),
-            )
-        )
-    return lanes

@@ -70,10 +70,11 @@ class Session:
         row = self.batch.find(model.clip.clip_id)
         content = None if row is None else self.collection.verdict_row(row)
         if content is not None:
-            model.judgement = Judgement.of_row(content)
+            model.judgement = Judgement.of_row(content, model.clip)
         interesting = self._most_interesting(model)
         if self.selected not in model.selectable or interesting:
             self.selected = interesting or next(iter((*model.cameras, *model.selectable)), "")
+        self.show_findings()
         model.clocks_changed()
         self.timeline.move_to(model.first_picture_s())
 
@@ -92,7 +93,19 @@ class Session:
         summary = summarise(dict(row), None if known is None else known.place)
         if known is not None and known.verdict is None and summary is not None:
             self.batch.replace(summary)
+        self.show_findings()
         model.clocks_changed()
+
+    def show_findings(self) -> bool:
+        """Show what was found on the open clip, unless it is kept from a person who labels blindly.
+
+        Returns
+        -------
+        bool
+            Whether there are other lanes now.
+        """
+        model = self.model
+        return model is not None and model.show_findings(is_shown=not self.is_hidden(self.clip_id))
 
     def add_streams(self, streams: Mapping[str, Any]) -> None:
         """Put streams in that an audit made: aligned transcripts."""

@@ -6,16 +6,27 @@ import math
 
 from syncaudit.model.wording import MS_PER_H_PER_PPM
 
-__all__ = ["Z95", "word_age", "word_drift", "word_nudge", "word_offset", "word_span", "word_time"]
+__all__ = [
+    "SECONDS_FROM_S",
+    "Z95",
+    "word_age",
+    "word_drift",
+    "word_nudge",
+    "word_offset",
+    "word_span",
+    "word_time",
+]
 
 # Two-sided 95 %: what the viewer draws as the interval of an estimate.
 Z95 = 1.96
 MINUS = "−"
+# Offsets are worded in seconds from here on.
+SECONDS_FROM_S = 10.0
 
 
 def word_offset(offset_s: float, offset_std_s: float | None) -> str:
     """Return a signed offset and its 95 % interval in ms: ``+34.9 ± 0.7``; seconds from 10 s on."""
-    scale, unit = (1.0, " s") if abs(offset_s) >= 10.0 else (1e3, "")
+    scale, unit = (1.0, " s") if abs(offset_s) >= SECONDS_FROM_S else (1e3, "")
     value = scale * offset_s
     if offset_std_s is None or offset_std_s <= 0.0 or not math.isfinite(offset_std_s):
         return f"{_signed(value, 1)}{unit}"

@@ -53,6 +53,8 @@ class Actions:
             Action.NEXT_BUMP: partial(self._event, 1, EventKind.BUMP),
             Action.NEXT_BRAKE: partial(self._event, 1, EventKind.BRAKE),
             Action.NEXT_ONSET: partial(self._event, 1, EventKind.ONSET),
+            Action.NEXT_FAULT: partial(self._event, 1, EventKind.FAULT),
+            Action.NEXT_STEP: partial(self._event, 1, EventKind.STEP),
             Action.LOOP: self._loop,
             Action.MEASURE: self._measure,
             Action.SOURCE_UP: partial(self._source, -1),

@@ -11,7 +11,9 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from syncaudit.model import PairMeasurement
 from syncaudit_gui.audits.result import DelayEvidence, EvidenceKey, ResidualEvidence
 from syncaudit_gui.viewmodel.clip_model import ClipModel
+from syncaudit_gui.viewmodel.evidence_words import word_agreement, word_no_plot, word_residuals
 from syncaudit_gui.viewmodel.wording import Z95, word_offset
+from syncaudit_gui.widgets.faults_table import FaultsTable
 from syncaudit_gui.widgets.tables import ROW_PX, Cell, CellTable, Panel, plain_table
 from syncaudit_gui.widgets.theme import DARK, Theme
 
@@ -20,8 +22,6 @@ __all__ = ["EvidencePanel"]
 Drawn = Mapping[EvidenceKey, DelayEvidence | ResidualEvidence]
 
 PLOT_PX = 112
-# Offsets that the curve shows on either side of the estimate.
-NEAR_S = 0.5
 # Offsets beyond are shown from the estimate.
 FAR_S = 10.0
 
@@ -30,6 +30,8 @@ class EvidencePanel(Panel):
     """A plot of the chosen measurement over the list of all that concern the source."""
 
     audit_wanted = QtCore.Signal()
+    time_wanted = QtCore.Signal(float)
+    """A click on a fault of pictures: when it begins."""
 
     def __init__(self) -> None:
         super().__init__("EVIDENCE")
@@ -44,6 +46,7 @@ class EvidencePanel(Panel):
         self.plot = pg.PlotWidget()
         self.plot.setFixedHeight(PLOT_PX)
         self.plot.setMenuEnabled(False)
+        self.plot.setAccessibleName("evidence")
         self.plot.setMouseEnabled(False, False)
         self.plot.hideButtons()
         self.plot.setFrameShape(QtWidgets.QFrame.Shape.NoFrame)
@@ -56,7 +59,10 @@ class EvidencePanel(Panel):
         self.table = CellTable(("measured against", "method", "pair offset ms", ""))
         self.view = plain_table(self.table, "measurements")
         self.view.clicked.connect(lambda index: self._choose(index.row()))
-        for widget in (self.plot, self.words, self.measure, self.view):
+        self.faults = FaultsTable()
+        self.faults.time_wanted.connect(self.time_wanted)
+        self.faults.hide()
+        for widget in (self.plot, self.words, self.measure, self.view, self.faults):
             self.body.addWidget(widget)
 
     def set_theme(self, theme: Theme) -> None:
@@ -103,6 +109,7 @@ class EvidencePanel(Panel):
         self.view.setVisible(bool(self._pairs))
         if self._pairs:
             self.view.selectRow(self._chosen)
+        self.faults.show_camera(model, source, self._theme)
         problems = [] if judged is None else [f.message for f in judged.reasons_of(source)]
         if model is not None and source in model.problems and not problems:
             problems = list(model.problems[source])
@@ -141,15 +148,17 @@ class EvidencePanel(Panel):
         if pair is not None and pair.why:
             words = f"Refused: {pair.why}."
         elif pair is not None and found is None and not words:
-            words = (
-                "Audit the clip to see the curve behind these figures."
-                if self._can_audit
-                else f"Of '{pair.method}' there is no curve, only the figures."
-            )
+            words = word_no_plot(pair, can_audit=self._can_audit)
         elif pair is None and not words and self._source:
             words = "Nothing was measured on it." if self._is_judged else "Not audited yet."
-        self.words.setText(words)
-        self.words.setVisible(bool(words))
+        seen = ""
+        if isinstance(found, DelayEvidence):
+            seen = word_agreement(found.offsets_s, found.agreement)
+        elif found is not None:
+            seen = word_residuals(found.residuals_s)
+        self.plot.setAccessibleDescription(seen)
+        self.words.setText("\n".join(part for part in (seen, words) if part))
+        self.words.setVisible(bool(self.words.text()))
         if pair is None or found is None:
             return
         for name in ("left", "bottom"):
@@ -184,7 +193,9 @@ class EvidencePanel(Panel):
         self.plot.plot(1e3 * (found.offsets_s - zero_s), found.agreement, pen=pen, connect="finite")
         zero = pg.InfiniteLine(0.0, pen=pg.mkPen(theme.line))
         self.plot.addItem(zero)
-        reach_s = max(NEAR_S, 1.2 * abs(middle_s) if abs(middle_s) < 1.0 else NEAR_S)
+        # Zero is in sight where that leaves the lobe wide enough to be seen.
+        near_s = found.near_s
+        reach_s = max(near_s, 1.2 * abs(middle_s) if abs(middle_s) < 2.0 * near_s else near_s)
         self.plot.setXRange(1e3 * (middle_s - reach_s), 1e3 * (middle_s + reach_s), padding=0)
         self.plot.setYRange(0.0, 1.05, padding=0)
         over = "ms from the estimate" if zero_s else "pair offset, ms"
@@ -204,7 +215,7 @@ class EvidencePanel(Panel):
         worst = float(np.max(np.abs(found.residuals_s), initial=1e-5))
         self.plot.enableAutoRange(axis="x")
         self.plot.setYRange(-1.1e3 * worst, 1.1e3 * worst, padding=0)
-        self.plot.setLabel("bottom", "residual of each flash in ms, over s", color=theme.dim)
+        self.plot.setLabel("bottom", "residual of each event in ms, over s", color=theme.dim)
 
 
 def _dash(is_dashed: bool) -> QtCore.Qt.PenStyle:

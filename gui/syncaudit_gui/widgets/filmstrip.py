@@ -124,6 +124,8 @@ class Filmstrip(QtWidgets.QWidget):
             pane.show_words(problems[0] if problems else "no frames")
             return
         shown = table.at(self._time_s)
+        spells = () if shown is None else model.spells_at(camera, shown.index)
+        pane.show_fault("  ".join(spell.sign for spell in spells))
         if shown is None:
             self._wanted.pop(camera, None)
             self._asked.pop(camera, None)

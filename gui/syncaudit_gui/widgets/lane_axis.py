@@ -7,7 +7,8 @@ from typing import Any
 import pyqtgraph as pg
 from pyqtgraph.Qt import QtCore, QtGui
 
-from syncaudit_gui.viewmodel.lanes import CurveLane, Lane, TurningLane
+from syncaudit_gui.viewmodel.lanes import CurveLane, FramesLane, Lane, TurningLane
+from syncaudit_gui.widgets.frames_paint import frame_rows
 from syncaudit_gui.widgets.theme import Theme
 
 __all__ = ["AXIS_PX", "LaneAxis", "NoAxis"]
@@ -16,6 +17,11 @@ __all__ = ["AXIS_PX", "LaneAxis", "NoAxis"]
 AXIS_PX = 132
 TITLE_PX = 88
 LINE_PX = 15.0
+# Lanes lower than this have one line of words.
+LOW_PX = 34
+BETWEEN_PX = 6.0
+# Names of cameras at the right, beside their rows.
+CAMERA_PX = 64.0
 
 
 class NoAxis(pg.AxisItem):
@@ -41,6 +47,7 @@ class LaneAxis(pg.AxisItem):
         self._lane = lane
         self._theme = theme
         self._is_selected = False
+        self._is_empty = False
         self.setWidth(AXIS_PX)
         self.setStyle(
             autoExpandTextSpace=False,
@@ -56,12 +63,18 @@ class LaneAxis(pg.AxisItem):
     def set_theme(self, theme: Theme, *, is_selected: bool) -> None:
         """Change the colours."""
         self._theme, self._is_selected = theme, is_selected
-        has_scale = isinstance(self._lane, CurveLane | TurningLane)
+        has_scale = isinstance(self._lane, CurveLane | TurningLane) and not self._is_empty
         self.setPen(pg.mkPen(theme.line))
         self.setTextPen(pg.mkPen(theme.dim if has_scale else theme.panel))
         self.setStyle(showValues=has_scale, tickLength=-3 if has_scale else 0)
         self.picture = None
         self.update()
+
+    def set_empty(self, is_empty: bool) -> None:
+        """Take the figures away where there is nothing to read off them."""
+        if is_empty != self._is_empty:
+            self._is_empty = is_empty
+            self.set_theme(self._theme, is_selected=self._is_selected)
 
     def updateAutoSIPrefix(self) -> None:
         """Keep the unit as it is: it stands in the title."""
@@ -86,23 +99,39 @@ class LaneAxis(pg.AxisItem):
         lane, name = self._lane, theme.accent if self._is_selected else theme.text
         has_scale = isinstance(lane, CurveLane | TurningLane)
         source = "" if lane.source in (None, lane.title) else str(lane.source)
+        below = " · ".join(x for x in (source, lane.unit) if x)
         room_px = TITLE_PX if has_scale else AXIS_PX - 16.0
-        # Low lanes have their source beside the title, others below it.
-        if box.height() < 34:
+        # Low lanes have their source and unit beside the title, others below it.
+        if box.height() < LOW_PX and below:
             top = box.center().y() - 0.5 * LINE_PX
-            taken = self._words(p, box.left() + 9.0, top, room_px, lane.title, name)
-            beside = source or lane.unit
-            if room_px - taken > 24:
-                left = box.left() + 15.0 + taken
-                self._words(p, left, top, room_px - taken - 6, beside, theme.dim, 11)
+            # Neither takes all: each may have half, and what the other leaves.
+            title_px = max(0.5 * room_px, room_px - self._width(p, below, 11) - BETWEEN_PX)
+            taken = self._words(p, box.left() + 9.0, top, title_px, lane.title, name)
+            left = box.left() + 9.0 + taken + BETWEEN_PX
+            self._words(p, left, top, room_px - taken - BETWEEN_PX, below, theme.dim, 11)
         else:
-            below = " · ".join(x for x in (source, lane.unit) if x)
             top = box.center().y() - (LINE_PX if below else 0.5 * LINE_PX)
             self._words(p, box.left() + 9.0, top, room_px, lane.title, name)
             self._words(p, box.left() + 9.0, top + LINE_PX, room_px, below, theme.dim, 11)
+        if isinstance(lane, FramesLane):
+            self._cameras(p, lane, box)
         if self._is_selected:
             bar = QtCore.QRectF(box.left() + 2, box.top() + 3, 2.5, box.height() - 6)
             p.fillRect(bar, theme.color("accent"))
+
+    def _cameras(self, p: QtGui.QPainter, lane: FramesLane, box: QtCore.QRectF) -> None:
+        """Name the rows that are high enough for words."""
+        for camera, row in frame_rows(lane, box):
+            if camera in lane.faulty:
+                room_px = min(CAMERA_PX, self._width(p, camera, 10) + 2.0)
+                left, top = box.right() - 8.0 - room_px, row.center().y() - 0.5 * LINE_PX
+                self._words(p, left, top, room_px, camera, self._theme.dim, 10)
+
+    @staticmethod
+    def _width(p: QtGui.QPainter, words: str, size_px: int) -> float:
+        font = QtGui.QFont(p.font())
+        font.setPixelSize(size_px)
+        return float(QtGui.QFontMetricsF(font).horizontalAdvance(words))
 
     @staticmethod
     def _words(

@@ -9,6 +9,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from syncaudit_gui.viewmodel.wording import word_span, word_time
 from syncaudit_gui.widgets.lane_paint import LanePainter
 from syncaudit_gui.widgets.lane_plots import AXIS_PX, RIGHT_PX
+from syncaudit_gui.widgets.lane_tips import tip_at
 
 if TYPE_CHECKING:
     from syncaudit_gui.widgets.lane_view import LaneView
@@ -150,6 +151,18 @@ class LaneOverlay(QtWidgets.QWidget):
             painter.setPen(view.theme.color("unverified"))
             painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)
         painter.restore()
+
+    def event(self, event: QtCore.QEvent) -> bool:
+        """Say on hovering what a place is."""
+        view = self._view
+        if isinstance(event, QtGui.QHelpEvent) and view.model is not None:
+            place = event.pos().toPointF()
+            for lane, room in view.plots.rects():
+                if room.top() <= place.y() < room.bottom():
+                    words = tip_at(lane, room, place, view.model, view.scale())
+                    QtWidgets.QToolTip.showText(event.globalPos(), words, self)
+            return True
+        return super().event(event)
 
     def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
         view, timeline = self._view, self._view.timeline

@@ -18,8 +18,12 @@ from syncaudit_gui.viewmodel.lanes import (
     MissingLane,
     SoundLane,
     TierLane,
+    TurningLane,
 )
+from syncaudit_gui.widgets.frames_paint import paint_frames
+from syncaudit_gui.widgets.legend import has_legend, paint_legend
 from syncaudit_gui.widgets.theme import Theme
+from syncaudit_gui.widgets.tier_paint import paint_tier
 from syncaudit_gui.widgets.time_scale import TimeScale
 
 __all__ = ["EVENT_GLYPHS", "LanePainter"]
@@ -30,13 +34,10 @@ EVENT_GLYPHS = {
     EventKind.BUMP: ("■", 0),
     EventKind.BRAKE: ("▲", 3),
     EventKind.ONSET: ("▼", 2),
+    EventKind.FAULT: ("▧", 5),
+    EventKind.STEP: ("⇥", 5),
 }
 """Sign of each kind of event, and its place among the colours of the axes."""
-
-# Ticks nearer than this run into one another: a bar then.
-TICK_PX = 4.0
-# Intervals narrower than this are not told apart.
-LEAST_PX = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,13 +67,21 @@ class LanePainter:
         self.painter.setClipRect(room)
         if isinstance(lane, EventsLane):
             self._events(room)
+            if not len(self.model.events):
+                # Beside the time that stands over the cursor at the beginning.
+                self._words("nothing to jump to yet", room.adjusted(90, 0, 0, 0), "dim")
         elif isinstance(lane, FramesLane):
-            self._frames(lane, room)
+            paint_frames(self.painter, lane, room, self.model, self.scale, self.theme)
         elif isinstance(lane, TierLane):
-            self._tier(lane, room)
+            paint_tier(self.painter, lane, room, self.model, self.scale, self.theme)
+            self._words(self._where_it_is(lane), room, "unverified")
         elif isinstance(lane, MissingLane):
             self._words(f"✕ {lane.why}", room, "rejected")
+        elif isinstance(lane, TurningLane):
+            self._words(_why_no_turning(self.model), room, "dim")
         elif isinstance(lane, CurveLane | SoundLane):
+            if isinstance(lane, CurveLane) and has_legend(lane):
+                paint_legend(self.painter, lane, room, self.theme)
             self._words(self._where_it_is(lane), room, "unverified")
         self.painter.restore()
 
@@ -99,71 +108,16 @@ class LanePainter:
                 box = QtCore.QRectF(x - 10, room.top(), 20, room.height())
                 self.painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), glyph)
 
-    def _frames(self, lane: FramesLane, room: QtCore.QRectF) -> None:
-        height = (room.height() - 6) / max(1, len(lane.cameras))
-        for row, camera in enumerate(lane.cameras):
-            table = self.model.frames_of(camera)
-            if table is None or not len(table):
-                continue
-            top = room.top() + 3 + row * height + 1
-            box = QtCore.QRectF(room.left(), top, room.width(), max(2.0, height - 3))
-            selected = self.theme.axes[row % 3]
-            color = self.theme.color(selected, 200)
-            times_s = table.times_s
-            first = max(0, int(np.searchsorted(times_s, self.scale.visible.start_s)) - 1)
-            stop = int(np.searchsorted(times_s, self.scale.visible.stop_s)) + 1
-            part = times_s[first:stop]
-            if not part.size:
-                continue
-            x = self.scale.left_px + (part - self.scale.visible.start_s) * self.scale.px_per_s
-            period_px = table.period_s * self.scale.px_per_s
-            if period_px >= TICK_PX:
-                self.painter.setPen(QtGui.QPen(color, 1))
-                self.painter.drawLines(
-                    [QtCore.QLineF(a, box.top(), a, box.bottom()) for a in np.round(x) + 0.5]
-                )
-                continue
-            # A bar with a hole wherever a frame is missing.
-            breaks = np.flatnonzero(np.diff(part) > 1.5 * table.period_s)
-            starts = np.concatenate([[0], breaks + 1])
-            ends = np.concatenate([breaks, [part.size - 1]])
-            for a, b in zip(starts, ends, strict=True):
-                bar = QtCore.QRectF(x[a], box.top(), max(1.0, x[b] - x[a]), box.height())
-                self.painter.fillRect(bar, color)
-
-    def _tier(self, lane: TierLane, room: QtCore.QRectF) -> None:
-        clock = self.model.map_of(lane.source)
-        visible = self.scale.visible
-        start_s, stop_s = clock.apply(lane.start_s), clock.apply(lane.stop_s)
-        shown = np.flatnonzero((stop_s >= visible.start_s) & (start_s <= visible.stop_s))
-        line, text = self.theme.color("dim", 150), self.theme.color("text")
-        metrics = self.painter.fontMetrics()
-        last = -np.inf
-        is_instants = bool(np.all(lane.start_s == lane.stop_s))
-        for k in shown:
-            left, right = self.scale.x_of(float(start_s[k])), self.scale.x_of(float(stop_s[k]))
-            if left - last < LEAST_PX and right - left < LEAST_PX:
-                continue
-            last = left
-            self.painter.setPen(
-                QtGui.QPen(self.theme.color(self.theme.axes[0]) if is_instants else line, 1)
-            )
-            x = round(left) + 0.5
-            self.painter.drawLine(QtCore.QLineF(x, room.top() + 4, x, room.bottom() - 4))
-            if is_instants or not lane.labels[k].strip():
-                continue
-            box = QtCore.QRectF(left, room.top() + 3, right - left, room.height() - 6)
-            self.painter.fillRect(box.adjusted(1, 0, 0, 0), self.theme.color("raised"))
-            words = lane.labels[k].strip()
-            if metrics.horizontalAdvance(words) <= box.width() - 2:
-                self.painter.setPen(text)
-                self.painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)
-
-    def _where_it_is(self, lane: CurveLane | SoundLane) -> str:
+    def _where_it_is(self, lane: CurveLane | SoundLane | TierLane) -> str:
         """Return how far all of a lane lies from the clip; empty where some of it is inside."""
-        ends_s = lane.pyramid.ends_s
+        if isinstance(lane, TierLane):
+            ends_s: tuple[float, float] | None = (lane.start_s[0], np.max(lane.stop_s))
+        else:
+            ends_s = lane.pyramid.ends_s
         if ends_s is None:
             return ""
+        if not isinstance(lane, TierLane) and lane.pyramid.extremes() is None:
+            return "? none of its samples is a finite number"
         clock, limits = self.model.map_of(lane.source), self.model.limits
         first_s, last_s = (clock.at(time_s) for time_s in ends_s)
         if first_s < limits.stop_s and last_s >= limits.start_s:
@@ -181,3 +135,12 @@ class LanePainter:
         shown = self.painter.fontMetrics().elidedText(words, right, int(room.width()) - 12)
         flags = QtCore.Qt.AlignmentFlag.AlignVCenter | QtCore.Qt.AlignmentFlag.AlignLeft
         self.painter.drawText(room.adjusted(6, 0, -6, 0), int(flags), shown)
+
+
+def _why_no_turning(model: ClipModel) -> str:
+    """Return why no turn rate is drawn; empty where there is one."""
+    if model.turning:
+        return ""
+    if model.judgement is None:
+        return "no gyroscope; what cameras see of it is known after an audit"
+    return "nothing tells how fast anything turns"

@@ -26,8 +26,11 @@ from syncaudit_gui.viewmodel.lanes import (
 )
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 from syncaudit_gui.viewmodel.timeline import TimeRange
+from syncaudit_gui.widgets.frames_paint import frames_height
 from syncaudit_gui.widgets.lane_axis import AXIS_PX, LaneAxis, NoAxis
+from syncaudit_gui.widgets.legend import LEGEND_PX, curve_colors, has_legend
 from syncaudit_gui.widgets.theme import DARK, Theme
+from syncaudit_gui.widgets.tier_paint import TIER_ROW_PX
 
 __all__ = ["AXIS_PX", "LanePlots", "height_of"]
 
@@ -39,16 +42,26 @@ GHOST_ALPHA = 170
 GHOST_LEAST_S = 2e-4
 
 
-def height_of(lane: Lane) -> tuple[int, bool]:
-    """Return the least height of a lane in pixels, and whether it may grow."""
+def height_of(lane: Lane, *, has_turning: bool = True) -> tuple[int, bool]:
+    """Return the least height of a lane in pixels, and whether it may grow.
+
+    Parameters
+    ----------
+    lane : Lane
+        The lane.
+    has_turning : bool
+        Whether anything tells a turn rate.
+    """
     if isinstance(lane, EventsLane):
         return 24, False
     if isinstance(lane, FramesLane):
-        return 10 + 9 * len(lane.cameras), False
+        return frames_height(lane), False
     if isinstance(lane, TierLane):
+        return 26 + TIER_ROW_PX * (lane.n_rows - 1), False
+    if isinstance(lane, TurningLane) and not has_turning:
         return 26, False
     if isinstance(lane, CurveLane | SoundLane | TurningLane):
-        return CURVE_PX, True
+        return CURVE_PX + (LEGEND_PX if has_legend(lane) else 0), True
     return 26, False
 
 
@@ -86,14 +99,18 @@ class LanePlots(pg.GraphicsLayoutWidget):
 
     def least_height(self) -> int:
         """Return the height that all lanes need, in pixels."""
-        return sum(height_of(row.lane)[0] for row in self._rows)
+        return sum(self._height_of(row.lane)[0] for row in self._rows)
 
     def most_height(self) -> int:
         """Return the height that all lanes can use, in pixels."""
         return sum(
             MOST_PX if may_grow else least_px
-            for least_px, may_grow in (height_of(row.lane) for row in self._rows)
+            for least_px, may_grow in (self._height_of(row.lane) for row in self._rows)
         )
+
+    def _height_of(self, lane: Lane) -> tuple[int, bool]:
+        model = self._model
+        return height_of(lane, has_turning=model is not None and bool(model.turning))
 
     def set_model(self, model: ClipModel | None) -> None:
         """Make the plots of a clip."""
@@ -107,7 +124,7 @@ class LanePlots(pg.GraphicsLayoutWidget):
             for side in axes:
                 plot.hideAxis(side)  # given ones are shown
             _make_bare(plot)
-            least_px, may_grow = height_of(lane)
+            least_px, may_grow = self._height_of(lane)
             self.ci.layout.setRowMinimumHeight(number, least_px)
             self.ci.layout.setRowPreferredHeight(number, least_px)
             self.ci.layout.setRowStretchFactor(number, 1 if may_grow else 0)
@@ -147,12 +164,17 @@ class LanePlots(pg.GraphicsLayoutWidget):
         elif isinstance(row.lane, TurningLane) and self._model is not None:
             tops = [x for curve in self._model.turning.values() if (x := curve.extremes())]
             ends = (0.0, max(top for _, top in tops)) if tops else None
+        row.axis.set_empty(ends is None)
         low, high = ends if ends is not None else (0.0, 1.0)
         if isinstance(row.lane, SoundLane):
             reach = max(abs(low), abs(high), 1e-6)
             low, high = -reach, reach
         margin = 0.06 * (high - low) or 0.5 * abs(high) or 1.0
-        row.plot.setYRange(low - margin, high + margin, padding=0)
+        above = margin
+        if has_legend(row.lane):
+            height = max(float(row.plot.vb.height()), CURVE_PX)
+            above += (high - low + 2.0 * margin) * LEGEND_PX / (height - LEGEND_PX)
+        row.plot.setYRange(low - margin, high + above, padding=0)
 
     def refresh(self, visible: TimeRange) -> None:
         """Bring every curve to a part of the timeline and to the clocks of now."""
@@ -164,6 +186,8 @@ class LanePlots(pg.GraphicsLayoutWidget):
         n_points = 2 * max(64, self.width() - AXIS_PX)
         for row in self._rows:
             row.plot.setXRange(visible.start_s, visible.stop_s, padding=0)
+            if has_legend(row.lane):
+                self._fit_height(row)  # which leaves room for it at any height
             shown = self._shown(row.lane)
             self._draw(row, shown, visible, n_points)
 
@@ -175,9 +199,7 @@ class LanePlots(pg.GraphicsLayoutWidget):
         if isinstance(lane, SoundLane):
             return self._with_ghost(lane.source or "", lane.pyramid, (self._theme.axes[1],))
         if isinstance(lane, CurveLane):
-            colors = self._theme.axes
-            if lane.pyramid.n_channels == 1:
-                colors = (colors[1],)
+            colors = curve_colors(lane, self._theme)
             return self._with_ghost(lane.source or "", lane.pyramid, colors)
         if not isinstance(lane, TurningLane):
             return []
@@ -196,16 +218,9 @@ class LanePlots(pg.GraphicsLayoutWidget):
     ) -> list[_Drawn]:
         model = self._model
         now = ClockMap() if model is None else model.map_of(source)
-        drawn = [
-            _Drawn(pyramid, now, color, k)
-            for k, color in zip(
-                range(pyramid.n_channels), colors * pyramid.n_channels, strict=False
-            )
-        ]
-        is_moved = not now.is_nothing and bool(
-            np.max(np.abs(now.change_s(np.array([0.0, now.at_s])))) > GHOST_LEAST_S
-        )
-        if is_moved:
+        drawn = [_Drawn(pyramid, now, color, k) for k, color in enumerate(colors)]
+        ends_s = np.array(pyramid.ends_s or (0.0, now.at_s))
+        if bool(np.max(np.abs(now.change_s(ends_s))) > GHOST_LEAST_S):
             ghosts = [_Drawn(pyramid, ClockMap(), x.color, x.channel, True) for x in drawn]
             drawn = [*ghosts, *drawn]
         return drawn

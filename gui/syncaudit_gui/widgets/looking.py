@@ -90,7 +90,9 @@ class LookingWindow(WindowParts):
         self.transport.show_state(timeline, speed, is_playing=self.player.is_playing)
 
     def show_clocks(self) -> None:
-        """Draw everything that clocks move."""
+        """Draw everything that clocks move, and what was found where it may be seen."""
+        if self.session is not None and self.session.show_findings():
+            self.lanes.rebuild()
         self.lanes.refresh()
         self.show_cursor()
         self.show_panels()

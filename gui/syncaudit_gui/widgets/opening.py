@@ -166,8 +166,7 @@ class OpeningWindow(LookingWindow):
         for name, rotation in result.rotations.items():
             model.turning[name] = camera_turning(rotation, model.epoch_ns)
         model.clocks_changed()
-        if result.aligned:
-            self.lanes.rebuild()
+        self.lanes.rebuild()
         self.lanes.plots.fit_heights()
         self.clips.refresh()
         self.show_clocks()

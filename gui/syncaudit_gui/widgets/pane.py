@@ -40,6 +40,7 @@ class CameraPane(QtWidgets.QWidget):
         self._caption = ""
         self._is_stale = False
         self._is_selected = False
+        self._fault, self._description = "", ""
         self.n_paints = 0
         self.setAttribute(QtCore.Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setAccessibleName(f"camera {camera}")
@@ -80,6 +81,17 @@ class CameraPane(QtWidgets.QWidget):
         self._caption, self._is_stale = caption, is_stale
         self._update(f"{caption} {self._words}")
 
+    def show_fault(self, words: str) -> None:
+        """Say over the picture what is wrong with it; nothing where `words` are empty."""
+        if words != self._fault:
+            self._fault = words
+            self._update(self._description)
+
+    @property
+    def fault(self) -> str:
+        """What is said to be wrong with the picture on screen."""
+        return self._fault
+
     def show_words(self, words: str, caption: str = "") -> None:
         """Show words in place of a picture."""
         if self._picture is None and words == self._words and caption == self._caption:
@@ -104,7 +116,8 @@ class CameraPane(QtWidgets.QWidget):
         return self._caption
 
     def _update(self, description: str) -> None:
-        self.setAccessibleDescription(description)
+        self._description = description
+        self.setAccessibleDescription(f"{self._fault} {description}".strip())
         self.update()
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
@@ -119,20 +132,28 @@ class CameraPane(QtWidgets.QWidget):
             top = room.top() + int((room.height() - size.height()) / 2)
             painter.drawImage(QtCore.QPointF(left, top), self._image)
             if self._picture is not None and self._picture.is_coarse:
-                self._tag(painter, room, "≈ key frame")
+                self._tag(painter, room, "≈ key frame", is_left=False)
         elif self._words:
             painter.setPen(theme.color("dim"))
             flags = QtCore.Qt.AlignmentFlag.AlignCenter | QtCore.Qt.TextFlag.TextWordWrap
             inner = room.adjusted(8, 4, -8, -4)
             painter.drawText(inner, int(flags), self._words)
+        if self._fault:
+            self._tag(painter, room, self._fault, is_left=True)
         self._paint_caption(painter)
         if self._is_selected:
             painter.setPen(QtGui.QPen(theme.color("accent"), 1))
             painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
 
-    def _tag(self, painter: QtGui.QPainter, room: QtCore.QRect, words: str) -> None:
-        width = painter.fontMetrics().horizontalAdvance(words) + 10
-        box = QtCore.QRect(room.right() - width - 4, room.top() + 4, width, 18)
+    @staticmethod
+    def _tag(painter: QtGui.QPainter, room: QtCore.QRect, words: str, *, is_left: bool) -> None:
+        metrics = painter.fontMetrics()
+        words = metrics.elidedText(words, QtCore.Qt.TextElideMode.ElideRight, room.width() - 18)
+        width = metrics.horizontalAdvance(words) + 10
+        left = room.left() + 4 if is_left else room.right() - width - 4
+        # Both may stand there at once: that at the left lies at the bottom.
+        top = room.bottom() - 22 if is_left else room.top() + 4
+        box = QtCore.QRect(left, top, width, 18)
         painter.fillRect(box, QtGui.QColor(0, 0, 0, 170))
         painter.setPen(QtGui.QColor("#f0e442"))
         painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)

@@ -115,16 +115,24 @@ class SourcesPanel(Panel):
             return Cell("–", dim), Cell("")
         stream = model.streams[name]
         if judged.reference is not None and stream.clock == judged.reference:
-            return Cell("reference", dim, "Reference time is read from this clock."), Cell("")
+            tip = f"Reference time is read from this clock.{_word_jump(estimate)[1]}"
+            return Cell(f"reference{_word_jump(estimate)[0]}", dim, tip), Cell("")
         if not estimate.is_observable or estimate.offset_s is None:
             return Cell("unobservable", dim, "No measurement ties it to the reference."), Cell("")
         color = self._theme.verdict(str(estimate.verdict))
         tip = f"{word_offset_fully(name, estimate.offset_s, estimate.offset_std_s)} (one sigma)."
         words = word_offset(estimate.offset_s, estimate.offset_std_s)
-        if estimate.step_s is not None:
-            words += f" ⇥{1e3 * estimate.step_s:+.0f}"
-            tip += f" Its clock steps by {1e3 * estimate.step_s:+.1f} ms."
+        jump, jump_tip = _word_jump(estimate)
+        words, tip = words + jump, tip + jump_tip
         drift_tip = ""
         if estimate.drift_ppm is not None:
             drift_tip = f"{word_drift_fully(estimate.drift_ppm, estimate.drift_std_ppm)}, one sigma"
         return Cell(words, color, tip), Cell(word_drift(estimate.drift_ppm), dim, drift_tip)
+
+
+def _word_jump(estimate: SourceEstimate) -> tuple[str, str]:
+    """Return by how much a clock jumps, and a sentence about it; empty where it does not."""
+    if estimate.step_s is None:
+        return "", ""
+    step_ms = 1e3 * estimate.step_s
+    return f" ⇥{step_ms:+.0f}", f" Its clock steps by {step_ms:+.1f} ms."

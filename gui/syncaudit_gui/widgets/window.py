@@ -60,6 +60,7 @@ class ViewerWindow(DecidingWindow):
         self.sources.source_selected.connect(self.select)
         self.sources.corrected_toggled.connect(lambda _: self.toggle_corrected())
         self.evidence.audit_wanted.connect(self.begin_audit)
+        self.evidence.time_wanted.connect(self.jump_to)
         self.progress.cancelled.connect(self.cancel_audit)
         self.clips.clip_selected.connect(self.open_clip)
         self.labels.label_given.connect(self.give_label)

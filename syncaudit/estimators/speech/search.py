@@ -30,7 +30,7 @@ JUMP_SPREADS = 8.0
 CLEAN_STD = 3.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Match:
     """Where a tier fits best, and how well.
 
@@ -50,6 +50,8 @@ class Match:
         How much of the tier lies in the sound at the best lag.
     is_at_edge : bool
         Whether the best lag is the last that was tried.
+    lags_s, gains : ndarray, shape (n,)
+        Lags off the course, and the nats that the classes explain there, a frame of 10 ms.
     """
 
     course: Course
@@ -59,6 +61,8 @@ class Match:
     gain: float
     n_seconds: float
     is_at_edge: bool
+    lags_s: Floats
+    gains: Floats
 
 
 def find_match(spoken: SpokenTier, sound: BandEnergies, *, max_offset_s: float) -> Match:
@@ -196,4 +200,6 @@ def _judged(
         gain=float(sum(gains[w, at] for w, at in enumerate(path))) / max(1.0, n_frames),
         n_seconds=n_frames * hop_s,
         is_at_edge=bool(path.min() == 0 or path.max() == n - 1),
+        lags_s=np.asarray((np.arange(curve.size) - peak) * hop_s, dtype=np.float64),
+        gains=np.asarray(curve * len(path) / max(1.0, n_frames), dtype=np.float64),
     )

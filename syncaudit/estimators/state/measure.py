@@ -26,9 +26,15 @@ from syncaudit.estimators.delay import (
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.refusals import why_ambiguous, why_too_weak
-from syncaudit.estimators.state.driver import combined, state_driver
+from syncaudit.estimators.state.driver import combined
 from syncaudit.estimators.state.mixtures import fit_mixtures
 from syncaudit.estimators.state.search import Foretold, search_state
+from syncaudit.estimators.state.sides import (
+    camera_increments,
+    driver_of,
+    period_of,
+    state_increments,
+)
 from syncaudit.estimators.state.steps import find_shared_step
 from syncaudit.model import Activity, PairMeasurement, PictureMotion, Quantity
 
@@ -38,9 +44,6 @@ Floats = NDArray[np.float64]
 
 # Lobes are as wide as moves of the arm are long.
 SEARCH_STEP_S = 0.02
-# Smoothing of both sides, in periods of the slower one, and at least so much.
-SMOOTHING_PERIODS = 2.0
-MIN_SMOOTHING_S = 0.066
 # Video coding repeats what moves by less than a pixel: pictures seem late by a share of a frame.
 CODING_PERIODS = 0.06
 # Age of a joint reading when it is stamped, one sigma: bus and servo tell nothing of it.
@@ -81,7 +84,7 @@ def measure_camera_state(
         Method ``arm_motion``, or ``commanded_motion`` against commands.
     """
     is_command = state.quantity is Quantity.COMMAND
-    period_s = float(np.median(camera.stop_s - camera.start_s))
+    period_s = period_of(camera)
     task = DelayTask(
         source=camera.source,
         target=state.source,
@@ -96,13 +99,7 @@ def measure_camera_state(
         ),
         is_baseline_only=is_command,
     )
-    increments = Increments(
-        start_s=camera.start_s,
-        stop_s=camera.stop_s,
-        values=_smoothed(camera.moves),
-        weights=np.ones_like(camera.moves),
-    )
-    return _measure(task, increments, state, period_s)
+    return _measure(task, camera_increments(camera), state, period_s)
 
 
 def measure_states(
@@ -124,7 +121,6 @@ def measure_states(
         ``joint_motion``.
     """
     is_command = Quantity.COMMAND in (source.quantity, target.quantity)
-    period_s = float(np.median(np.diff(source.times_s)))
     task = DelayTask(
         source=source.source,
         target=target.source,
@@ -137,22 +133,10 @@ def measure_states(
         systematic_std_s=math.hypot(READING_STD_S, READING_STD_S),
         is_baseline_only=is_command,
     )
-    width_s = max(MIN_SMOOTHING_S, SMOOTHING_PERIODS * period_s)
-    curve = state_driver(source, width_s=width_s, n_rows=0, is_linear=True)
-    if curve is None:
+    increments = state_increments(source)
+    if increments is None:
         return refuse(task, 0.0, f"{source.source} is too short or stands still")
-    n = max(0, math.floor((curve.stop_s - curve.start_s) / width_s))
-    begin = curve.start_s + width_s * np.arange(n, dtype=np.float64)
-    end = np.minimum(begin + width_s, curve.stop_s)
-    values = curve.at(end) - curve.at(begin)
-    increments = Increments(start_s=begin, stop_s=end, values=values, weights=np.ones_like(values))
-    return _measure(task, increments.rows(curve.covers(begin, end)), target, period_s)
-
-
-def _smoothed(moves: Floats) -> Floats:
-    """Average each increment with its neighbours, which shifts nothing."""
-    padded = np.concatenate([moves[:1], moves, moves[-1:]])
-    return np.asarray(0.25 * padded[:-2] + 0.5 * moves + 0.25 * padded[2:])
+    return _measure(task, increments, target, period_of(source))
 
 
 def _measure(
@@ -162,14 +146,9 @@ def _measure(
     middle_s = float(np.median(increments.mid_s)) if n else 0.0
     if n < MIN_ROWS:
         return refuse(task, middle_s, f"only {n} usable increments, needed {MIN_ROWS}", rows=n)
-    target_period_s = float(np.median(np.diff(target.times_s)))
-    slower_s = max(period_s, target_period_s)
-    driver = state_driver(
-        target,
-        width_s=max(MIN_SMOOTHING_S, SMOOTHING_PERIODS * slower_s),
-        n_rows=n,
-        is_linear=task.method in ("command", "joint_motion"),
-    )
+    slower_s = max(period_s, period_of(target))
+    is_linear = task.method in ("command", "joint_motion")
+    driver = driver_of(target, slower_s=slower_s, n_rows=n, is_linear=is_linear)
     if driver is None:
         return refuse(task, middle_s, f"{target.source} is too short or stands still", rows=n)
     epochs_s = (task.target_epoch_ns - task.source_epoch_ns) * 1e-9

@@ -1,0 +1,108 @@
+"""Runs of pictures that train nothing, on the stamps of their camera."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from syncaudit.model import CameraStream, PictureAudit, PictureFault, Stream
+from syncaudit.model.wording import word_count
+from syncaudit_gui.viewmodel.seconds import since
+
+__all__ = ["FAULT_SIGNS", "Spell", "find_spells"]
+
+FAULT_SIGNS: Mapping[PictureFault, tuple[str, str]] = {
+    PictureFault.FROZEN: ("❄", "frozen"),
+    PictureFault.BLANK: ("□", "blank"),
+    PictureFault.COVERED: ("◌", "covered"),
+    PictureFault.WHITE: ("☼", "white"),
+    PictureFault.GREY: ("▩", "grey"),
+    PictureFault.HALF: ("◒", "half"),
+    PictureFault.DAMAGED: ("↯", "damaged"),
+    PictureFault.UNDECODED: ("∅", "undecoded"),
+    PictureFault.SIZE: ("◳", "other size"),
+}
+"""Glyph and word of each fault: colour alone tells nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spell:
+    """A run of pictures with one fault.
+
+    Parameters
+    ----------
+    camera : str
+        Source.
+    fault : PictureFault
+        What is wrong.
+    first, last : int
+        Frames, by their place in the file.
+    n_frames : int
+        How many of them show it.
+    start_s, stop_s : float
+        From the stamp of the first frame to a period after that of the last, raw, in seconds
+        since the clip's epoch.
+    """
+
+    camera: str
+    fault: PictureFault
+    first: int
+    last: int
+    n_frames: int
+    start_s: float
+    stop_s: float
+
+    @property
+    def sign(self) -> str:
+        """Glyph and word."""
+        return " ".join(FAULT_SIGNS[self.fault])
+
+    @property
+    def frames(self) -> str:
+        """Which frames, in words."""
+        if self.first == self.last:
+            return f"frame {self.first}"
+        return f"{word_count(self.n_frames, 'frame')}, {self.first} to {self.last}"
+
+
+def find_spells(
+    audits: Mapping[str, PictureAudit], streams: Mapping[str, Stream], epoch_ns: int
+) -> dict[str, tuple[Spell, ...]]:
+    """Return the spells of every camera that has some, in order of time.
+
+    Parameters
+    ----------
+    audits : mapping of str to PictureAudit
+        By camera.
+    streams : mapping of str to Stream
+        Their stamps; what has none is left out.
+    epoch_ns : int
+        Zero of the timeline.
+    """
+    found = {}
+    for camera, audit in audits.items():
+        stream = streams.get(camera)
+        if not isinstance(stream, CameraStream) or not stream.time_ns.size:
+            continue
+        stamps_s = since(stream.time_ns, epoch_ns)
+        period_s = float(np.median(np.diff(np.sort(stamps_s)))) if stamps_s.size > 1 else 0.0
+        spells = []
+        for spell in audit.spells:
+            own_s = stamps_s[max(0, spell.first) : spell.last + 1]
+            if own_s.size:  # a file may hold more pictures than there are stamps
+                spells.append(
+                    Spell(
+                        camera=camera,
+                        fault=spell.fault,
+                        first=spell.first,
+                        last=spell.last,
+                        n_frames=spell.frames,
+                        start_s=float(own_s.min()),
+                        stop_s=float(own_s.max()) + period_s,
+                    )
+                )
+        if spells:
+            found[camera] = tuple(sorted(spells, key=lambda spell: spell.start_s))
+    return found
