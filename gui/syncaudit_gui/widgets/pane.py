@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from syncaudit_gui.pictures import Picture
+from syncaudit_gui.widgets.elided import breakable, wrapped_tip
 from syncaudit_gui.widgets.theme import DARK, Theme
 
 __all__ = ["CameraPane"]
@@ -107,6 +108,12 @@ class CameraPane(QtWidgets.QWidget):
         self.setAccessibleDescription(description)
         self.update()
 
+    def event(self, event: QtCore.QEvent) -> bool:
+        if event.type() == QtCore.QEvent.Type.ToolTip:  # names, ages and words may be cut
+            lines = (self.camera, self._caption, self._words)
+            self.setToolTip(wrapped_tip("\n".join(line for line in lines if line)))
+        return super().event(event)
+
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         self.n_paints += 1
         painter = QtGui.QPainter(self)
@@ -122,13 +129,24 @@ class CameraPane(QtWidgets.QWidget):
                 self._tag(painter, room, "≈ key frame")
         elif self._words:
             painter.setPen(theme.color("dim"))
-            flags = QtCore.Qt.AlignmentFlag.AlignCenter | QtCore.Qt.TextFlag.TextWordWrap
-            inner = room.adjusted(8, 4, -8, -4)
-            painter.drawText(inner, int(flags), self._words)
+            self._paint_words(painter, room.adjusted(8, 4, -8, -4))
         self._paint_caption(painter)
         if self._is_selected:
             painter.setPen(QtGui.QPen(theme.color("accent"), 1))
             painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
+
+    def _paint_words(self, painter: QtGui.QPainter, room: QtCore.QRect) -> None:
+        """Draw words in the middle; of those that are too long, the lines that fit."""
+        flags = QtCore.Qt.AlignmentFlag.AlignCenter | QtCore.Qt.TextFlag.TextWordWrap
+        words, metrics = breakable(self._words), painter.fontMetrics()
+        needed = metrics.boundingRect(QtCore.QRect(0, 0, room.width(), 9999), int(flags), words)
+        if needed.height() > room.height():
+            n_lines = max(1, room.height() // metrics.lineSpacing())
+            room.setHeight(n_lines * metrics.lineSpacing())
+            flags = QtCore.Qt.AlignmentFlag.AlignHCenter | QtCore.Qt.TextFlag.TextWordWrap
+            painter.setClipRect(room)
+        painter.drawText(room, int(flags), words)
+        painter.setClipping(False)
 
     def _tag(self, painter: QtGui.QPainter, room: QtCore.QRect, words: str) -> None:
         width = painter.fontMetrics().horizontalAdvance(words) + 10
