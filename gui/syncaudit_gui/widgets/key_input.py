@@ -75,7 +75,11 @@ class KeyInput(QtCore.QObject):
 
     def eventFilter(self, watched: QtCore.QObject | None, event: QtCore.QEvent | None) -> bool:
         """Take keys before any widget does."""
-        if not isinstance(event, QtGui.QKeyEvent) or not isinstance(watched, QtWidgets.QWidget):
+        if not isinstance(watched, QtWidgets.QWidget):
+            return False
+        if event is not None and event.type() == QtCore.QEvent.Type.MouseButtonPress:
+            self._clicked(watched)
+        if not isinstance(event, QtGui.QKeyEvent):
             return False
         if watched.window() is not self._window:
             return False
@@ -103,6 +107,15 @@ class KeyInput(QtCore.QObject):
         if since_s is not None and time.perf_counter() - since_s > HELD_S:
             self.glance_over.emit()
         return True
+
+    def _clicked(self, watched: QtWidgets.QWidget) -> None:
+        """End typing with a click elsewhere: what keys do is wanted again."""
+        typed_in = self._window.focusWidget()
+        is_typing = isinstance(typed_in, QtWidgets.QLineEdit)
+        if typed_in is None or not is_typing or watched.window() is not self._window:
+            return
+        if watched is not typed_in and not typed_in.isAncestorOf(watched):
+            typed_in.clearFocus()
 
     def _left_text(self, action: Action | None) -> bool:
         """Enter and Escape end typing."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from pyqtgraph.Qt import QtCore
 
-from syncaudit.errors import SyncAuditError, nearest_name
+from syncaudit.errors import nearest_name
 from syncaudit.pipeline import read_clip
 from syncaudit_gui.audits import AuditResult
 from syncaudit_gui.viewmodel.clip_model import ClipModel, build_clip
-from syncaudit_gui.viewmodel.collection import Collection, open_collection
+from syncaudit_gui.viewmodel.collection import open_collection
 from syncaudit_gui.viewmodel.session import Session
 from syncaudit_gui.viewmodel.turning import camera_turning
 from syncaudit_gui.widgets.looking import LookingWindow
@@ -32,6 +31,7 @@ class OpeningWindow(LookingWindow):
         super().__init__(theme)
         self._is_auditing = is_auditing
         self._wanted_clip: str | None = None
+        self._source = ""
 
     def open_source(
         self,
@@ -45,18 +45,28 @@ class OpeningWindow(LookingWindow):
         self._wanted_clip = clip_id
         self.pages.setCurrentIndex(1)
         self._say("…", "opening", source)
-        self.opener.load(partial(open_collection, source, verdicts=verdicts, labels=labels))
+        self._source = source
+        self.opener.load(
+            lambda tell: Session(
+                open_collection(source, verdicts=verdicts, labels=labels, tell=tell)
+            )
+        )
 
-    def _take_collection(self, collection: Collection) -> None:
+    def _tell_opening(self, words: str) -> None:
+        self._say("…", "opening", f"{self._source}\n{words}")
+
+    def _take_session(self, session: Session) -> None:
         self.close_clip()
         self.auditor.forget()
-        try:
-            self.session = Session(collection)
-        except SyncAuditError as error:
-            self._cannot_open(str(error))
-            return
-        session = self.session
+        self.session = session
+        collection = session.collection
         self.setWindowTitle(f"{collection.name} – syncaudit")
+        self.labels.note.setToolTip(f"Labels are kept in {collection.labels_path}")
+        if collection.is_apart:
+            self.transport.say(
+                f"nothing can be written here: labels are kept in {collection.labels_path}",
+                stays=True,
+            )
         self.clips.table.is_hidden = session.is_hidden
         self.clips.set_batch(session.batch, session.labels)
         wanted = self._wanted_clip or session.first_clip_id()
@@ -80,6 +90,7 @@ class OpeningWindow(LookingWindow):
         if session is None:
             return
         self.close_clip()
+        session.wanted_id = clip_id
         self.clips.mark(clip_id)
         clip = session.collection.clip(clip_id)
         if clip is None:
@@ -87,14 +98,11 @@ class OpeningWindow(LookingWindow):
             return
         self._say("…", f"reading {clip_id}", f"{len(clip.sources)} sources")
 
-        def read() -> ClipModel:
-
-            return build_clip(clip, read_clip(clip))
-
-        self.reader.load(read)
+        self.reader.load(lambda _: build_clip(clip, read_clip(clip)))
 
     def close_clip(self) -> None:
         """Show no clip; audits and decoding end."""
+        self.labels.end_typing()
         self.reader.drop()
         self.player.set_timeline(None)
         self.cancel_audit()
@@ -115,7 +123,7 @@ class OpeningWindow(LookingWindow):
         self.lanes.set_model(model, session.timeline)
         self.left.setCurrentIndex(0)
         self.fit_films()
-        self.select(session.selected)
+        self._show_selected(session.selected)
         self.show_cursor()
         self.show_state()
         self._take_known_audit()
@@ -170,6 +178,7 @@ class OpeningWindow(LookingWindow):
             self.lanes.rebuild()
         self.lanes.plots.fit_heights()
         self.clips.refresh()
+        self._show_selected(session.selected)
         self.show_clocks()
         self.audit_ended.emit()
 
