@@ -32,12 +32,15 @@ from syncaudit.model import (
     Verdict,
 )
 
-__all__ = ["list_figures"]
+__all__ = ["LIST_TARGETS", "list_figures"]
 
 N_ROWS = 100_000
 BEAT_MS = 5
 CAMERAS = ("cam_front", "cam_rear")
 LIMIT_S = 300.0
+_LATE = "clips of a run: window late while they open, ms"
+_SLOTS = ("sort", "filter by words", "filter by verdict", "next, previous", "label")
+LIST_TARGETS = {_LATE: 8.0, **{f"clips of a run: {what}, ms": 8.0 for what in _SLOTS}}
 
 
 def list_figures(folder: Path, n_rows: int = N_ROWS) -> dict[str, dict[str, float]]:
@@ -47,15 +50,15 @@ def list_figures(folder: Path, n_rows: int = N_ROWS) -> dict[str, dict[str, floa
     window.resize(1440, 900)
     window.setAttribute(QtCore.Qt.WidgetAttribute.WA_DontShowOnScreen)
     window.show()
-    name = f"{n_rows} clips:"
     try:
         late_ms, seconds = _open(window, run)
         figures = {
-            f"{name} open, s": {"p50": seconds, "p95": seconds},
-            f"{name} window late while it opens, ms": _quantiles(late_ms),
+            "clips of a run: open, s": {"p50": seconds, "p95": seconds},
+            _LATE: _quantiles(late_ms),
         }
-        for what, actions in _actions(window).items():
-            figures[f"{name} {what}, ms"] = _quantiles([_longest_ms(act) for act in actions])
+        for what, actions in zip(_SLOTS, _actions(window), strict=True):
+            held_ms = [_longest_ms(act) for act in actions]
+            figures[f"clips of a run: {what}, ms"] = _quantiles(held_ms)
     finally:
         window.close()
     return figures
@@ -134,7 +137,8 @@ def _open(window: ViewerWindow, run: Path) -> tuple[list[float], float]:
     return [max(0.0, 1e3 * x - BEAT_MS) for x in np.diff(beats)], time.perf_counter() - began
 
 
-def _actions(window: ViewerWindow) -> dict[str, Iterator[Callable[[], object]]]:
+def _actions(window: ViewerWindow) -> tuple[Iterator[Callable[[], object]], ...]:
+    """Return what is done for each of `_SLOTS`."""
     clips, do = window.clips, window.actions_of_keys.do
 
     def typed(words: str) -> Iterator[Callable[[], object]]:
@@ -162,13 +166,7 @@ def _actions(window: ViewerWindow) -> dict[str, Iterator[Callable[[], object]]]:
         for k in range(30):
             yield lambda k=k: window.give_label(list(Label)[k % 3])
 
-    return {
-        "sort": sorted_by(),
-        "filter by words": typed("drive07 rear early"),
-        "filter by verdict": shown(),
-        "next, previous": gone_to(),
-        "label": labelled(),
-    }
+    return sorted_by(), typed("drive07 rear early"), shown(), gone_to(), labelled()
 
 
 def _longest_ms(act: Callable[[], object]) -> float:

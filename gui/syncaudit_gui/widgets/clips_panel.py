@@ -205,6 +205,7 @@ class ClipsPanel(Panel):
         if batch is None or steps is None:
             return
         try:
+            next(steps)
             end_s = time.perf_counter() + SLICE_S
             while time.perf_counter() < end_s:
                 next(steps)

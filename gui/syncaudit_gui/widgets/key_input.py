@@ -58,6 +58,8 @@ class KeyInput(QtCore.QObject):
     acted = QtCore.Signal(object)
     glance_over = QtCore.Signal()
     """C was held, and is let go of."""
+    typing_ended = QtCore.Signal()
+    """Keys are actions again."""
 
     def __init__(self, window: QtWidgets.QWidget) -> None:
         super().__init__(window)
@@ -116,11 +118,13 @@ class KeyInput(QtCore.QObject):
             return
         if watched is not typed_in and not typed_in.isAncestorOf(watched):
             typed_in.clearFocus()
+            self.typing_ended.emit()
 
     def _left_text(self, action: Action | None) -> bool:
         """Enter and Escape end typing."""
         focused = self._window.focusWidget()
         if action in (Action.ESCAPE, Action.ENLARGE) and focused is not None:
             focused.clearFocus()
+            self.typing_ended.emit()
             return True
         return False

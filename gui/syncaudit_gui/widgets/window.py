@@ -68,6 +68,7 @@ class ViewerWindow(DecidingWindow):
         self.labels.blind_toggled.connect(self.set_blind)
         self.transport.acted.connect(self.actions_of_keys.do)
         self.keys.acted.connect(self.actions_of_keys.do)
+        self.keys.typing_ended.connect(self.labels.end_typing)
         self.keys.glance_over.connect(self.toggle_corrected)
         self.player.moved.connect(self._played)
         self.player.state_changed.connect(self.show_state)
