@@ -1,9 +1,8 @@
 """How fluid the viewer is: the figures that its targets name, without a screen.
 
-Six cameras of 640x480 with moving texture, nine curves of a million samples each, a run of a hundred
-thousand clips. Targets are wall
-clock on an idle machine; CPU times (of the window's thread, or of all threads) tell what a busy
-machine would hide.
+Six cameras of 640x480 with moving texture, nine curves of a million samples each, a run of a
+hundred thousand clips. Targets are wall clock on an idle machine; CPU times (of the window's
+thread, or of all threads) tell what a busy machine would hide.
 """
 
 from __future__ import annotations

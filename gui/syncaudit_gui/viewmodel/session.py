@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from syncaudit.model import clock_of
@@ -38,7 +39,7 @@ class Session:
         self.collection = collection
         self.labels = Labels(collection.labels_path)
         self.nudges = Nudges(collection.nudges_path)
-        self.batch = BatchList(collection.rows, self._label_name)
+        self.batch = BatchList(collection.rows, partial(_label_name, self.labels))
         self.undo = UndoStack()
         self.model: ClipModel | None = None
         self.timeline: Timeline | None = None
@@ -47,10 +48,6 @@ class Session:
         self.selected = ""
         self.is_chosen = False
         """Whether a person has selected a source of the open clip."""
-
-    def _label_name(self, clip_id: str) -> str | None:
-        row = self.labels.of(clip_id)
-        return None if row is None else row.label
 
     @property
     def is_blind(self) -> bool:
@@ -240,3 +237,8 @@ class Session:
     def neighbour(self, by: int) -> ClipRow | None:
         """Return the clip `by` lines on in the list, from the one that is open or being read."""
         return self.batch.neighbour(self.wanted_id, by)
+
+
+def _label_name(labels: Labels, clip_id: str) -> str | None:
+    row = labels.of(clip_id)
+    return None if row is None else row.label
