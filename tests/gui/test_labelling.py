@@ -428,3 +428,37 @@ def test_plots_are_kept_from_clip_to_clip(qtbot, window):
     with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
         window.open_clip("second")
     assert {id(row.plot) for row in window.lanes.plots._rows} == before
+
+
+def test_lanes_fill_their_room_whatever_was_open_before(qtbot, open_window, tmp_path):
+    few = write_clip(tmp_path / "few", n_cameras=1, clip_id="few", has_sound=False)
+    many = write_clip(tmp_path / "many", n_cameras=2, clip_id="many")
+    window = open_window(write_manifest(tmp_path / "m.jsonl", many, few))
+    for name in ("few", "many", "few"):
+        with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
+            window.open_clip(name)
+        with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
+            window.open_source(str(tmp_path / "m.jsonl"), clip_id=name)
+        QtWidgets.QApplication.processEvents()
+        rooms = [room for _, room in window.lanes.plots.rects()]
+        assert sum(room.height() for room in rooms) > 0.95 * window.lanes.height()
+
+
+def test_pane_without_room_says_what_is_wrong_rather_than_with_which_file(open_window, tmp_path):
+    changes = {"cam0": {"kind": "camera", "uri": "a_folder/" * 12 + "gone.mp4"}}
+    clip = write_clip(tmp_path / "all", n_cameras=1, changes=changes)
+    window = open_window(write_manifest(tmp_path / "m.jsonl", clip))
+    pane = window.films.panes["cam0"]
+    assert "a_folder" in pane.words
+    pane.resize(130, 90)
+    drawn: list[str] = []
+
+    class Painter(QtGui.QPainter):
+        def drawText(self, *arguments) -> None:  # noqa: N802  # the name that Qt calls
+            drawn.append(arguments[2])
+
+    image = QtGui.QImage(130, 90, QtGui.QImage.Format.Format_RGB32)
+    painter = Painter(image)
+    pane._paint_words(painter, QtCore.QRect(8, 4, 114, 60))
+    painter.end()
+    assert drawn[0].startswith("file not found")

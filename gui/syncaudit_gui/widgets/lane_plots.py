@@ -121,12 +121,9 @@ class LanePlots(pg.GraphicsLayoutWidget):
             for curve in row.curves:
                 row.plot.removeItem(curve)
             self.removeItem(row.plot)
-            for set_height in (
-                self.ci.layout.setRowMinimumHeight,
-                self.ci.layout.setRowPreferredHeight,
-                self.ci.layout.setRowMaximumHeight,
-            ):
-                set_height(number, 0.0)
+            self.ci.layout.setRowMinimumHeight(number, 0.0)
+            self.ci.layout.setRowPreferredHeight(number, 0.0)
+            self.ci.layout.setRowMaximumHeight(number, ANY_PX)
             self._spare.append((row.plot, row.axis))
         self._rows = []
 

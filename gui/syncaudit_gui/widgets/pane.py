@@ -136,15 +136,22 @@ class CameraPane(QtWidgets.QWidget):
             painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
 
     def _paint_words(self, painter: QtGui.QPainter, room: QtCore.QRect) -> None:
-        """Draw words in the middle; of those that are too long, the lines that fit."""
-        flags = QtCore.Qt.AlignmentFlag.AlignCenter | QtCore.Qt.TextFlag.TextWordWrap
-        words, metrics = breakable(self._words), painter.fontMetrics()
-        needed = metrics.boundingRect(QtCore.QRect(0, 0, room.width(), 9999), int(flags), words)
-        if needed.height() > room.height():
-            n_lines = max(1, room.height() // metrics.lineSpacing())
-            room.setHeight(n_lines * metrics.lineSpacing())
-            flags = QtCore.Qt.AlignmentFlag.AlignHCenter | QtCore.Qt.TextFlag.TextWordWrap
-            painter.setClipRect(room)
+        """Draw words in the middle; where they are too long without the path, lines that fit."""
+        middle = int(QtCore.Qt.AlignmentFlag.AlignCenter | QtCore.Qt.TextFlag.TextWordWrap)
+        metrics = painter.fontMetrics()
+
+        def fits(words: str) -> bool:
+            return metrics.boundingRect(room, middle, words).height() <= room.height()
+
+        words = breakable(self._words)
+        if not fits(words):
+            words = words.partition(": ")[2] or words  # what is wrong, not with which file
+        if fits(words):
+            painter.drawText(room, middle, words)
+            return
+        room.setHeight(max(1, room.height() // metrics.lineSpacing()) * metrics.lineSpacing())
+        flags = QtCore.Qt.AlignmentFlag.AlignHCenter | QtCore.Qt.TextFlag.TextWordWrap
+        painter.setClipRect(room)
         painter.drawText(room, int(flags), words)
         painter.setClipping(False)
 
