@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import heapq
+from collections.abc import Callable, Generator, Sequence
 from enum import StrEnum
-from pathlib import Path
-from typing import Any
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.errors import UsageError
-from syncaudit.model.wording import word_duration
+from syncaudit_gui.viewmodel.verdict_rows import ClipRow
 
-__all__ = ["BatchList", "ClipRow", "Show", "SortBy", "read_verdict_rows", "summarise"]
+__all__ = ["Arranging", "BatchList", "Show", "SortBy"]
+
+Arranging = Generator[None, None, NDArray[np.intp]]
+"""Yields now and then, and returns the places of the rows that are listed."""
 
 
 class Show(StrEnum):
@@ -38,32 +38,10 @@ class SortBy(StrEnum):
     LABEL = "label"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClipRow:
-    """One line of the list.
-
-    Parameters
-    ----------
-    clip_id : str
-        Clip.
-    verdict : str, optional
-        None: not judged.
-    headline : str
-        First reason, or what is worst of it.
-    worst_s : float
-        Largest offset of any source that is known; 0 without one.
-    place : tuple of int, optional
-        First byte and length of its line in ``verdicts.jsonl``.
-    """
-
-    clip_id: str
-    verdict: str | None = None
-    headline: str = ""
-    worst_s: float = 0.0
-    place: tuple[int, int] | None = None
-
-
 _RANKS = {"reject": 0, "unverified": 1, "pass": 2, None: 3}
+_LABEL_RANKS = {"accept": 0, "reject": 1, "unsure": 2, None: 3}
+# Rows looked at between two chances to do something else: about 2 ms.
+_SLICE = 8_000
 
 
 class BatchList:
@@ -80,12 +58,18 @@ class BatchList:
     def __init__(self, rows: Sequence[ClipRow], label_of: Callable[[str], str | None]) -> None:
         self._rows = list(rows)
         self._label_of = label_of
-        self._keys = [f"{row.clip_id}\n{row.headline}".casefold() for row in self._rows]
+        self._ids = [row.clip_id.casefold() for row in self._rows]
+        self._words = [_words(row) for row in self._rows]
         self._ranks = np.array([_RANKS.get(row.verdict, 3) for row in self._rows], dtype=np.int8)
         self._worst = np.array([row.worst_s for row in self._rows], dtype=np.float64)
         self._place = {row.clip_id: k for k, row in enumerate(self._rows)}
+        labels = [_LABEL_RANKS.get(label_of(row.clip_id), 3) for row in self._rows]
+        self._labels = np.array(labels, dtype=np.int8)
+        self._by_clip: NDArray[np.intp] | None = None
         self.show, self.text = Show.ALL, ""
         self.sort_by, self.is_descending = SortBy.FILE, False
+        self.is_blind = False
+        """Whether clips without a label are listed as if they had no verdict."""
         self._visible: NDArray[np.intp] = np.arange(len(self._rows))
 
     def __len__(self) -> int:
@@ -123,89 +107,91 @@ class BatchList:
         """Put in what became known of a clip."""
         place = self._place[row.clip_id]
         self._rows[place] = row
-        self._keys[place] = f"{row.clip_id}\n{row.headline}".casefold()
+        self._words[place] = _words(row)
         self._ranks[place] = _RANKS.get(row.verdict, 3)
         self._worst[place] = row.worst_s
 
+    def relabel(self, clip_id: str) -> None:
+        """Take note that a clip has another label."""
+        place = self._place.get(clip_id)
+        if place is not None:
+            self._labels[place] = _LABEL_RANKS.get(self._label_of(clip_id), 3)
+
     def arrange(self) -> None:
         """List anew, after a change of `show`, `text`, `sort_by`, `is_descending` or a label."""
+        steps = self.arranging()
+        while True:
+            try:
+                next(steps)
+            except StopIteration as found:
+                self.list(found.value)
+                return
+
+    def list(self, places: NDArray[np.intp]) -> None:
+        """Take what `arranging` found."""
+        self._visible = places
+
+    def arranging(self) -> Arranging:
+        """Find what `arrange` lists, a few milliseconds between two yields; nothing changes."""
+        is_hidden = (self._labels == 3) & self.is_blind
+        ranks = np.where(is_hidden, _RANKS[None], self._ranks)
         keep = np.ones(len(self._rows), dtype=np.bool_)
         if self.show is Show.UNLABELLED:
-            keep = np.array([self._label_of(row.clip_id) is None for row in self._rows], np.bool_)
+            keep = self._labels == 3
         elif self.show is not Show.ALL:
-            keep = self._ranks == _RANKS[str(self.show)]
-        words = self.text.casefold().split()
-        if words:
-            keep &= np.array([all(word in key for word in words) for key in self._keys], np.bool_)
+            keep = ranks == _RANKS[str(self.show)]
         visible = np.flatnonzero(keep)
+        for word in self.text.casefold().split():
+            parts = []
+            for start in range(0, visible.size, _SLICE):
+                parts.append(self._holding(word, visible[start : start + _SLICE], is_hidden))
+                yield
+            visible = np.concatenate(parts) if parts else visible
         if self.sort_by is SortBy.CLIP:
-            visible = np.array(sorted(visible, key=lambda k: self._keys[k]), dtype=np.intp)
-        elif self.sort_by is SortBy.LABEL:
-            names = [self._label_of(self._rows[k].clip_id) or "~" for k in visible]
-            visible = visible[np.argsort(np.array(names, dtype=np.str_), kind="stable")]
+            if self._by_clip is None:
+                self._by_clip = yield from _order_of(self._ids)
+            keep[:] = False
+            keep[visible] = True
+            visible = self._by_clip[keep[self._by_clip]]
         elif self.sort_by is not SortBy.FILE:
-            key = self._ranks if self.sort_by is SortBy.VERDICT else -self._worst
-            visible = visible[np.argsort(key[visible], kind="stable")]
-        self._visible = visible[::-1] if self.is_descending else visible
+            keys = {
+                SortBy.LABEL: self._labels,
+                SortBy.VERDICT: ranks,
+                SortBy.WORST: np.where(is_hidden, 0.0, -self._worst),
+            }
+            visible = visible[np.argsort(keys[self.sort_by][visible], kind="stable")]
+        return visible[::-1] if self.is_descending else visible
 
-
-def read_verdict_rows(path: Path) -> list[ClipRow]:
-    """Return the lines of a ``verdicts.jsonl``; of a clip that stands twice the later counts.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read or holds no verdict.
-    """
-    rows: dict[str, ClipRow] = {}
-    start = 0
-    try:
-        with path.open("rb") as file:
-            for line in file:
-                row = _summary(line, start)
-                start += len(line)
-                if row is not None:
-                    rows[row.clip_id] = row
-    except OSError as error:
-        raise UsageError(
-            f"the verdicts cannot be read: {error.strerror}",
-            path=str(path),
-            hint="Expected the output folder of 'syncaudit validate'.",
-        ) from error
-    if not rows:
-        raise UsageError(
-            "holds no verdicts",
-            path=str(path),
-            hint="Expected the output of 'syncaudit validate'.",
+    def _holding(
+        self, word: str, places: NDArray[np.intp], is_hidden: NDArray[np.bool_]
+    ) -> NDArray[np.intp]:
+        """Return the places whose clip or reason holds a word; reasons may be hidden."""
+        ids, words = self._ids, self._words
+        hidden = is_hidden.tolist() if self.is_blind else None
+        return np.array(
+            [
+                k
+                for k in places.tolist()
+                if word in ids[k] or (word in words[k] and not (hidden and hidden[k]))
+            ],
+            dtype=np.intp,
         )
-    return list(rows.values())
 
 
-def summarise(row: dict[str, Any], place: tuple[int, int] | None = None) -> ClipRow | None:
-    """Return the line of the list for a verdict row; None where it is none."""
-    clip_id, verdict = row.get("clip_id"), row.get("verdict")
-    if not isinstance(clip_id, str) or not isinstance(verdict, str):
-        return None
-    sources = row.get("sources")
-    worst_s, headline = 0.0, ""
-    for name, source in sources.items() if isinstance(sources, dict) else ():
-        offset_s = source.get("offset_s") if isinstance(source, dict) else None
-        if isinstance(offset_s, int | float) and abs(offset_s) > worst_s:
-            worst_s = abs(offset_s)
-            headline = f"max {word_duration(abs(offset_s))} ({name})"
-    reasons = row.get("reasons")
-    if isinstance(reasons, list) and reasons and isinstance(reasons[0], dict):
-        headline = str(reasons[0].get("message", ""))
-    return ClipRow(
-        clip_id=clip_id, verdict=verdict, headline=headline, worst_s=worst_s, place=place
-    )
+def _words(row: ClipRow) -> str:
+    return row.headline.casefold()
 
 
-def _summary(line: bytes, start: int) -> ClipRow | None:
-    if not line.endswith(b"\n"):
-        return None  # half written when the run was killed
-    try:
-        row = json.loads(line)
-    except ValueError:
-        return None
-    return summarise(row, (start, len(line))) if isinstance(row, dict) else None
+def _order_of(names: Sequence[str]) -> Arranging:
+    """Return the places of names in their order; yields as it sorts, a piece at a time."""
+    pieces = []
+    for start in range(0, len(names), _SLICE):
+        piece = range(start, min(start + _SLICE, len(names)))
+        pieces.append(sorted(piece, key=names.__getitem__))
+        yield
+    merged = heapq.merge(*pieces, key=names.__getitem__)
+    order: list[int] = []
+    while part := list(islice(merged, _SLICE // 4)):
+        order += part
+        yield
+    return np.array(order, dtype=np.intp)

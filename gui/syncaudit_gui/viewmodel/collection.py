@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,13 @@ from syncaudit.cli.inputs import load_clips
 from syncaudit.datasets import ClipTable, iter_manifest
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip
-from syncaudit_gui.viewmodel.batch import ClipRow, read_verdict_rows
+from syncaudit_gui.viewmodel.verdict_rows import ClipRow, read_verdict_rows, say_nothing
 
 __all__ = ["Collection", "open_collection"]
 
 VERDICTS = "verdicts.jsonl"
+# Clips between two words on how far the reading is.
+_TOLD_CLIPS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +42,8 @@ class Collection:
         ``verdicts.jsonl`` that the rows came from.
     labels_path, nudges_path : Path
         Where labels and nudges are kept.
+    is_apart : bool
+        Whether that is the user's own folder, as nothing can be written beside what was opened.
     """
 
     name: str
@@ -49,6 +53,7 @@ class Collection:
     verdicts: Path | None
     labels_path: Path
     nudges_path: Path
+    is_apart: bool = False
 
     def clip(self, clip_id: str) -> Clip | None:
         """Return a clip; None where only its verdict is there."""
@@ -70,7 +75,11 @@ class Collection:
 
 
 def open_collection(
-    source: str, *, verdicts: Path | None = None, labels: Path | None = None
+    source: str,
+    *,
+    verdicts: Path | None = None,
+    labels: Path | None = None,
+    tell: Callable[[str], None] = say_nothing,
 ) -> Collection:
     """Open a manifest or the output folder of `syncaudit validate`.
 
@@ -83,6 +92,8 @@ def open_collection(
     labels : Path, optional
         Label file; default is beside what was opened, or in the user's own folder where that
         cannot be written.
+    tell : callable
+        Told now and then how far it is.
 
     Raises
     ------
@@ -91,25 +102,19 @@ def open_collection(
     """
     folder = None if "://" in source else _run_folder(Path(source))
     if folder is not None:
-        clips: Sequence[Clip] = ClipTable(
-            clip
-            for name in SPLIT_FILES.values()
-            if (folder / name).is_file() and (folder / name).stat().st_size
-            for clip in iter_manifest(str(folder / name))
-        )
-        home, stem = folder, ""
+        clips: Sequence[Clip] = ClipTable(_told(_clips_of(folder), tell))
         verdict_file: Path | None = folder / VERDICTS
     else:
         clips = load_clips(source)
-        home, stem = _home(source)
         verdict_file = None if verdicts is None else _verdict_file(verdicts)
     places = {clip.clip_id: k for k, clip in enumerate(clips)}
     rows = [ClipRow(clip_id=name) for name in places]
     if verdict_file is not None:
-        judged = {row.clip_id: row for row in read_verdict_rows(verdict_file)}
+        judged = {row.clip_id: row for row in read_verdict_rows(verdict_file, tell)}
         rows = [judged.pop(row.clip_id, row) for row in rows]
         if folder is not None:
             rows = sorted((*rows, *judged.values()), key=lambda row: row.place or (0, 0))
+    home, stem, is_apart = _home(source)
     labels_path = labels or home / f"{stem}labels.jsonl"
     nudges_path = (
         labels.with_name(f"{labels.stem}.nudges.jsonl") if labels else home / f"{stem}nudges.jsonl"
@@ -122,6 +127,7 @@ def open_collection(
         verdicts=verdict_file,
         labels_path=labels_path,
         nudges_path=nudges_path,
+        is_apart=is_apart and labels is None,
     )
 
 
@@ -142,13 +148,34 @@ def _verdict_file(path: Path) -> Path:
     return file
 
 
-def _home(source: str) -> tuple[Path, str]:
-    """Return the folder for side files of a manifest, and what their names begin with."""
+def _clips_of(folder: Path) -> Iterator[Clip]:
+    for name in SPLIT_FILES.values():
+        if (folder / name).is_file() and (folder / name).stat().st_size:
+            yield from iter_manifest(str(folder / name))
+
+
+def _told(clips: Iterable[Clip], tell: Callable[[str], None]) -> Iterator[Clip]:
+    """Pass clips on, and tell now and then how many there were."""
+    for number, clip in enumerate(clips, start=1):
+        if number % _TOLD_CLIPS == 0:
+            tell(f"{number:,} clips".replace(",", " "))
+        yield clip
+
+
+def _home(source: str) -> tuple[Path, str, bool]:
+    """Return the folder for side files, what their names begin with, and if it is the user's own.
+
+    That is used where they cannot be written beside what was opened.
+    """
     if "://" not in source:
-        path = Path(source)
+        path = Path(source).resolve()
+        run = _run_folder(path)
         folder, stem = (path, "manifest.") if path.is_dir() else (path.parent, f"{path.stem}.")
-        if os.access(folder, os.W_OK):
-            return folder, stem
+        folder, stem = (folder, stem) if run is None else (run, "")
+        file = folder / f"{stem}labels.jsonl"
+        if os.access(folder, os.W_OK) and (not file.exists() or os.access(file, os.W_OK)):
+            return folder, stem, False
+        source = str(path)
     data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     mark = hashlib.sha256(source.encode()).hexdigest()[:12]
-    return Path(data) / "syncaudit" / "viewer", f"{mark}."
+    return Path(data) / "syncaudit" / "viewer", f"{mark}.", True

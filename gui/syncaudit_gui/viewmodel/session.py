@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from syncaudit.model import clock_of
 from syncaudit.pipeline import ReadClip
-from syncaudit_gui.viewmodel.batch import BatchList, ClipRow, summarise
+from syncaudit_gui.viewmodel.batch import BatchList
 from syncaudit_gui.viewmodel.clip_model import ClipModel, build_clip
 from syncaudit_gui.viewmodel.collection import Collection
 from syncaudit_gui.viewmodel.judgement import Judgement
@@ -15,6 +16,7 @@ from syncaudit_gui.viewmodel.labels import Label, Labels
 from syncaudit_gui.viewmodel.nudges import Nudges
 from syncaudit_gui.viewmodel.timeline import Timeline
 from syncaudit_gui.viewmodel.undo import UndoStack
+from syncaudit_gui.viewmodel.verdict_rows import ClipRow, summarise
 
 __all__ = ["Session"]
 
@@ -37,16 +39,24 @@ class Session:
         self.collection = collection
         self.labels = Labels(collection.labels_path)
         self.nudges = Nudges(collection.nudges_path)
-        self.batch = BatchList(collection.rows, self._label_name)
+        self.batch = BatchList(collection.rows, partial(_label_name, self.labels))
         self.undo = UndoStack()
         self.model: ClipModel | None = None
         self.timeline: Timeline | None = None
+        self.wanted_id = ""
+        """Clip that is open, or being read."""
         self.selected = ""
-        self.is_blind = False
+        self.is_chosen = False
+        """Whether a person has selected a source of the open clip."""
 
-    def _label_name(self, clip_id: str) -> str | None:
-        row = self.labels.of(clip_id)
-        return None if row is None else row.label
+    @property
+    def is_blind(self) -> bool:
+        """Whether verdicts are hidden until their clips are labelled."""
+        return self.batch.is_blind
+
+    @is_blind.setter
+    def is_blind(self, is_blind: bool) -> None:
+        self.batch.is_blind = is_blind
 
     @property
     def clip_id(self) -> str:
@@ -59,7 +69,7 @@ class Session:
 
     def open_clip(self, model: ClipModel) -> None:
         """Take a clip that was read as the open one."""
-        self.model = model
+        self.model, self.wanted_id = model, model.clip.clip_id
         self.timeline = Timeline(limits=model.limits)
         self.undo.clear()
         model.nudges_s = {
@@ -71,9 +81,8 @@ class Session:
         content = None if row is None else self.collection.verdict_row(row)
         if content is not None:
             model.judgement = Judgement.of_row(content, model.clip)
-        interesting = self._most_interesting(model)
-        if self.selected not in model.selectable or interesting:
-            self.selected = interesting or next(iter((*model.cameras, *model.selectable)), "")
+        self.is_chosen = False
+        self._select_interesting(model)
         self.show_findings()
         model.clocks_changed()
         self.timeline.move_to(model.first_picture_s())
@@ -93,6 +102,8 @@ class Session:
         summary = summarise(dict(row), None if known is None else known.place)
         if known is not None and known.verdict is None and summary is not None:
             self.batch.replace(summary)
+        if not self.is_chosen:
+            self._select_interesting(model)
         self.show_findings()
         model.clocks_changed()
 
@@ -116,12 +127,19 @@ class Session:
         anew = build_clip(model.clip, read)
         model.streams, model.lanes = anew.streams, anew.lanes
 
-    def _most_interesting(self, model: ClipModel) -> str:
-        """Return the first source that is rejected, unless a person labels blindly."""
+    def _select_interesting(self, model: ClipModel) -> None:
+        """Select what the verdict is about: a rejected source, that of the first reason first.
+
+        Where there is none, or a person labels blindly, the selection stays.
+        """
         judged = None if self.is_hidden(model.clip.clip_id) else model.judgement
         sources = {} if judged is None else judged.sources
-        bad = (n for n in model.selectable if n in sources and sources[n].verdict == "reject")
-        return next(bad, "")
+        reasons = () if judged is None else judged.reasons
+        named = [finding.source for finding in reasons if finding.source in model.selectable]
+        bad = [n for n in model.selectable if n in sources and sources[n].verdict == "reject"]
+        found = next((n for n in named if n in bad), None) or next(iter((*bad, *named)), "")
+        if self.selected not in model.selectable or found:
+            self.selected = found or next(iter((*model.cameras, *model.selectable)), "")
 
     def is_hidden(self, clip_id: str) -> bool:
         """Return whether the verdict on a clip is kept from the person."""
@@ -227,7 +245,13 @@ class Session:
             or (known is not None and known.is_blind and known.label is label),
             verdict_shown=None if judged is None else str(judged.verdict),
         )
+        self.batch.relabel(self.clip_id)
 
     def neighbour(self, by: int) -> ClipRow | None:
-        """Return the clip `by` lines on in the list."""
-        return self.batch.neighbour(self.clip_id, by)
+        """Return the clip `by` lines on in the list, from the one that is open or being read."""
+        return self.batch.neighbour(self.wanted_id, by)
+
+
+def _label_name(labels: Labels, clip_id: str) -> str | None:
+    row = labels.of(clip_id)
+    return None if row is None else row.label

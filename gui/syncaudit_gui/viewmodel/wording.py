@@ -1,14 +1,17 @@
-"""Figures in the narrow columns of the viewer: signed milliseconds, ppm, clock times."""
+"""Figures and names in narrow places: signed milliseconds, ppm, clock times."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import takewhile
 
 from syncaudit.model.wording import MS_PER_H_PER_PPM
 
 __all__ = [
     "SECONDS_FROM_S",
     "Z95",
+    "short_names",
     "word_age",
     "word_drift",
     "word_nudge",
@@ -72,6 +75,27 @@ def word_span(span_s: float) -> str:
 def word_age(age_s: float) -> str:
     """Return the age of a picture: ``+42 ms``, ``+1.3 s``."""
     return f"+{1e3 * age_s:.0f} ms" if age_s < 1.0 else f"+{age_s:.1f} s"
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Return names without the words that all of them begin and end with.
+
+    ``cam_front_left`` and ``cam_rear`` become ``front_left`` and ``rear``; each keeps a word.
+    """
+    words = [name.split("_") for name in names]
+    if len(words) < 2:
+        return list(names)
+    n_most = min(map(len, words)) - 1
+    n_first = _n_alike([part[:n_most] for part in words])
+    n_last = _n_alike([part[::-1][: n_most - n_first] for part in words])
+    return ["_".join(part[n_first : len(part) - n_last]) for part in words]
+
+
+def _n_alike(words: list[list[str]]) -> int:
+    """Return how many words all lists begin with."""
+    return sum(
+        1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False))
+    )
 
 
 def _signed(value: float, digits: int) -> str:

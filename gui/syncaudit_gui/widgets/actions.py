@@ -12,7 +12,7 @@ from syncaudit_gui.viewmodel.bindings import Action
 from syncaudit_gui.viewmodel.events import EventKind
 from syncaudit_gui.viewmodel.labels import Label
 from syncaudit_gui.viewmodel.timeline import Timeline, TimeRange
-from syncaudit_gui.viewmodel.wording import word_nudge, word_span
+from syncaudit_gui.viewmodel.wording import word_span
 from syncaudit_gui.widgets.filmstrip import Arrangement
 
 if TYPE_CHECKING:
@@ -59,10 +59,10 @@ class Actions:
             Action.MEASURE: self._measure,
             Action.SOURCE_UP: partial(self._source, -1),
             Action.SOURCE_DOWN: partial(self._source, 1),
-            Action.EARLIER: partial(self._nudge, -1e-3),
-            Action.LATER: partial(self._nudge, 1e-3),
-            Action.EARLIER_10: partial(self._nudge, -1e-2),
-            Action.LATER_10: partial(self._nudge, 1e-2),
+            Action.EARLIER: partial(w.nudge, -1e-3),
+            Action.LATER: partial(w.nudge, 1e-3),
+            Action.EARLIER_10: partial(w.nudge, -1e-2),
+            Action.LATER_10: partial(w.nudge, 1e-2),
             Action.EARLIER_FRAME: partial(self._nudge_frame, -1),
             Action.LATER_FRAME: partial(self._nudge_frame, 1),
             Action.CORRECTED: w.toggle_corrected,
@@ -165,16 +165,6 @@ class Actions:
         if self._window.session is not None:
             self._window.select(self._window.session.select_neighbour(by))
 
-    def _nudge(self, by_s: float) -> None:
-        session = self._window.session
-        if session is None or session.model is None:
-            return
-        self._window.nudge(by_s)
-        nudge_s = session.model.nudges_s.get(session.selected, 0.0)
-        names = session.clock_mates(session.selected)
-        mates = f", and {', '.join(names[1:])} of the same clock" if len(names) > 1 else ""
-        self._window.transport.say(f"{names[0]} nudged by {word_nudge(nudge_s)} ms{mates}")
-
     def _nudge_frame(self, by: int) -> None:
         session = self._window.session
         if session is None or session.model is None:
@@ -183,7 +173,7 @@ class Actions:
         if table is None or not table.period_s:
             self._window.transport.say("select a camera to nudge by its frames")
             return
-        self._nudge(by * table.period_s)
+        self._window.nudge(by * table.period_s)
 
     def _zoom(self, factor: float) -> None:
         timeline = self._timeline
@@ -206,8 +196,14 @@ class Actions:
 
     def _clip(self, by: int) -> None:
         session = self._window.session
-        row = None if session is None else session.neighbour(by)
-        if session is not None and row is not None and row.clip_id != session.clip_id:
+        if session is None:
+            return
+        row = session.neighbour(by)
+        if row is None:
+            self._window.transport.say("no clip is listed")
+        elif row.clip_id == session.wanted_id:
+            self._window.transport.say(f"this is the {'last' if by > 0 else 'first'} clip listed")
+        else:
             self._window.open_clip(row.clip_id)
 
     def _undo(self) -> None:

@@ -20,6 +20,8 @@ from syncaudit_gui.widgets.window import ViewerWindow
 
 __all__ = ["Start", "make_application", "make_window", "run_viewer", "show_start"]
 
+SWITCH_S = 1e-3
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
@@ -62,6 +64,8 @@ class Start:
 
 def make_application() -> QtWidgets.QApplication:
     """Return the application, made if need be."""
+    # The window's thread waits no longer than this for one that reads; Python's own is 5 ms.
+    sys.setswitchinterval(SWITCH_S)
     application = pg.mkQApp("syncaudit")
     application.setFont(ui_font())
     application.setStyle("Fusion")

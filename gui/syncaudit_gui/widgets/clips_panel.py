@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from syncaudit_gui.viewmodel.batch import BatchList, Show, SortBy
+from syncaudit_gui.viewmodel.batch import Arranging, BatchList, Show, SortBy
 from syncaudit_gui.viewmodel.labels import Labels
+from syncaudit_gui.viewmodel.verdict_rows import ClipRow
+from syncaudit_gui.widgets.elided import breakable, wrapped_tip
 from syncaudit_gui.widgets.tables import Panel, plain_table
 from syncaudit_gui.widgets.theme import DARK, GLYPHS, Theme
 
@@ -19,6 +22,19 @@ LABEL_VERDICTS = {"accept": "pass", "reject": "reject", "unsure": "unverified"}
 
 LEAST_PX = 130
 _TITLES = ("", "clip", "why", "you")
+# Height of the words on the open clip; all of them are told on hovering.
+MOST_WHY_PX = 66
+# Longest stretch that arranging holds the window's thread.
+SLICE_S = 0.004
+_ROLES = frozenset(
+    {
+        QtCore.Qt.ItemDataRole.DisplayRole,
+        QtCore.Qt.ItemDataRole.ForegroundRole,
+        QtCore.Qt.ItemDataRole.ToolTipRole,
+        QtCore.Qt.ItemDataRole.AccessibleTextRole,
+    }
+)
+_SORT_WORDS = ("verdict", "name", "the largest offset", "your label")
 _SORTS = (SortBy.VERDICT, SortBy.CLIP, SortBy.WORST, SortBy.LABEL)
 _SHOWN = (
     ("all", Show.ALL),
@@ -47,35 +63,48 @@ class _ClipTable(QtCore.QAbstractTableModel):
         return len(_TITLES)
 
     def headerData(self, section: int, orientation: QtCore.Qt.Orientation, role: int = 0) -> object:
-        is_title = orientation is QtCore.Qt.Orientation.Horizontal
-        if is_title and role == QtCore.Qt.ItemDataRole.DisplayRole:
-            return _TITLES[section]
-        if is_title and role == QtCore.Qt.ItemDataRole.TextAlignmentRole:
+        if orientation is not QtCore.Qt.Orientation.Horizontal:
+            return None
+        if role == QtCore.Qt.ItemDataRole.DisplayRole:
+            batch = self.batch
+            if batch is None or batch.sort_by is not _SORTS[section]:
+                return _TITLES[section]
+            return f"{_TITLES[section]} {'▾' if batch.is_descending else '▴'}".strip()
+        if role == QtCore.Qt.ItemDataRole.ToolTipRole:
+            return f"Sort by {_SORT_WORDS[section]}; again: the other way round, as in the file."
+        if role == QtCore.Qt.ItemDataRole.TextAlignmentRole:
             return QtCore.Qt.AlignmentFlag.AlignLeft
         return None
 
     def data(self, index: QtCore.QModelIndex, role: int = 0) -> object:
-        if self.batch is None:
+        if self.batch is None or role not in _ROLES:
             return None
-        row = self.batch[index.row()]
-        is_hidden = self.is_hidden(row.clip_id)
-        label = None if self.labels is None else self.labels.of(row.clip_id)
-        if role == QtCore.Qt.ItemDataRole.DisplayRole:
-            if index.column() == 0:
-                return "·" if is_hidden else GLYPHS.get(row.verdict, "·")
-            if index.column() == 1:
-                return row.clip_id
-            if index.column() == 2:
-                return "" if is_hidden else row.headline
-            return "" if label is None or label.label is None else LABEL_GLYPHS[label.label]
-        if role == QtCore.Qt.ItemDataRole.ForegroundRole and index.column() != 1:
-            shown = row.verdict if index.column() == 0 and not is_hidden else None
-            if index.column() == 3 and label is not None:
-                shown = LABEL_VERDICTS[str(label.label)]
-            return QtGui.QBrush(self.theme.color(self.theme.verdict(shown)))
+        row, column = self.batch[index.row()], index.column()
         if role == QtCore.Qt.ItemDataRole.ToolTipRole:
-            return row.clip_id if is_hidden else f"{row.clip_id}\n{row.headline}".strip()
-        return None
+            return self.words_on(row, sign=False)
+        is_hidden = self.is_hidden(row.clip_id)
+        verdict = None if is_hidden else row.verdict
+        given = None if self.labels is None else self.labels.of(row.clip_id)
+        label = None if given is None else given.label
+        if role == QtCore.Qt.ItemDataRole.ForegroundRole:
+            shown = verdict if column == 0 else None
+            if column == 3 and label is not None:
+                shown = LABEL_VERDICTS[label]
+            text = self.theme.text if column == 1 else self.theme.verdict(shown)
+            return QtGui.QBrush(self.theme.color(text))
+        return (
+            GLYPHS.get(verdict, "·"),
+            row.clip_id,
+            "" if is_hidden else row.headline,
+            "" if label is None else LABEL_GLYPHS[label],
+        )[column]
+
+    def words_on(self, row: ClipRow, *, sign: bool = True) -> str:
+        """Return all that the list says of a clip."""
+        if self.is_hidden(row.clip_id):
+            return row.clip_id
+        glyph = f"{GLYPHS.get(row.verdict, '·')} " if sign else ""
+        return f"{glyph}{row.clip_id}\n{row.headline}".strip()
 
 
 class ClipsPanel(Panel):
@@ -102,7 +131,7 @@ class ClipsPanel(Panel):
         line.addWidget(self.filter, 1)
         self.body.addLayout(line)
         self.table = _ClipTable()
-        self.view = plain_table(self.table, "clips")
+        self.view = plain_table(self.table, "clips", middle=1)
         header = self.view.horizontalHeader()
         if header is not None:
             mode = QtWidgets.QHeaderView.ResizeMode
@@ -115,11 +144,33 @@ class ClipsPanel(Panel):
             header.setSortIndicatorShown(False)
             header.sectionClicked.connect(self._sort)
         self.view.setMinimumHeight(LEAST_PX)
+        # What is left of the side panel, however long the list is.
+        self.view.setSizePolicy(
+            QtWidgets.QSizePolicy.Policy.Expanding, QtWidgets.QSizePolicy.Policy.Ignored
+        )
         self.body.addWidget(self.view, 1)
+        self.empty = QtWidgets.QLabel("no clip is listed: change the filter")
+        self.empty.setProperty("role", "dim")
+        self.empty.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
+        self.empty.setMinimumHeight(LEAST_PX)
+        self.empty.hide()
+        self.body.addWidget(self.empty, 1)
+        self.why = QtWidgets.QLabel("")
+        self.why.setWordWrap(True)
+        self.why.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+        self.why.setMaximumHeight(MOST_WHY_PX)
+        self.why.setAlignment(QtCore.Qt.AlignmentFlag.AlignTop)
+        self.why.setAccessibleName("verdict on the open clip")
+        self.why.hide()
+        self.body.addWidget(self.why)
         self.view.clicked.connect(lambda index: self._click(index.row()))
         self.show_which.currentIndexChanged.connect(lambda _: self.arrange())
         self.filter.textChanged.connect(lambda _: self.arrange())
         self._current = ""
+        self._steps: Arranging | None = None
+        self._next_slice = QtCore.QTimer(self)
+        self._next_slice.setSingleShot(True)
+        self._next_slice.timeout.connect(self._go_on)
 
     def set_batch(self, batch: BatchList | None, labels: Labels | None) -> None:
         """Show other clips."""
@@ -133,24 +184,52 @@ class ClipsPanel(Panel):
         self.table.theme = theme
 
     def arrange(self) -> None:
-        """List anew by filter and order."""
+        """List anew by filter and order; long lists in slices, between which keys are taken."""
         batch = self.table.batch
         if batch is None:
+            self._steps = None
             self.count.setText("")
             return
-        self.table.beginResetModel()
         batch.show = _SHOWN[self.show_which.currentIndex()][1]
         batch.text = self.filter.text()
-        batch.arrange()
-        self.table.endResetModel()
-        self.count.setText(
-            f"{batch.n_all}" if len(batch) == batch.n_all else f"{len(batch)} of {batch.n_all}"
-        )
-        self.mark(self._current)
+        self._steps = batch.arranging()
+        self._go_on()
+
+    @property
+    def is_arranging(self) -> bool:
+        """Whether the list is not yet what was asked for."""
+        return self._steps is not None
+
+    def _go_on(self) -> None:
+        batch, steps = self.table.batch, self._steps
+        if batch is None or steps is None:
+            return
+        try:
+            next(steps)
+            end_s = time.perf_counter() + SLICE_S
+            while time.perf_counter() < end_s:
+                next(steps)
+        except StopIteration as found:
+            self._steps = None
+            self.table.beginResetModel()
+            batch.list(found.value)
+            self.table.endResetModel()
+            self._show_count(batch)
+            self.mark(self._current)
+            return
+        self.count.setText("…")
+        self._next_slice.start(0)
+
+    def _show_count(self, batch: BatchList) -> None:
+        is_all = len(batch) == batch.n_all
+        self.count.setText(f"{batch.n_all}" if is_all else f"{len(batch)} of {batch.n_all}")
+        self.empty.setVisible(not len(batch))
+        self.view.setVisible(bool(len(batch)))
 
     def mark(self, clip_id: str) -> None:
         """Mark the clip that is open."""
         self._current = clip_id
+        self._show_why()
         batch = self.table.batch
         line = None if batch is None else batch.line_of(clip_id)
         if line is None:
@@ -159,8 +238,17 @@ class ClipsPanel(Panel):
         self.view.selectRow(line)
         self.view.scrollTo(self.table.index(line, 1))
 
+    def _show_why(self) -> None:
+        batch = self.table.batch
+        row = None if batch is None else batch.find(self._current)
+        words = "" if row is None else self.table.words_on(row)
+        self.why.setText(breakable(words))
+        self.why.setToolTip(wrapped_tip(words) if words else "")
+        self.why.setVisible(bool(words))
+
     def refresh(self) -> None:
         """Draw the lines anew, after a verdict or a label came."""
+        self._show_why()
         viewport = self.view.viewport()
         if viewport is not None:
             viewport.update()

@@ -6,10 +6,13 @@ from itertools import groupby
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from syncaudit_gui.viewmodel.bindings import BINDINGS
+from syncaudit_gui.viewmodel.bindings import BINDINGS, Binding
+from syncaudit_gui.widgets.elided import wrapped_tip
 from syncaudit_gui.widgets.theme import DARK, Theme
 
 __all__ = ["KeySheet", "Message"]
+
+LINE_PX, COLUMN_PX, N_COLUMNS = 22, 350, 3
 
 
 class Message(QtWidgets.QWidget):
@@ -30,6 +33,7 @@ class Message(QtWidgets.QWidget):
         self._sign, self._title, self._text = sign, title, text
         self.setAccessibleName(title)
         self.setAccessibleDescription(text)
+        self.setToolTip(wrapped_tip(f"{title}\n{text}") if sign == "✕" else "")
         self.update()
 
     @property
@@ -55,6 +59,7 @@ class Message(QtWidgets.QWidget):
             painter.setPen(pen)
             painter.drawRoundedRect(box, 10, 10)
         flags = QtCore.Qt.AlignmentFlag.AlignHCenter | QtCore.Qt.TextFlag.TextWordWrap
+        flags |= QtCore.Qt.TextFlag.TextWrapAnywhere  # long paths
         font = QtGui.QFont(self.font())
         top = box.top() + 34
         for text, size, color, room in (
@@ -66,6 +71,9 @@ class Message(QtWidgets.QWidget):
             painter.setFont(font)
             painter.setPen(theme.color(color))
             place = QtCore.QRect(box.left() + 24, top, box.width() - 48, room)
+            if text is self._title:
+                middle = QtCore.Qt.TextElideMode.ElideMiddle
+                text = painter.fontMetrics().elidedText(text, middle, place.width())
             painter.drawText(place, int(flags), text)
             top += room
 
@@ -101,31 +109,41 @@ class KeySheet(QtWidgets.QWidget):
         painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
         theme = self._theme
         painter.fillRect(self.rect(), theme.color("surface", 190))
-        groups = [(name, list(rows)) for name, rows in groupby(BINDINGS, key=lambda b: b.group)]
-        columns = (groups[:1] + groups[4:], groups[1:3], groups[3:4])
-        line_px, column_px = 22, 345
-        rows = max(sum(len(rows) + 2 for _, rows in part) for part in columns)
-        box = QtCore.QRect(0, 0, len(columns) * column_px + 40, rows * line_px + 44)
-        box.moveCenter(self.rect().center())
+        columns = _columns(N_COLUMNS if self.width() >= N_COLUMNS * COLUMN_PX else N_COLUMNS - 1)
+        rows = max(sum(len(part) + 2 for _, part in column) for column in columns)
+        box = QtCore.QRect(0, 0, len(columns) * COLUMN_PX, rows * LINE_PX + 22)
+        scale = min(1.0, (self.width() - 8) / box.width(), (self.height() - 8) / box.height())
+        painter.translate(self.rect().center())
+        painter.scale(scale, scale)
+        box.moveCenter(QtCore.QPoint(0, 0))
         painter.setPen(QtGui.QPen(theme.color("line"), 1))
         painter.setBrush(theme.color("panel"))
         painter.drawRoundedRect(box, 10, 10)
         bold = QtGui.QFont(self.font())
         bold.setBold(True)
-        left = box.left() + 30
-        for part in columns:
+        left = box.left() + 24
+        for column in columns:
             top = box.top() + 26
-            for name, bindings in part:
+            for name, bindings in column:
                 painter.setFont(bold)
                 painter.setPen(theme.color("dim"))
                 painter.drawText(left, top + 14, name.upper())
                 painter.setFont(self.font())
-                top += line_px
+                top += LINE_PX
                 for binding in bindings:
                     painter.setPen(theme.color("text"))
                     painter.drawText(left, top + 14, binding.keys)
                     painter.setPen(theme.color("dim"))
-                    painter.drawText(left + 92, top + 14, binding.text)
-                    top += line_px
-                top += line_px
-            left += column_px
+                    painter.drawText(left + 96, top + 14, binding.text)
+                    top += LINE_PX
+                top += LINE_PX
+            left += COLUMN_PX
+
+
+def _columns(n_columns: int) -> list[list[tuple[str, list[Binding]]]]:
+    """Return the groups of keys, each where the fewest lines are so far."""
+    columns: list[list[tuple[str, list[Binding]]]] = [[] for _ in range(n_columns)]
+    for name, rows in groupby(BINDINGS, key=lambda binding: binding.group):
+        fewest = min(columns, key=lambda column: sum(len(part) + 2 for _, part in column))
+        fewest.append((name, list(rows)))
+    return columns

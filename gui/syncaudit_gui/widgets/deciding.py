@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from syncaudit.errors import SyncAuditError
 from syncaudit_gui.viewmodel.labels import Label
+from syncaudit_gui.viewmodel.wording import word_nudge
 from syncaudit_gui.widgets.opening import OpeningWindow
 
 __all__ = ["DecidingWindow"]
@@ -19,18 +20,35 @@ class DecidingWindow(OpeningWindow):
         session = self.session
         if session is None or session.model is None:
             return
-        self._saved(lambda: session.nudge(session.selected, by_s))
+        is_saved = self._saved(lambda: session.nudge(session.selected, by_s))
         self.show_clocks()
+        if is_saved:
+            self._say_nudge(session.selected)
 
     def _drag_nudge(self, source: str, by_s: float, is_over: bool) -> None:
         session = self.session
         if session is None or session.model is None or not source:
             return
         session.preview_nudge(source, 0.0 if is_over else by_s)
-        if is_over:
-            self._saved(lambda: session.nudge(source, by_s))
+        is_saved = is_over and by_s != 0.0 and self._saved(lambda: session.nudge(source, by_s))
         self.select(source)
         self.show_clocks()
+        if is_saved or not is_over:
+            self._say_nudge(source)
+
+    def _say_nudge(self, source: str) -> None:
+        """Say by how much a source is nudged now, and what moved with it."""
+        session = self.session
+        if session is None or session.model is None:
+            return
+        nudge_s = session.model.nudges_s.get(source, 0.0)
+        mates = session.clock_mates(source)[1:]
+        words = f"{source} nudged by {word_nudge(nudge_s)} ms"
+        if mates:
+            words += f", and {', '.join(mates)} of the same clock"
+        if session.is_hidden(session.clip_id):
+            words += "; drawn once you have labelled the clip"
+        self.transport.say(words)
 
     def give_label(self, label: Label) -> None:
         """Label the open clip."""
@@ -38,9 +56,10 @@ class DecidingWindow(OpeningWindow):
         if session is None or session.model is None:
             return
         note = self.labels.note.text()
+        self.labels.note.setModified(False)
         self._saved(lambda: session.label(label, note))
         self.clips.refresh()
-        self.show_clocks()
+        self.show_panels()
 
     def _write_note(self, note: str) -> None:
         session = self.session
@@ -56,11 +75,13 @@ class DecidingWindow(OpeningWindow):
         if session.model is not None and session.is_hidden(session.clip_id):
             session.model.is_corrected = False
             session.model.clocks_changed()
-        self.clips.refresh()
+        self.clips.arrange()
         self.show_clocks()
 
-    def _saved(self, change: Callable[[], object]) -> None:
+    def _saved(self, change: Callable[[], object]) -> bool:
         try:
             change()
         except SyncAuditError as error:
             self.transport.say(f"✕ not saved: {error}", stays=True)
+            return False
+        return True

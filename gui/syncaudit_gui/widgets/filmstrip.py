@@ -12,7 +12,7 @@ from syncaudit.model import CameraStream
 from syncaudit_gui.pictures import CameraThread, Picture, PictureRequest
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.frames import ShownFrame
-from syncaudit_gui.viewmodel.wording import word_age
+from syncaudit_gui.viewmodel.wording import short_names, word_age
 from syncaudit_gui.widgets.pane import CAPTION_PX, CameraPane
 from syncaudit_gui.widgets.theme import DARK, Theme
 
@@ -67,10 +67,8 @@ class Filmstrip(QtWidgets.QWidget):
         self._asked.clear()
         self._model = model
         cameras = model.cameras if model is not None else ()
-        first = cameras[0].partition("_")[0] + "_" if cameras else ""
-        prefix = first if len(cameras) > 1 and all(x.startswith(first) for x in cameras) else ""
-        for camera in cameras:
-            pane = CameraPane(camera, self, short_name=camera.removeprefix(prefix))
+        for camera, short_name in zip(cameras, short_names(cameras), strict=True):
+            pane = CameraPane(camera, self, short_name=short_name)
             pane.set_theme(self._theme)
             pane.selected.connect(self.camera_selected)
             pane.enlarged.connect(self.camera_enlarged)
@@ -154,6 +152,8 @@ class Filmstrip(QtWidgets.QWidget):
             if picture is not None and picture.index == shown.index:
                 pane.show_picture(picture, self._caption(shown), is_stale=shown.is_stale)
             return
+        if pane.picture is None:
+            pane.show_words("…", self._caption(shown))
         self._asked[camera] = request
         self._threads[camera].ask(request)
 

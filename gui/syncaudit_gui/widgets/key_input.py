@@ -58,6 +58,8 @@ class KeyInput(QtCore.QObject):
     acted = QtCore.Signal(object)
     glance_over = QtCore.Signal()
     """C was held, and is let go of."""
+    typing_ended = QtCore.Signal()
+    """Keys are actions again."""
 
     def __init__(self, window: QtWidgets.QWidget) -> None:
         super().__init__(window)
@@ -75,7 +77,11 @@ class KeyInput(QtCore.QObject):
 
     def eventFilter(self, watched: QtCore.QObject | None, event: QtCore.QEvent | None) -> bool:
         """Take keys before any widget does."""
-        if not isinstance(event, QtGui.QKeyEvent) or not isinstance(watched, QtWidgets.QWidget):
+        if not isinstance(watched, QtWidgets.QWidget):
+            return False
+        if event is not None and event.type() == QtCore.QEvent.Type.MouseButtonPress:
+            self._clicked(watched)
+        if not isinstance(event, QtGui.QKeyEvent):
             return False
         if watched.window() is not self._window:
             return False
@@ -104,10 +110,21 @@ class KeyInput(QtCore.QObject):
             self.glance_over.emit()
         return True
 
+    def _clicked(self, watched: QtWidgets.QWidget) -> None:
+        """End typing with a click elsewhere: what keys do is wanted again."""
+        typed_in = self._window.focusWidget()
+        is_typing = isinstance(typed_in, QtWidgets.QLineEdit)
+        if typed_in is None or not is_typing or watched.window() is not self._window:
+            return
+        if watched is not typed_in and not typed_in.isAncestorOf(watched):
+            typed_in.clearFocus()
+            self.typing_ended.emit()
+
     def _left_text(self, action: Action | None) -> bool:
         """Enter and Escape end typing."""
         focused = self._window.focusWidget()
         if action in (Action.ESCAPE, Action.ENLARGE) and focused is not None:
             focused.clearFocus()
+            self.typing_ended.emit()
             return True
         return False

@@ -44,16 +44,26 @@ class LabelBar(Panel):
         self.note = QtWidgets.QLineEdit()
         self.note.setPlaceholderText("note (I)")
         self.note.setFocusPolicy(QtCore.Qt.FocusPolicy.ClickFocus)
-        self.note.editingFinished.connect(lambda: self.note_written.emit(self.note.text()))
+        self.note.editingFinished.connect(self._save_note)
         self.body.addWidget(self.note)
 
     def show_label(self, row: LabelRow | None, note: str, *, is_blind: bool) -> None:
         """Show what was said of the clip."""
         for label, button in self.buttons.items():
             button.setChecked(row is not None and row.label is label)
-        if self.note.text() != note:
+        if not self.note.isModified():  # else somebody is typing
             self.note.setText(note)
         self.blind.setChecked(is_blind)
+
+    def end_typing(self) -> None:
+        """Save the note that is being typed."""
+        self._save_note()
+        self.note.clearFocus()
+
+    def _save_note(self) -> None:
+        if self.note.isModified():
+            self.note.setModified(False)
+            self.note_written.emit(self.note.text())
 
     def _give(self, label: Label, _is_checked: bool = False) -> None:
         self.label_given.emit(label)

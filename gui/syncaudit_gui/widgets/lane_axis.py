@@ -60,6 +60,10 @@ class LaneAxis(pg.AxisItem):
         font.setPixelSize(10)
         self.setTickFont(font)
 
+    def set_lane(self, lane: Lane) -> None:
+        """Name another lane."""
+        self._lane = lane
+
     def set_theme(self, theme: Theme, *, is_selected: bool) -> None:
         """Change the colours."""
         self._theme, self._is_selected = theme, is_selected
@@ -78,6 +82,9 @@ class LaneAxis(pg.AxisItem):
 
     def updateAutoSIPrefix(self) -> None:
         """Keep the unit as it is: it stands in the title."""
+
+    def _updateLabel(self) -> None:
+        """Lay out no label: the title is drawn, and that of pyqtgraph never shown."""
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> Any:
         """Return at most three ticks: lanes are low."""

@@ -145,8 +145,9 @@ class LaneOverlay(QtWidgets.QWidget):
             painter.drawLine(QtCore.QLineF(places[0], y, places[1], y))
             words = word_span(measured_s)
             width = painter.fontMetrics().horizontalAdvance(words) + 10
-            middle = 0.5 * (places[0] + places[1])
-            box = QtCore.QRectF(middle - width / 2, y - 9, width, 18)
+            left = 0.5 * (places[0] + places[1] - width)
+            left = min(max(left, AXIS_PX), max(AXIS_PX, self.width() - width))
+            box = QtCore.QRectF(left, y - 9, width, 18)
             painter.fillRect(box, view.theme.color("raised"))
             painter.setPen(view.theme.color("unverified"))
             painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)

@@ -37,6 +37,8 @@ __all__ = ["AXIS_PX", "LanePlots", "height_of"]
 RIGHT_PX = 6
 CURVE_PX = 46
 MOST_PX = 320
+# More than any: Qt has no word for no limit.
+ANY_PX = 16_777_215
 GHOST_ALPHA = 170
 # A ghost is drawn where a clock is corrected by more than this.
 GHOST_LEAST_S = 2e-4
@@ -82,6 +84,7 @@ class LanePlots(pg.GraphicsLayoutWidget):
         super().__init__(parent)
         self._theme: Theme = DARK
         self._rows: list[_Row] = []
+        self._spare: list[tuple[pg.PlotItem, LaneAxis]] = []
         self._model: ClipModel | None = None
         self.selected = ""
         self.n_refreshes = 0
@@ -115,24 +118,31 @@ class LanePlots(pg.GraphicsLayoutWidget):
     def set_model(self, model: ClipModel | None) -> None:
         """Make the plots of a clip."""
         self._model = model
-        self.ci.clear()
-        self._rows = []
+        self._put_away()
         for number, lane in enumerate(() if model is None else model.lanes):
-            axis = LaneAxis(lane, self._theme)
-            axes = {side: NoAxis(side) for side in ("right", "top", "bottom")}
-            plot = self.addPlot(row=number, col=0, axisItems={"left": axis, **axes})
-            for side in axes:
-                plot.hideAxis(side)  # given ones are shown
-            _make_bare(plot)
+            plot, axis = self._spare.pop() if self._spare else _make_plot(lane, self._theme)
+            axis.set_lane(lane)
+            self.addItem(plot, row=number, col=0)
             least_px, may_grow = self._height_of(lane)
             self.ci.layout.setRowMinimumHeight(number, least_px)
             self.ci.layout.setRowPreferredHeight(number, least_px)
             self.ci.layout.setRowStretchFactor(number, 1 if may_grow else 0)
-            if not may_grow:
-                self.ci.layout.setRowMaximumHeight(number, least_px)
+            self.ci.layout.setRowMaximumHeight(number, ANY_PX if may_grow else least_px)
             self._rows.append(_Row(lane=lane, plot=plot, axis=axis))
             self._fit_height(self._rows[-1])
         self._recolour()
+
+    def _put_away(self) -> None:
+        """Take all plots out, and keep them: making one takes 10 ms."""
+        for number, row in enumerate(self._rows):
+            for curve in row.curves:
+                row.plot.removeItem(curve)
+            self.removeItem(row.plot)
+            self.ci.layout.setRowMinimumHeight(number, 0.0)
+            self.ci.layout.setRowPreferredHeight(number, 0.0)
+            self.ci.layout.setRowMaximumHeight(number, ANY_PX)
+            self._spare.append((row.plot, row.axis))
+        self._rows = []
 
     def set_theme(self, theme: Theme) -> None:
         """Change the colours."""
@@ -273,8 +283,13 @@ class _Drawn:
     is_ghost: bool = False
 
 
-def _make_bare(plot: pg.PlotItem) -> None:
-    """Take away what pyqtgraph offers to the mouse: the timeline has one of its own."""
+def _make_plot(lane: Lane, theme: Theme) -> tuple[pg.PlotItem, LaneAxis]:
+    """Return a plot without what pyqtgraph offers to the mouse: the timeline has one of its own."""
+    axis = LaneAxis(lane, theme)
+    axes = {side: NoAxis(side) for side in ("right", "top", "bottom")}
+    plot = pg.PlotItem(viewBox=pg.ViewBox(enableMenu=False), axisItems={"left": axis, **axes})
+    for side in axes:
+        plot.hideAxis(side)  # given ones are shown
     plot.hideButtons()
     plot.setMenuEnabled(False)
     plot.layout.setContentsMargins(0, 0, RIGHT_PX, 0)
@@ -284,3 +299,4 @@ def _make_bare(plot: pg.PlotItem) -> None:
     box.setDefaultPadding(0)
     box.disableAutoRange()
     box.setBorder(None)
+    return plot, axis

@@ -13,47 +13,84 @@ from syncaudit.errors import SyncAuditError
 __all__ = ["Loader"]
 
 
+# A read of a clip that was left cannot be stopped: one more may begin beside it, no third.
+MOST_THREADS = 2
+
+
+class _Dropped(Exception):  # noqa: N818  # no error: the answer is not wanted
+    """Ends a thread."""
+
+
 class Loader(QtCore.QObject):
-    """Runs one function after the other; the answer of an older one is dropped."""
+    """Runs the newest of what it is asked for; the answer of an older one is dropped."""
 
     loaded = QtCore.Signal(object)
     failed = QtCore.Signal(str)
+    progressed = QtCore.Signal(str)
     _answered = QtCore.Signal(int, object, str)
+    _told = QtCore.Signal(int, str)
 
     def __init__(self) -> None:
         super().__init__()
         self._number = 0
+        self._n_busy = 0
+        self._waiting: tuple[int, Callable[[Callable[[str], None]], object]] | None = None
         self._threads: list[threading.Thread] = []
         self._answered.connect(self._take)
+        self._told.connect(self._take_words)
 
-    def load(self, make: Callable[[], object]) -> None:
-        """Run `make` on a thread; `loaded` tells its answer, `failed` why there is none."""
+    def load(self, make: Callable[[Callable[[str], None]], object]) -> None:
+        """Run something on a thread; `loaded` tells its answer, `failed` why there is none.
+
+        Parameters
+        ----------
+        make : callable
+            Gets a function to tell how far it is: `progressed` passes that on. That function ends
+            the thread where the answer is no longer wanted.
+        """
         self._number += 1
-        number = self._number
+        self._waiting = (self._number, make)
+        self._start()
 
-        def run() -> None:
-            try:
-                answer, why = make(), ""
-            except SyncAuditError as error:
-                answer, why = None, str(error)
-            except Exception as error:  # noqa: BLE001  # the boundary of the thread
-                first = str(error).splitlines()[0] if str(error) else ""
-                place = traceback.extract_tb(error.__traceback__)[-1]
-                answer = None
-                why = (
-                    f"{type(error).__name__}: {first} ({place.name}, line {place.lineno}). "
-                    "This is a defect of syncaudit."
-                )
-            self._answered.emit(number, answer, why)
-
+    def _start(self) -> None:
+        """Start what waits, unless threads enough are busy with what nobody wants any more."""
         self._threads = [thread for thread in self._threads if thread.is_alive()]
-        thread = threading.Thread(target=run, name="syncaudit-read", daemon=True)
+        if self._waiting is None or self._n_busy >= MOST_THREADS:
+            return
+        (number, make), self._waiting = self._waiting, None
+        self._n_busy += 1
+        thread = threading.Thread(
+            target=self._run, args=(number, make), name="syncaudit-read", daemon=True
+        )
         self._threads.append(thread)
         thread.start()
+
+    def _run(self, number: int, make: Callable[[Callable[[str], None]], object]) -> None:
+        def tell(words: str) -> None:
+            if number != self._number:
+                raise _Dropped
+            self._told.emit(number, words)
+
+        answer, why = None, ""
+        try:
+            answer = make(tell)
+        except _Dropped:
+            pass
+        except SyncAuditError as error:
+            why = str(error)
+        except Exception as error:  # noqa: BLE001  # the boundary of the thread
+            first = str(error).splitlines()[0] if str(error) else ""
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            why = (
+                f"{type(error).__name__}: {first} ({place.name}, line {place.lineno}). "
+                "This is a defect of syncaudit."
+            )
+        self._answered.emit(number, answer, why)
 
     def drop(self) -> None:
         """Forget what is under way."""
         self._number += 1
+        self._waiting = None
 
     def close(self) -> None:
         """Forget what is under way, and wait for it."""
@@ -62,7 +99,13 @@ class Loader(QtCore.QObject):
             thread.join()
         self._threads = []
 
+    def _take_words(self, number: int, words: str) -> None:
+        if number == self._number:
+            self.progressed.emit(words)
+
     def _take(self, number: int, answer: object, why: str) -> None:
+        self._n_busy -= 1
+        self._start()
         if number != self._number:
             return
         if why:

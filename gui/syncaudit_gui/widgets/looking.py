@@ -21,7 +21,12 @@ class LookingWindow(WindowParts):
         self.show_panels()
 
     def select(self, source: str) -> None:
-        """Select a source everywhere."""
+        """Select a source everywhere, as a person wants it."""
+        if self.session is not None:
+            self.session.is_chosen = True
+        self._show_selected(source)
+
+    def _show_selected(self, source: str) -> None:
         if self.session is None or self.session.model is None:
             return
         self.session.selected = source

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from pyqtgraph.Qt import QtCore
 
-from syncaudit.errors import SyncAuditError, nearest_name
+from syncaudit.errors import nearest_name
 from syncaudit.pipeline import read_clip
 from syncaudit_gui.audits import AuditResult
 from syncaudit_gui.viewmodel.clip_model import ClipModel, build_clip
@@ -32,6 +34,7 @@ class OpeningWindow(LookingWindow):
         super().__init__(theme)
         self._is_auditing = is_auditing
         self._wanted_clip: str | None = None
+        self._source = ""
 
     def open_source(
         self,
@@ -45,18 +48,26 @@ class OpeningWindow(LookingWindow):
         self._wanted_clip = clip_id
         self.pages.setCurrentIndex(1)
         self._say("…", "opening", source)
-        self.opener.load(partial(open_collection, source, verdicts=verdicts, labels=labels))
+        self._source = source
+        self.opener.load(
+            partial(_session_of, partial(open_collection, source, verdicts=verdicts, labels=labels))
+        )
 
-    def _take_collection(self, collection: Collection) -> None:
+    def _tell_opening(self, words: str) -> None:
+        self._say("…", "opening", f"{self._source}\n{words}")
+
+    def _take_session(self, session: Session) -> None:
         self.close_clip()
         self.auditor.forget()
-        try:
-            self.session = Session(collection)
-        except SyncAuditError as error:
-            self._cannot_open(str(error))
-            return
-        session = self.session
+        self.session = session
+        collection = session.collection
         self.setWindowTitle(f"{collection.name} – syncaudit")
+        self.labels.note.setToolTip(f"Labels are kept in {collection.labels_path}")
+        if collection.is_apart:
+            self.transport.say(
+                f"nothing can be written here: labels are kept in {collection.labels_path}",
+                stays=True,
+            )
         self.clips.table.is_hidden = session.is_hidden
         self.clips.set_batch(session.batch, session.labels)
         wanted = self._wanted_clip or session.first_clip_id()
@@ -80,6 +91,7 @@ class OpeningWindow(LookingWindow):
         if session is None:
             return
         self.close_clip()
+        session.wanted_id = clip_id
         self.clips.mark(clip_id)
         clip = session.collection.clip(clip_id)
         if clip is None:
@@ -87,14 +99,11 @@ class OpeningWindow(LookingWindow):
             return
         self._say("…", f"reading {clip_id}", f"{len(clip.sources)} sources")
 
-        def read() -> ClipModel:
-
-            return build_clip(clip, read_clip(clip))
-
-        self.reader.load(read)
+        self.reader.load(lambda _: build_clip(clip, read_clip(clip)))
 
     def close_clip(self) -> None:
         """Show no clip; audits and decoding end."""
+        self.labels.end_typing()
         self.reader.drop()
         self.player.set_timeline(None)
         self.cancel_audit()
@@ -115,7 +124,7 @@ class OpeningWindow(LookingWindow):
         self.lanes.set_model(model, session.timeline)
         self.left.setCurrentIndex(0)
         self.fit_films()
-        self.select(session.selected)
+        self._show_selected(session.selected)
         self.show_cursor()
         self.show_state()
         self._take_known_audit()
@@ -169,6 +178,7 @@ class OpeningWindow(LookingWindow):
         self.lanes.rebuild()
         self.lanes.plots.fit_heights()
         self.clips.refresh()
+        self._show_selected(session.selected)
         self.show_clocks()
         self.audit_ended.emit()
 
@@ -177,6 +187,20 @@ class OpeningWindow(LookingWindow):
         self.show_panels()
         self.transport.say(f"✕ {why}", stays=True)
         self.audit_ended.emit()
+
+
+def _session_of(opened: Callable[..., Collection], tell: Callable[[str], None]) -> Session:
+    """Return the session of what is opened, without holding the window's thread meanwhile.
+
+    Looking for cycles among a hundred thousand rows would stop all threads for 0.2 s at a time.
+    There are none: the rows go as soon as nothing needs them.
+    """
+    gc.disable()
+    try:
+        return Session(opened(tell=tell))
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _why_not_there(session: Session, clip_id: str) -> str:

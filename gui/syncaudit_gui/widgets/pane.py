@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from syncaudit_gui.pictures import Picture
+from syncaudit_gui.widgets.elided import breakable, wrapped_tip
 from syncaudit_gui.widgets.theme import DARK, Theme
 
 __all__ = ["CameraPane"]
@@ -120,6 +121,12 @@ class CameraPane(QtWidgets.QWidget):
         self.setAccessibleDescription(f"{self._fault} {description}".strip())
         self.update()
 
+    def event(self, event: QtCore.QEvent) -> bool:
+        if event.type() == QtCore.QEvent.Type.ToolTip:  # names, ages and words may be cut
+            lines = (self.camera, self._caption, self._words)
+            self.setToolTip(wrapped_tip("\n".join(line for line in lines if line)))
+        return super().event(event)
+
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         self.n_paints += 1
         painter = QtGui.QPainter(self)
@@ -135,15 +142,33 @@ class CameraPane(QtWidgets.QWidget):
                 self._tag(painter, room, "≈ key frame", is_left=False)
         elif self._words:
             painter.setPen(theme.color("dim"))
-            flags = QtCore.Qt.AlignmentFlag.AlignCenter | QtCore.Qt.TextFlag.TextWordWrap
-            inner = room.adjusted(8, 4, -8, -4)
-            painter.drawText(inner, int(flags), self._words)
+            self._paint_words(painter, room.adjusted(8, 4, -8, -4))
         if self._fault:
             self._tag(painter, room, self._fault, is_left=True)
         self._paint_caption(painter)
         if self._is_selected:
             painter.setPen(QtGui.QPen(theme.color("accent"), 1))
             painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
+
+    def _paint_words(self, painter: QtGui.QPainter, room: QtCore.QRect) -> None:
+        """Draw words in the middle; where they are too long without the path, lines that fit."""
+        middle = int(QtCore.Qt.AlignmentFlag.AlignCenter | QtCore.Qt.TextFlag.TextWordWrap)
+        metrics = painter.fontMetrics()
+
+        def fits(words: str) -> bool:
+            return metrics.boundingRect(room, middle, words).height() <= room.height()
+
+        words = breakable(self._words)
+        if not fits(words):
+            words = words.partition(": ")[2] or words  # what is wrong, not with which file
+        if fits(words):
+            painter.drawText(room, middle, words)
+            return
+        room.setHeight(max(1, room.height() // metrics.lineSpacing()) * metrics.lineSpacing())
+        flags = QtCore.Qt.AlignmentFlag.AlignHCenter | QtCore.Qt.TextFlag.TextWordWrap
+        painter.setClipRect(room)
+        painter.drawText(room, int(flags), words)
+        painter.setClipping(False)
 
     @staticmethod
     def _tag(painter: QtGui.QPainter, room: QtCore.QRect, words: str, *, is_left: bool) -> None:

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-__all__ = ["Cell", "CellTable", "Panel", "heading", "plain_table"]
+from syncaudit_gui.widgets.elided import heading, wrapped_tip
+
+__all__ = [
+    "Cell",
+    "CellDelegate",
+    "CellTable",
+    "Panel",
+    "plain_table",
+    "tip_of",
+]
 
 ROW_PX = 22
 
@@ -21,6 +30,51 @@ class Cell:
     tip: str = ""
     is_number: bool = False
     is_bold: bool = False
+
+
+class CellDelegate(QtWidgets.QStyledItemDelegate):
+    """Draws selected cells in their own colour, and says on hovering what has no room.
+
+    Parameters
+    ----------
+    middle : int, optional
+        Column of which the middle is left out: names that differ at their ends.
+    """
+
+    def __init__(self, parent: QtWidgets.QTableView, *, middle: int | None = None) -> None:
+        super().__init__(parent)
+        self._middle = middle
+
+    def initStyleOption(
+        self, option: QtWidgets.QStyleOptionViewItem, index: QtCore.QModelIndex
+    ) -> None:
+        super().initStyleOption(option, index)
+        if option.state & QtWidgets.QStyle.StateFlag.State_Selected:
+            own = option.palette.brush(QtGui.QPalette.ColorRole.Text)
+            option.palette.setBrush(QtGui.QPalette.ColorRole.HighlightedText, own)
+        if index.column() == self._middle:
+            option.textElideMode = QtCore.Qt.TextElideMode.ElideMiddle
+
+    def helpEvent(
+        self,
+        event: QtGui.QHelpEvent,
+        view: QtWidgets.QAbstractItemView,
+        option: QtWidgets.QStyleOptionViewItem,
+        index: QtCore.QModelIndex,
+    ) -> bool:
+        if event.type() != QtCore.QEvent.Type.ToolTip:
+            return super().helpEvent(event, view, option, index)
+        tip = tip_of(view, index)
+        QtWidgets.QToolTip.showText(event.globalPos(), wrapped_tip(tip) if tip else "", view)
+        return True
+
+
+def tip_of(view: QtWidgets.QAbstractItemView, index: QtCore.QModelIndex) -> str:
+    """Return what is said of a cell on hovering: its whole text first, where that has no room."""
+    text = str(index.data() or "")
+    tip = str(index.data(QtCore.Qt.ItemDataRole.ToolTipRole) or "")
+    is_cut = view.sizeHintForIndex(index).width() > view.visualRect(index).width()
+    return f"{text}\n{tip}".strip() if is_cut and text not in tip else tip
 
 
 class CellTable(QtCore.QAbstractTableModel):
@@ -83,7 +137,9 @@ ALIGN_LEFT = QtCore.Qt.AlignmentFlag.AlignLeft | QtCore.Qt.AlignmentFlag.AlignVC
 ALIGN_RIGHT = QtCore.Qt.AlignmentFlag.AlignRight | QtCore.Qt.AlignmentFlag.AlignVCenter
 
 
-def plain_table(model: QtCore.QAbstractItemModel, name: str) -> QtWidgets.QTableView:
+def plain_table(
+    model: QtCore.QAbstractItemModel, name: str, *, middle: int | None = None
+) -> QtWidgets.QTableView:
     """Return a view of a table: whole rows, no grid, no editing.
 
     Parameters
@@ -92,9 +148,12 @@ def plain_table(model: QtCore.QAbstractItemModel, name: str) -> QtWidgets.QTable
         Content.
     name : str
         For screen readers.
+    middle : int, optional
+        As for `CellDelegate`.
     """
     view = QtWidgets.QTableView()
     view.setModel(model)
+    view.setItemDelegate(CellDelegate(view, middle=middle))
     view.setAccessibleName(name)
     view.setShowGrid(False)
     view.setWordWrap(False)
@@ -115,13 +174,6 @@ def plain_table(model: QtCore.QAbstractItemModel, name: str) -> QtWidgets.QTable
         down.setSectionResizeMode(QtWidgets.QHeaderView.ResizeMode.Fixed)
         down.setDefaultSectionSize(ROW_PX)
     return view
-
-
-def heading(text: str) -> QtWidgets.QLabel:
-    """Return the heading of a panel."""
-    label = QtWidgets.QLabel(text)
-    label.setProperty("role", "heading")
-    return label
 
 
 class Panel(QtWidgets.QFrame):

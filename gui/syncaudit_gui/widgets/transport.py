@@ -7,6 +7,7 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from syncaudit_gui.viewmodel.bindings import Action
 from syncaudit_gui.viewmodel.timeline import Timeline
 from syncaudit_gui.viewmodel.wording import word_span, word_time
+from syncaudit_gui.widgets.elided import ElidedLabel
 
 __all__ = ["Transport"]
 
@@ -33,9 +34,8 @@ class Transport(QtWidgets.QWidget):
         self.measured = QtWidgets.QLabel("")
         self.span = QtWidgets.QLabel("")
         self.span.setProperty("role", "dim")
-        self.message = QtWidgets.QLabel("")
+        self.message = ElidedLabel()
         self.message.setProperty("role", "dim")
-        self.message.setTextInteractionFlags(QtCore.Qt.TextInteractionFlag.NoTextInteraction)
         self.message.setSizePolicy(
             QtWidgets.QSizePolicy.Policy.Ignored, QtWidgets.QSizePolicy.Policy.Preferred
         )
@@ -53,7 +53,6 @@ class Transport(QtWidgets.QWidget):
     def say(self, words: str, *, stays: bool = False) -> None:
         """Show a message for a while."""
         self.message.setText(words)
-        self.message.setToolTip(words)
         self._fade.stop()
         if words and not stays:
             self._fade.start(MESSAGE_MS)
@@ -72,7 +71,10 @@ class Transport(QtWidgets.QWidget):
             self.span.setText("")
             return
         self.time.setText(word_time(timeline.cursor_s))
-        self.loop.setChecked(timeline.loop is not None)
+        loop = timeline.loop
+        self.loop.setChecked(loop is not None)
+        around = "loop marks" if len(timeline.marks_s) == 2 else "loop ±0.5 s"
+        self.loop.setText(around if loop is None else f"loop {word_time(loop.span_s)}")
         measured_s = timeline.measured_s
         self.measured.setText("" if measured_s is None else f"Δ {word_span(measured_s)}")
         self.span.setText(f"view {word_time(timeline.visible.span_s, digits=2)}")

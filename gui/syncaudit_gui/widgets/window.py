@@ -47,7 +47,8 @@ class ViewerWindow(DecidingWindow):
         self.show_state()
 
     def _connect(self) -> None:
-        self.opener.loaded.connect(self._take_collection)
+        self.opener.loaded.connect(self._take_session)
+        self.opener.progressed.connect(self._tell_opening)
         self.opener.failed.connect(self._cannot_open)
         self.reader.loaded.connect(self._take_clip)
         self.reader.failed.connect(self._cannot_read)
@@ -68,6 +69,7 @@ class ViewerWindow(DecidingWindow):
         self.labels.blind_toggled.connect(self.set_blind)
         self.transport.acted.connect(self.actions_of_keys.do)
         self.keys.acted.connect(self.actions_of_keys.do)
+        self.keys.typing_ended.connect(self.labels.end_typing)
         self.keys.glance_over.connect(self.toggle_corrected)
         self.player.moved.connect(self._played)
         self.player.state_changed.connect(self.show_state)
@@ -94,11 +96,13 @@ class ViewerWindow(DecidingWindow):
         QtCore.QTimer.singleShot(0, self.fit_films)
 
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:
+        self.hide()  # threads end when their file is read
         self.shut_down()
         super().closeEvent(event)
 
     def shut_down(self) -> None:
-        """End every thread, timer and process."""
+        """Save what is typed, and end every thread, timer and process."""
+        self.labels.end_typing()
         self.keys.close()
         self.player.pause()
         self.sound.stop()

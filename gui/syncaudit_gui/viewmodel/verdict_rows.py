@@ -1,0 +1,117 @@
+"""What the list says of a clip, read from the rows of ``verdicts.jsonl``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from syncaudit.errors import UsageError
+from syncaudit.model.wording import word_duration
+
+__all__ = ["ClipRow", "read_verdict_rows", "say_nothing", "summarise"]
+
+# Verdicts between two words on how far the reading is.
+_TOLD_ROWS = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipRow:
+    """One line of the list.
+
+    Parameters
+    ----------
+    clip_id : str
+        Clip.
+    verdict : str, optional
+        None: not judged.
+    headline : str
+        First reason, or what is worst of it.
+    worst_s : float
+        Largest offset of any source that is known; 0 without one.
+    place : tuple of int, optional
+        First byte and length of its line in ``verdicts.jsonl``.
+    """
+
+    clip_id: str
+    verdict: str | None = None
+    headline: str = ""
+    worst_s: float = 0.0
+    place: tuple[int, int] | None = None
+
+
+def say_nothing(_: str) -> None:
+    """Keep quiet."""
+
+
+def read_verdict_rows(path: Path, tell: Callable[[str], None] = say_nothing) -> list[ClipRow]:
+    """Return the lines of a ``verdicts.jsonl``; of a clip that stands twice the later counts.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    tell : callable
+        Told now and then how far it is.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read or holds no verdict.
+    """
+    rows: dict[str, ClipRow] = {}
+    start = 0
+    try:
+        with path.open("rb") as file:
+            for line in file:
+                row = _summary(line, start)
+                start += len(line)
+                if row is not None:
+                    rows[row.clip_id] = row
+                    if len(rows) % _TOLD_ROWS == 0:
+                        tell(f"{len(rows):,} verdicts".replace(",", " "))
+    except OSError as error:
+        raise UsageError(
+            f"the verdicts cannot be read: {error.strerror}",
+            path=str(path),
+            hint="Expected the output folder of 'syncaudit validate'.",
+        ) from error
+    if not rows:
+        raise UsageError(
+            "holds no verdicts",
+            path=str(path),
+            hint="Expected the output of 'syncaudit validate'.",
+        )
+    return list(rows.values())
+
+
+def summarise(row: dict[str, Any], place: tuple[int, int] | None = None) -> ClipRow | None:
+    """Return the line of the list for a verdict row; None where it is none."""
+    clip_id, verdict = row.get("clip_id"), row.get("verdict")
+    if not isinstance(clip_id, str) or not isinstance(verdict, str):
+        return None
+    sources = row.get("sources")
+    worst_s, headline = 0.0, ""
+    for name, source in sources.items() if isinstance(sources, dict) else ():
+        offset_s = source.get("offset_s") if isinstance(source, dict) else None
+        if isinstance(offset_s, int | float) and abs(offset_s) > worst_s:
+            worst_s = abs(offset_s)
+            headline = f"max {word_duration(abs(offset_s))} ({name})"
+    reasons = row.get("reasons")
+    if isinstance(reasons, list) and reasons and isinstance(reasons[0], dict):
+        headline = str(reasons[0].get("message", ""))
+    return ClipRow(
+        clip_id=clip_id, verdict=verdict, headline=headline, worst_s=worst_s, place=place
+    )
+
+
+def _summary(line: bytes, start: int) -> ClipRow | None:
+    if not line.endswith(b"\n"):
+        return None  # half written when the run was killed
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return summarise(row, (start, len(line))) if isinstance(row, dict) else None
