@@ -18,7 +18,14 @@ WAIT_MS = 30_000
 try:
     from PyQt6 import QtWidgets  # noqa: F401
 except ImportError:  # test_qt.py says why
-    collect_ignore = ["test_command.py", "test_states.py", "test_window.py"]
+    collect_ignore = [
+        "test_command.py",
+        "test_lanes.py",
+        "test_panels.py",
+        "test_picture_faults.py",
+        "test_states.py",
+        "test_window.py",
+    ]
 
 
 @pytest.fixture(scope="session")

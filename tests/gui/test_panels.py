@@ -1,0 +1,87 @@
+"""Side panels show the figures of a judgement and the curves behind them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyqtgraph as pg
+import pytest
+from syncaudit_gui.audits.curves import find_curves
+from syncaudit_gui.viewmodel.clip_model import build_clip
+from syncaudit_gui.viewmodel.judgement import Judgement
+from syncaudit_gui.widgets.evidence_panel import EvidencePanel
+from syncaudit_gui.widgets.sources_panel import SourcesPanel
+from syncaudit_gui.widgets.theme import DARK
+from test_curves import EPOCH, microphones  # beside this file
+from test_jumps import opened
+
+from syncaudit.estimators import estimate_microphones
+from syncaudit.model import Clip, ImuSpec, PairMeasurement, Verdict
+from syncaudit.pipeline import ClipEvidence, ReadClip
+
+
+@pytest.fixture
+def panel(qtbot):
+    shown = EvidencePanel()
+    qtbot.addWidget(shown)
+    shown.set_theme(DARK)
+    shown.show()
+    return shown
+
+
+def show(panel, pair: PairMeasurement, evidence: ClipEvidence) -> None:
+    sources = {name: ImuSpec(uri=f"{name}.csv") for name in (pair.source, pair.target)}
+    model = build_clip(Clip(clip_id="x", recording_id="x", sources=sources), ReadClip(streams={}))
+    model.judgement = Judgement(
+        verdict=Verdict.PASS, reference=pair.target, at_ns=EPOCH, sources={}, pairs=(pair,)
+    )
+    curves = dict(find_curves((pair,), evidence, EPOCH))
+    panel.show_source(model, pair.source, curves, is_hidden=False, can_audit=False)
+
+
+def test_panel_plots_the_peak_and_the_interval_of_microphones(panel):
+    evidence = microphones(0.1234)
+    pair = estimate_microphones(evidence.sounds["a"], evidence.sounds["b"], max_offset_s=2.0)
+    show(panel, pair, evidence)
+    (curve,) = panel.plot.getPlotItem().listDataItems()
+    offsets_ms, agreement = curve.getData()
+    # A sample of the search.
+    assert offsets_ms[np.nanargmax(agreement)] == pytest.approx(123.4, abs=0.13)
+    (band,) = [x for x in panel.plot.getPlotItem().items if isinstance(x, pg.LinearRegionItem)]
+    half_ms = 1e3 * 1.96 * pair.offset_std_s
+    expected = (1e3 * pair.offset_s - half_ms, 1e3 * pair.offset_s + half_ms)
+    assert band.getRegion() == pytest.approx(expected, abs=1e-6)
+    # Zero is out of sight: the lobe of a sound is too narrow for it.
+    low, high = panel.plot.getPlotItem().viewRange()[0]
+    assert 0.0 < low < 123.4 < high
+    assert high - low == pytest.approx(100.0, abs=1.0)
+    assert "best at +123.4 ms" in panel.words.text()
+    assert panel.plot.accessibleDescription() in panel.words.text()
+
+
+def test_panel_without_a_curve_says_why(panel):
+    pair = PairMeasurement(
+        source="text",
+        target="mic",
+        method="speech",
+        at_ns=EPOCH,
+        offset_s=0.0,
+        offset_std_s=0.02,
+        accepted=True,
+        diagnostics={"words": 3.0},
+    )
+    show(panel, pair, ClipEvidence())
+    assert not panel.plot.isVisible()
+    assert "there is nothing to compare" in panel.words.text()
+    show(panel, replace(pair, accepted=False, why="the tier is silent"), ClipEvidence())
+    assert "Refused: the tier is silent." in panel.words.text()
+
+
+def test_panel_tells_the_jump_of_the_reference(qtbot):
+    panel = SourcesPanel()
+    qtbot.addWidget(panel)
+    panel.show_model(opened("imu", 3.0, is_from_row=False), "imu", is_hidden=False)
+    figures = {row[0].text.split()[-1]: row[1].text for row in panel.table._rows}
+    assert figures["imu"] == "reference ⇥+30"
+    assert "⇥" not in figures["a"]
