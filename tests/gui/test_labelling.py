@@ -462,3 +462,30 @@ def test_pane_without_room_says_what_is_wrong_rather_than_with_which_file(open_w
     pane._paint_words(painter, QtCore.QRect(8, 4, 114, 60))
     painter.end()
     assert drawn[0].startswith("file not found")
+
+
+def test_label_taken_back_hides_corrections_again(window):
+    window._take_audit(audited(window))
+    key(window, "B")
+    key(window, "A")
+    key(window, "C")
+    assert window.session.model.is_corrected
+    key(window, "A")
+    assert not window.session.model.is_corrected
+    assert window.sources.corrected.text() == "raw"
+
+
+def test_blind_nudge_says_when_it_can_be_seen(window):
+    key(window, "B")
+    key(window, ".")
+    assert "once you have labelled" in window.transport.message.text()
+    assert not window.session.model.is_corrected
+
+
+def test_marks_at_one_place_loop_around_the_cursor(window):
+    window.jump_to(1.5)
+    for name in ("M", "M", "E"):
+        key(window, name)
+    loop = window.session.timeline.loop
+    assert (loop.start_s, loop.stop_s) == (1.0, 2.0)
+    assert window.transport.loop.text() == "loop 1.000 s"

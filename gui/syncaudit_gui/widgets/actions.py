@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from syncaudit_gui.viewmodel.bindings import Action
 from syncaudit_gui.viewmodel.events import EventKind
 from syncaudit_gui.viewmodel.labels import Label
-from syncaudit_gui.viewmodel.timeline import Timeline, TimeRange
+from syncaudit_gui.viewmodel.timeline import MIN_SPAN_S, Timeline, TimeRange
 from syncaudit_gui.viewmodel.wording import word_span
 from syncaudit_gui.widgets.filmstrip import Arrangement
 
@@ -143,8 +143,9 @@ class Actions:
             timeline.loop = None
         else:
             ends = (timeline.cursor_s - LOOP_S, timeline.cursor_s + LOOP_S)
-            if len(timeline.marks_s) == 2:
-                ends = (min(timeline.marks_s), max(timeline.marks_s))
+            marked = (min(timeline.marks_s, default=0.0), max(timeline.marks_s, default=0.0))
+            if marked[1] - marked[0] >= MIN_SPAN_S:
+                ends = marked
             limits = timeline.limits
             timeline.loop = TimeRange(
                 start_s=max(ends[0], limits.start_s), stop_s=min(ends[1], limits.stop_s)

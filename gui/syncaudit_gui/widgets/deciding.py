@@ -47,7 +47,7 @@ class DecidingWindow(OpeningWindow):
         if mates:
             words += f", and {', '.join(mates)} of the same clock"
         if session.is_hidden(session.clip_id):
-            words += "; drawn once you have labelled the clip"
+            words += "; C shows it once you have labelled the clip"
         self.transport.say(words)
 
     def give_label(self, label: Label) -> None:
@@ -59,7 +59,11 @@ class DecidingWindow(OpeningWindow):
         self.labels.note.setModified(False)
         self._saved(lambda: session.label(label, note))
         self.clips.refresh()
-        self.show_panels()
+        if session.is_blind:
+            self._hide_corrections()
+            self.show_clocks()
+        else:
+            self.show_panels()
 
     def _write_note(self, note: str) -> None:
         session = self.session
@@ -72,11 +76,17 @@ class DecidingWindow(OpeningWindow):
         if session is None:
             return
         session.is_blind = is_blind
-        if session.model is not None and session.is_hidden(session.clip_id):
-            session.model.is_corrected = False
-            session.model.clocks_changed()
+        self._hide_corrections()
         self.clips.arrange()
         self.show_clocks()
+
+    def _hide_corrections(self) -> None:
+        """Draw raw clocks where a verdict is hidden."""
+        session = self.session
+        model = None if session is None else session.model
+        if session is not None and model is not None and session.is_hidden(session.clip_id):
+            model.is_corrected = False
+            model.clocks_changed()
 
     def _saved(self, change: Callable[[], object]) -> bool:
         try:

@@ -123,6 +123,7 @@ class LanePlots(pg.GraphicsLayoutWidget):
             plot, axis = self._spare.pop() if self._spare else _make_plot(lane, self._theme)
             axis.set_lane(lane)
             self.addItem(plot, row=number, col=0)
+            plot.show()
             least_px, may_grow = self._height_of(lane)
             self.ci.layout.setRowMinimumHeight(number, least_px)
             self.ci.layout.setRowPreferredHeight(number, least_px)
@@ -138,6 +139,8 @@ class LanePlots(pg.GraphicsLayoutWidget):
             for curve in row.curves:
                 row.plot.removeItem(curve)
             self.removeItem(row.plot)
+            row.plot.setParentItem(self.ci)  # it ends with the scene, not after it
+            row.plot.hide()
             self.ci.layout.setRowMinimumHeight(number, 0.0)
             self.ci.layout.setRowPreferredHeight(number, 0.0)
             self.ci.layout.setRowMaximumHeight(number, ANY_PX)
