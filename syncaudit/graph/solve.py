@@ -22,7 +22,7 @@ from syncaudit.graph.edges import Graph
 from syncaudit.graph.estimates import estimate_of, spread_of
 from syncaudit.graph.gauge import Spread, choose_reference, find_suspects
 from syncaudit.graph.network import Network, solve_network
-from syncaudit.model import ClockSolution, PairMeasurement
+from syncaudit.model import ClockEstimate, ClockSolution, PairMeasurement
 
 __all__ = ["solve_clocks"]
 
@@ -85,6 +85,8 @@ def solve_clocks(
     if expected_offset_s:
         measurements = [_without(m, expected_offset_s) for m in measurements]
     graph = build_graph(measurements, clock_of_source, at_ns)
+    if not graph.edges:
+        return _unmeasured(graph, stated, at_ns)
     n_used = [0] * len(graph.clocks)
     for edge in graph.edges:
         n_used[edge.source] += 1
@@ -125,6 +127,17 @@ def solve_clocks(
         components=_components(graph, n_used),
         chi2_reduced=_chi2_reduced(graph, network, chosen),
         suspects=tuple(graph.clocks[i] for i in suspects),
+    )
+
+
+def _unmeasured(graph: Graph, stated: str | None, at_ns: int) -> ClockSolution:
+    """Return the clocks of a clip that nothing ties together."""
+    return ClockSolution(
+        reference=stated,
+        is_reference_stated=stated is not None,
+        at_ns=at_ns,
+        clocks={name: ClockEstimate(clock=name, is_observable=False) for name in graph.clocks},
+        components=_components(graph, [0] * len(graph.clocks)),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import math
+import os
 import re
 import tempfile
 from dataclasses import replace
@@ -95,7 +96,7 @@ def read_camera(
         n_frames = frames.n_frames
         pts_ns = frames.pts_ns()
         if pts_ns is not None:
-            pts_s = np.array(pts_ns, dtype=np.float64) * 1e-9
+            pts_s = pts_ns.astype(np.float64) * 1e-9
         findings += _damage(uri, frames)
     if stamps is not None and spec.timestamps is not None:
         time_ns = stamps.time_ns
@@ -184,7 +185,7 @@ def _local(path: str, scratch: Path | None) -> str:
 
 
 def _suffix(path: str) -> str:
-    return Path(path.split("::")[0]).suffix.lower()
+    return os.path.splitext(path.split("::")[0].rstrip("/"))[1].lower()  # noqa: PTH122  # of all
 
 
 def _natural(path: str) -> tuple[list[tuple[int, int, str]], str]:
@@ -220,8 +221,8 @@ def _container_stamps(
             hint="Give 'timestamps' (a CSV or Parquet with 'timestamp_ns', one row a frame), or "
             "'start_ns', the time of presentation time 0.",
         )
-    stamps = [spec.start_ns + pts for pts in pts_ns]
-    if not all(-(2**63) <= stamp < 2**63 for stamp in stamps):
+    first_ns = int(pts_ns[0])
+    if spec.start_ns + first_ns < -(2**63) or spec.start_ns + int(pts_ns[-1]) >= 2**63:
         raise StreamReadError(
             f"'start_ns' {spec.start_ns} plus its presentation times exceeds int64",
             code="manifest",
@@ -229,18 +230,18 @@ def _container_stamps(
             hint="'start_ns' is in nanoseconds.",
         )
     findings: tuple[Finding, ...] = ()
-    if pts_ns[0] != 0 and spec.pts_ns is None:
+    if first_ns != 0 and spec.pts_ns is None:
         findings = (
             Finding(
                 code=ReasonCode.MANIFEST,
-                message=f"{uri}: the first frame has presentation time {pts_ns[0] / 1e9:.6f} s, "
+                message=f"{uri}: the first frame has presentation time {first_ns / 1e9:.6f} s, "
                 "which is added to 'start_ns'. If 'start_ns' is the time of the first frame, "
                 "take that off it.",
-                value=pts_ns[0] / 1e9,
+                value=first_ns / 1e9,
                 severity=Severity.WARNING,
             ),
         )
-    return np.array(stamps, dtype=np.int64), findings
+    return (pts_ns + spec.start_ns).astype(np.int64), findings
 
 
 def _damage(uri: str, frames: ContainerFrames) -> tuple[Finding, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from pathlib import Path
 
 from syncaudit.readers.archives import find_member
@@ -23,9 +24,9 @@ def list_folder(uri: str) -> list[str] | None:
     with reworded(uri):
         path = local_path(uri)
         if path is not None:
-            if path.is_dir():
+            if os.path.isdir(uri):  # noqa: PTH112  # for every camera of every clip
                 return [str(entry) for entry in path.iterdir() if entry.is_file()]
-            if path.exists() or not is_glob:
+            if not is_glob or path.exists():
                 return None
             return [name for name in glob.glob(uri, recursive=True) if Path(name).is_file()]  # noqa: PTH207  # Path.glob refuses absolute patterns
         if find_member(uri) is not None:

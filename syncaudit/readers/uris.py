@@ -8,6 +8,7 @@ import os
 import posixpath
 import re
 import shutil
+import stat
 import tarfile
 import tempfile
 import zipfile
@@ -92,7 +93,7 @@ def read_bytes(uri: str) -> bytes:
     with reworded(uri):
         path = local_path(uri)
         if path is not None:
-            _check_regular(path)
+            _size_of_file(path)
             data = path.read_bytes()
         elif (member := find_member(uri)) is not None:
             data = _whole(uri, member)
@@ -118,8 +119,7 @@ def check_file(uri: str) -> None:
     if path is None:
         return
     with reworded(uri):
-        _check_regular(path)
-        size = path.stat().st_size
+        size = _size_of_file(path)
     if size == 0:
         raise _empty(uri)
 
@@ -215,19 +215,20 @@ def _whole(uri: str, member: Member) -> bytes:
     return data
 
 
-def _check_regular(path: Path) -> None:
-    """Refuse folders, and pipes and devices, which could be read for ever."""
-    if path.is_dir():
+def _size_of_file(path: Path) -> int:
+    """Return the size in bytes; refuse folders, and pipes and devices, which may never end."""
+    status = path.stat()
+    if stat.S_ISDIR(status.st_mode):
         raise StreamReadError(
             "is a folder, expected a file",
             path=str(path),
             hint="Name the file itself in the manifest.",
         )
-    if path.exists() and not path.is_file():
+    if not stat.S_ISREG(status.st_mode):
         raise StreamReadError(
             "is no regular file", path=str(path), hint="Copy the data into a file."
         )
-    path.stat()
+    return status.st_size
 
 
 def _empty(uri: str) -> StreamReadError:
