@@ -123,8 +123,8 @@ def _block_minima(x: NDArray[np.float64], y: NDArray[np.float64]) -> list[tuple[
 
 def centred(index: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return sample numbers counted from the middle one, shape (n,)."""
-    from_middle = index - index[index.size // 2]
-    return from_middle.astype(np.float64)
+    from_middle: NDArray[np.float64] = (index - index[index.size // 2]).astype(np.float64)
+    return from_middle
 
 
 def fit_clock(

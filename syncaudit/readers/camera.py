@@ -30,7 +30,7 @@ from syncaudit.model import (
 from syncaudit.readers.findings import empty_stream
 from syncaudit.readers.folders import list_folder
 from syncaudit.readers.frame_stamps import FrameStamps
-from syncaudit.readers.uris import is_url, keep_local, resolve
+from syncaudit.readers.uris import check_file, is_url, keep_local, resolve
 
 __all__ = ["is_picture", "read_camera"]
 
@@ -81,7 +81,8 @@ def read_camera(
             raise StreamReadError("its stamp table names no picture", code="empty", path=uri)
         files = FrameFiles(paths=paths, is_images=True)
     elif listed is None:
-        path = str(keep_local(uri, scratch or _process_scratch()))
+        path = _local(uri, scratch)
+        check_file(path)
         # A single picture is a folder of one; FFmpeg would give it a made-up clock.
         files = FrameFiles(
             paths=(path,), is_images=is_picture(path), stream=spec.stream, span_ns=span_ns
