@@ -52,8 +52,8 @@ def edit_shift(
     start, stop = starts[0], starts[0] + durations[0]
     is_whole = times[0] == start == times.min() and is_key[0] and times.max() < stop
     # At the first key frame that reaches the end the demuxer stops.
-    is_early_end = ((times + steps >= stop) & is_key)[:-1].any()
-    if not is_whole or is_early_end:
+    n_early_ends = np.count_nonzero(((times + steps >= stop) & is_key)[:-1])
+    if not is_whole or n_early_ends:
         raise UnusualFileError("edits that cut frames off")
     return pause - start
 

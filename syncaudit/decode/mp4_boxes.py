@@ -141,10 +141,14 @@ class Boxes:
         start, stop = self._only(kind)
         return self._data[start:stop]
 
-    def table(
-        self, kind: bytes, dtype: np.dtype[Any], n_columns: int = 1, *, header_bytes: int = 4
+    def table(self, kind: bytes, dtype: np.dtype[Any], n_columns: int) -> NDArray[np.int64]:
+        """Return the rows of a table box, shape (n_columns, n_rows); as `column` for the rest."""
+        return self.column(kind, dtype, n_columns).reshape(-1, n_columns).T
+
+    def column(
+        self, kind: bytes, dtype: np.dtype[Any], per_row: int = 1, *, header_bytes: int = 4
     ) -> NDArray[np.int64]:
-        """Return the rows of a table box: version and flags, header, a count, rows.
+        """Return the numbers of a table box: version and flags, header, a count, rows.
 
         Parameters
         ----------
@@ -152,14 +156,14 @@ class Boxes:
             Of the box.
         dtype : dtype
             Of every number, big endian.
-        n_columns : int
+        per_row : int
             Numbers in a row.
         header_bytes : int
             Bytes before the count, with version and flags.
 
         Returns
         -------
-        ndarray of int64, shape (n_columns, n_rows)
+        ndarray of int64, shape (n_rows * per_row,)
 
         Raises
         ------
@@ -169,10 +173,9 @@ class Boxes:
         start, stop = self._only(kind)
         begin = start + header_bytes + 4
         n_rows = int.from_bytes(self._data[begin - 4 : begin], "big")
-        if begin + n_rows * n_columns * dtype.itemsize != stop:
+        if begin + n_rows * per_row * dtype.itemsize != stop:
             raise UnusualFileError(f"{kind!r} claims {n_rows} rows")
-        numbers = np.frombuffer(self._data, dtype, n_rows * n_columns, begin).astype(np.int64)
-        return numbers.reshape(n_rows, n_columns).T
+        return np.frombuffer(self._data, dtype, n_rows * per_row, begin).astype(np.int64)
 
     def _only(self, kind: bytes) -> tuple[int, int]:
         places = self._places.get(kind, ())

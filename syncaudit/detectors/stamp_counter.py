@@ -97,9 +97,10 @@ def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns
         return True
     if tick_ns == 1:
         for other in _TICKS_S:
+            if width > other * 1e9 + 2.0:
+                continue
             ticks = since_ns.astype(np.float64) / (other * 1e9)
-            on_tick = float(np.max(np.abs(ticks - np.rint(ticks)))) * other * 1e9 <= 1.0
-            if on_tick and width <= other * 1e9 + 2.0:
+            if float(np.max(np.abs(ticks - np.rint(ticks)))) * other * 1e9 <= 1.0:
                 return True
     return False
 

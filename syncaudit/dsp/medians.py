@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["median", "nearest_quantile", "quantiles"]
+__all__ = ["median", "nearest_quantiles", "quantiles"]
 
 
 def median(values: NDArray[Any]) -> float:
@@ -53,15 +53,17 @@ def quantiles(values: NDArray[np.float64], shares: Sequence[float]) -> list[floa
     return found
 
 
-def nearest_quantile(values: NDArray[np.int64], share: float) -> int:
-    """Return the one of at least one whole numbers that is nearest to a quantile.
+def nearest_quantiles(values: NDArray[np.int64], shares: Sequence[float]) -> list[int]:
+    """Return those of at least one whole numbers that are nearest to quantiles.
 
     Parameters
     ----------
     values : ndarray of int64, shape (n,)
         In any order; left as it is.
-    share : float
+    shares : sequence of float
         From 0 to 1; halfway between two places the even one counts.
     """
-    place = round(share * (values.size - 1))
-    return int(np.partition(values, place)[place])
+    places = [round(share * (values.size - 1)) for share in shares]
+    ordered = values.copy()
+    ordered.partition(places)
+    return [int(ordered[place]) for place in places]

@@ -84,9 +84,9 @@ def solve_clocks(
     stated = _stated(reference, clock_of_source)
     if expected_offset_s:
         measurements = [_without(m, expected_offset_s) for m in measurements]
+    if not measurements:
+        return _unmeasured(dict.fromkeys(clock_of_source.values()), stated, at_ns)
     graph = build_graph(measurements, clock_of_source, at_ns)
-    if not graph.edges:
-        return _unmeasured(graph, stated, at_ns)
     n_used = [0] * len(graph.clocks)
     for edge in graph.edges:
         n_used[edge.source] += 1
@@ -130,14 +130,14 @@ def solve_clocks(
     )
 
 
-def _unmeasured(graph: Graph, stated: str | None, at_ns: int) -> ClockSolution:
-    """Return the clocks of a clip that nothing ties together."""
+def _unmeasured(clocks: Collection[str], stated: str | None, at_ns: int) -> ClockSolution:
+    """Return the clocks of a clip in which nothing was measured."""
     return ClockSolution(
         reference=stated,
         is_reference_stated=stated is not None,
         at_ns=at_ns,
-        clocks={name: ClockEstimate(clock=name, is_observable=False) for name in graph.clocks},
-        components=_components(graph, [0] * len(graph.clocks)),
+        clocks={name: ClockEstimate(clock=name, is_observable=False) for name in clocks},
+        components=tuple((name,) for name in sorted(clocks)),
     )
 
 

@@ -10,6 +10,7 @@ import tempfile
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,12 +91,12 @@ def read_camera(
     else:
         files = _pictures(uri, listed, scratch)
     frames = _frames_of(files)
+    pts_ns = frames.pts_ns()
     pts_s: NDArray[np.float64] | None = None
     if files.is_images:
         n_frames = frames.n_frames if files.column is not None else len(files.paths)
     else:
         n_frames = frames.n_frames
-        pts_ns = frames.pts_ns()
         if pts_ns is not None:
             pts_s = pts_ns.astype(np.float64) * 1e-9
         findings += _damage(uri, frames)
@@ -105,7 +106,7 @@ def read_camera(
         if len(time_ns) != n_frames:
             findings.append(_mismatch(uri, n_frames, spec.timestamps, len(time_ns)))
     else:
-        time_ns, more = _container_stamps(uri, spec, files, frames)
+        time_ns, more = _container_stamps(uri, spec, files, frames.n_frames, pts_ns)
         findings += more
     return CameraStream(
         name=name,
@@ -196,7 +197,7 @@ def _natural(path: str) -> tuple[list[tuple[int, int, str]], str]:
 
 
 def _container_stamps(
-    uri: str, spec: CameraSpec, files: FrameFiles, frames: ContainerFrames
+    uri: str, spec: CameraSpec, files: FrameFiles, n_frames: int, pts_ns: NDArray[Any] | None
 ) -> tuple[NDArray[np.int64], tuple[Finding, ...]]:
     """Return ``start_ns`` + pts in whole nanoseconds."""
     if files.is_images:
@@ -206,11 +207,10 @@ def _container_stamps(
             path=uri,
             hint="Give 'timestamps': a CSV or Parquet with 'timestamp_ns', one row a picture.",
         )
-    pts_ns = frames.pts_ns()
     if pts_ns is None:
         raise StreamReadError(
             "no presentation times are in it (a raw stream, or it holds no frames)",
-            code="manifest" if frames.n_frames else "empty",
+            code="manifest" if n_frames else "empty",
             path=uri,
             hint="Give 'timestamps': a CSV or Parquet with 'timestamp_ns', one row a frame.",
         )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncaudit.dsp.medians import median, nearest_quantile, quantiles
+from syncaudit.dsp.medians import median, nearest_quantiles, quantiles
 
 numbers = st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=60)
 shares = st.floats(0.0, 1.0)
@@ -29,11 +29,12 @@ def test_quantiles_are_those_of_numpy(values: list[float], wanted: list[float]) 
 @given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=60), shares)
 def test_nearest_quantile_is_that_of_numpy(values: list[int], share: float) -> None:
     column = np.array(values, dtype=np.int64)
-    assert nearest_quantile(column, share) == int(np.quantile(column, share, method="nearest"))
+    assert nearest_quantiles(column, [share]) == [np.quantile(column, share, method="nearest")]
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 1001, 2001])
 def test_nearest_quantile_halfway_takes_the_even_place(n: int) -> None:
     column = np.arange(n, dtype=np.int64)
-    for share in (0.5, 0.25, 0.75, 0.001, 0.999):
-        assert nearest_quantile(column, share) == np.quantile(column, share, method="nearest")
+    wanted = [0.5, 0.25, 0.75, 0.001, 0.999]
+    expected = np.quantile(column, wanted, method="nearest")
+    assert nearest_quantiles(column, wanted) == expected.tolist()
