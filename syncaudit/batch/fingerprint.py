@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import os
 import posixpath
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -128,7 +130,7 @@ def _marks_of_all(uris: Sequence[str]) -> object | None:
     for uri in uris:
         place = uri.rpartition("::")[2]
         if not is_url(place):
-            marks.append(_local_marks(Path(place)))
+            marks.append(_local_marks(place))
             continue
         folder = parent_of(place)
         if folder not in listings:
@@ -146,32 +148,33 @@ def _marks_of(uri: str) -> object | None:
         return _remote_marks(uri)
     if glob.has_magic(uri) and not Path(uri).exists():
         found = sorted(glob.glob(uri, recursive=True))  # noqa: PTH207  # absolute patterns too
-        return [_local_marks(Path(name)) for name in found]
-    return _local_marks(Path(uri))
+        return [_local_marks(name) for name in found]
+    return _local_marks(uri)
 
 
-def _local_marks(path: Path) -> object:
+def _local_marks(place: str) -> object:
     try:
-        stat = path.stat()
+        status = os.stat(place)  # noqa: PTH116  # for every file of every clip
     except (OSError, ValueError):
         # A missing file: the folder changes when it appears.
+        path = Path(place)
         parent = path.parent
         return ["absent"] if parent == path else ["within", _own_marks(parent)]
-    if path.is_dir():
+    if stat.S_ISDIR(status.st_mode):
         try:
-            return [[child.name, *_own_marks(child)] for child in sorted(path.iterdir())]
+            return [[child.name, *_own_marks(child)] for child in sorted(Path(place).iterdir())]
         except OSError:
-            return [stat.st_mtime_ns]
-    return [stat.st_size, stat.st_mtime_ns]
+            return [status.st_mtime_ns]
+    return [status.st_size, status.st_mtime_ns]
 
 
 def _own_marks(path: Path) -> list[int | str]:
     for candidate in (path, *path.parents):
         try:
-            stat = candidate.stat()
+            status = candidate.stat()
         except (OSError, ValueError):
             continue
-        return [stat.st_size, stat.st_mtime_ns]
+        return [status.st_size, status.st_mtime_ns]
     return ["absent"]
 
 

@@ -45,28 +45,33 @@ def plain(value: Any) -> Any:
         return value if math.isfinite(value) else None
     if kind is dict:
         return {k if type(k) is str else str(plain(k)): plain(v) for k, v in value.items()}
-    if isinstance(value, Enum):
-        return plain(value.value)
     if isinstance(value, str):
-        return value
+        return value.value if isinstance(value, Enum) else value
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(plain(key)): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
+    return plain(_form(value))
+
+
+def _form(value: object) -> object:
+    """Return what JSON has no type for in one that it has, what is inside left as it is."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(plain(key)): item for key, item in value.items()}
     if isinstance(value, (set, frozenset)):
         return sorted((plain(item) for item in value), key=repr)
     if isinstance(value, PurePath):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {name: plain(getattr(value, name)) for name in _names(type(value))}
+        return {name: getattr(value, name) for name in _names(type(value))}
     for method in ("model_dump", "tolist"):  # pydantic; numpy scalars and arrays
         convert = getattr(value, method, None)
         if callable(convert):
-            return plain(convert())
+            return convert()
     raise TypeError(f"no plain form for {type(value).__name__}")
 
 
@@ -77,4 +82,13 @@ def _names(kind: type[DataclassInstance]) -> tuple[str, ...]:
 
 def json_line(value: object, *, sort_keys: bool = False) -> str:
     """Return `value` as one line of strict JSON, without the newline."""
-    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False, sort_keys=sort_keys)
+    encode = _encoder(sort_keys=sort_keys).encode
+    try:
+        return encode(value)
+    except (TypeError, ValueError):  # a number that is not finite, or an odd key: the long way
+        return encode(plain(value))
+
+
+@cache
+def _encoder(*, sort_keys: bool) -> json.JSONEncoder:
+    return json.JSONEncoder(default=_form, ensure_ascii=False, allow_nan=False, sort_keys=sort_keys)

@@ -177,6 +177,8 @@ def _adapter() -> TypeAdapter[_Row]:
 
 def _without_nulls(value: object) -> object:
     """Drop nulls from objects: Parquet structs hold every key that any row has."""
+    if isinstance(value, str | int | float):
+        return value
     if isinstance(value, Mapping):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list | tuple):

@@ -119,16 +119,17 @@ class BackEnd(ABC):
         why = self._hindrance_of(header)
         if why is not None:
             raise UnfitError(why)
+        pts: tuple[int, ...] = tuple(listed.pts.tolist())
         begin, stop = 0, listed.n_frames
         if files.span_ns is not None:
             begin, stop = (
-                bisect_left(listed.pts, limit_ns, key=lambda pts: in_ns(pts, listed.time_base))
+                bisect_left(pts, limit_ns, key=lambda value: in_ns(value, listed.time_base))
                 for limit_ns in files.span_ns
             )
         return VideoPart(
             path=files.paths[0],
             header=header,
-            pts=listed.pts,
+            pts=pts,
             time_base=listed.time_base,
             begin=begin,
             stop=stop,

@@ -8,7 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from syncaudit.decode.sample_tables import SampleTable, read_sample_table
 from syncaudit.decode.spans import has_clock, in_ns, is_inside, packets_of
@@ -28,7 +31,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ContainerFrames:
     """Frames of one video stream as its container lists them.
 
@@ -36,7 +39,7 @@ class ContainerFrames:
     ----------
     n_frames : int
         Packets with data that are meant to be shown.
-    pts : tuple of int, optional
+    pts : ndarray of int64, shape (n_frames,), optional
         Presentation times in units of `time_base`, sorted; None if a frame has none.
     time_base : Fraction
         Seconds per unit.
@@ -47,18 +50,26 @@ class ContainerFrames:
     """
 
     n_frames: int
-    pts: tuple[int, ...] | None
+    pts: NDArray[np.int64] | None
     time_base: Fraction
     width_px: int
     height_px: int
     damage: str | None = None
 
-    def pts_ns(self) -> tuple[int, ...] | None:
-        """Return the presentation times in whole nanoseconds, rounded to nearest."""
+    def pts_ns(self) -> NDArray[Any] | None:
+        """Return the presentation times in whole nanoseconds, rounded to nearest.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_frames,), or None
+            Of Python's integers (dtype object) where int64 would overflow on the way.
+        """
         if self.pts is None:
             return None
         up, down = 2 * self.time_base.numerator * 10**9, 2 * self.time_base.denominator
-        return tuple([(pts * up + down // 2) // down for pts in self.pts])
+        reach = max(-int(self.pts[0]), int(self.pts[-1])) * up + down
+        pts = self.pts if reach < 2**63 else self.pts.astype(object)
+        return (pts * up + down // 2) // down
 
 
 @contextmanager
@@ -230,7 +241,7 @@ def _tabulated(table: SampleTable, span_ns: tuple[int, int] | None) -> Container
         pts = pts[begin:end]
     return ContainerFrames(
         n_frames=pts.size,
-        pts=tuple(pts.tolist()) or None,
+        pts=pts if pts.size else None,
         time_base=table.time_base,
         width_px=table.width_px,
         height_px=table.height_px,
@@ -258,7 +269,7 @@ def _demuxed(path: str, stream: int, span_ns: tuple[int, int] | None) -> Contain
         is_timed = has_clock(container) and bool(times) and len(times) == len(pts)
         return ContainerFrames(
             n_frames=len(pts),
-            pts=tuple(sorted(times)) if is_timed else None,
+            pts=np.sort(np.array(times, dtype=np.int64)) if is_timed else None,
             time_base=time_base,
             width_px=found.width or 0,
             height_px=found.height or 0,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,8 @@ def edit_shift(
     steps: NDArray[np.int64],
     is_key: NDArray[np.bool_],
     *,
-    units: Fraction,
+    timescale: int,
+    movie_timescale: int,
 ) -> int:
     """Return what an edit list adds to the times of all samples.
 
@@ -31,8 +31,8 @@ def edit_shift(
         In decoding order.
     is_key : ndarray of bool, shape (n_samples,)
         Key frames.
-    units : Fraction
-        Units of the media per unit of the movie, in which durations are stated.
+    timescale, movie_timescale : int
+        Units a second of the media, and of the movie, in which durations are stated.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def edit_shift(
     rows = _rows(content)
     if any(rate != 0x10000 or duration <= 0 for duration, _, rate in rows):
         raise UnusualFileError("edits that change the speed, or last for ever")
-    durations = [_nearest(duration * units) for duration, _, _ in rows]
+    durations = [_rescaled(duration, timescale, movie_timescale) for duration, _, _ in rows]
     starts = [start for _, start, _ in rows]
     pause = 0
     if len(starts) == 2 and starts[0] == -1:
@@ -52,8 +52,8 @@ def edit_shift(
     start, stop = starts[0], starts[0] + durations[0]
     is_whole = times[0] == start == times.min() and is_key[0] and times.max() < stop
     # At the first key frame that reaches the end the demuxer stops.
-    is_early_end = ((times + steps >= stop) & is_key)[:-1].any()
-    if not is_whole or is_early_end:
+    n_early_ends = np.count_nonzero(((times + steps >= stop) & is_key)[:-1])
+    if not is_whole or n_early_ends:
         raise UnusualFileError("edits that cut frames off")
     return pause - start
 
@@ -66,6 +66,6 @@ def _rows(content: bytes) -> list[tuple[int, int, int]]:
     return list(struct.iter_unpack(layout, content[8:]))
 
 
-def _nearest(value: Fraction) -> int:
-    """Return the nearest whole number, halves up."""
-    return (2 * value.numerator + value.denominator) // (2 * value.denominator)
+def _rescaled(duration: int, up: int, down: int) -> int:
+    """Return ``duration * up / down`` as the nearest whole number, halves up."""
+    return (2 * duration * up + down) // (2 * down)

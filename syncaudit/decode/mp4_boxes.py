@@ -6,6 +6,7 @@ import os
 import stat
 import struct
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,10 +110,17 @@ class Boxes:
         self._stop = len(data) if stop is None else stop
         self._places: dict[bytes, list[tuple[int, int]]] = {}
         self._inside: dict[bytes, Boxes] = {}
-        at, stop = start, self._stop
+        at, stop, unpack = start, self._stop, _HEADER.unpack_from
         while at < stop:
-            kind, begin, at = _header(data, at, at, stop)
-            self._places.setdefault(kind, []).append((begin, at))
+            length, kind = unpack(data, at) if at + 8 <= stop else (0, b"")
+            if 8 <= length <= stop - at:
+                begin, at = at + 8, at + length
+            else:
+                kind, begin, at = _header(data, at, at, stop)
+            if kind in self._places:
+                self._places[kind].append((begin, at))
+            else:
+                self._places[kind] = [(begin, at)]
 
     def __contains__(self, kind: bytes) -> bool:
         return kind in self._places
@@ -133,25 +141,29 @@ class Boxes:
         start, stop = self._only(kind)
         return self._data[start:stop]
 
-    def table(
-        self, kind: bytes, dtype: str, n_columns: int = 1, *, header_bytes: int = 4
+    def table(self, kind: bytes, dtype: np.dtype[Any], n_columns: int) -> NDArray[np.int64]:
+        """Return the rows of a table box, shape (n_columns, n_rows); as `column` for the rest."""
+        return self.column(kind, dtype, n_columns).reshape(-1, n_columns).T
+
+    def column(
+        self, kind: bytes, dtype: np.dtype[Any], per_row: int = 1, *, header_bytes: int = 4
     ) -> NDArray[np.int64]:
-        """Return the rows of a table box: version and flags, header, a count, rows.
+        """Return the numbers of a table box: version and flags, header, a count, rows.
 
         Parameters
         ----------
         kind : bytes
             Of the box.
-        dtype : str
-            Numpy type of every number: ``">u4"``.
-        n_columns : int
+        dtype : dtype
+            Of every number, big endian.
+        per_row : int
             Numbers in a row.
         header_bytes : int
             Bytes before the count, with version and flags.
 
         Returns
         -------
-        ndarray of int64, shape (n_columns, n_rows)
+        ndarray of int64, shape (n_rows * per_row,)
 
         Raises
         ------
@@ -161,10 +173,9 @@ class Boxes:
         start, stop = self._only(kind)
         begin = start + header_bytes + 4
         n_rows = int.from_bytes(self._data[begin - 4 : begin], "big")
-        if begin + n_rows * n_columns * np.dtype(dtype).itemsize != stop:
+        if begin + n_rows * per_row * dtype.itemsize != stop:
             raise UnusualFileError(f"{kind!r} claims {n_rows} rows")
-        numbers = np.frombuffer(self._data, dtype, n_rows * n_columns, begin)
-        return numbers.reshape(n_rows, n_columns).T.astype(np.int64)
+        return np.frombuffer(self._data, dtype, n_rows * per_row, begin).astype(np.int64)
 
     def _only(self, kind: bytes) -> tuple[int, int]:
         places = self._places.get(kind, ())

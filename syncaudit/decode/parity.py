@@ -84,7 +84,7 @@ def compare_with_cpu(back_end: Source) -> Agreement:
         part = VideoPart(
             path=str(path),
             header=header,
-            pts=listed.pts or (),
+            pts=() if listed.pts is None else tuple(listed.pts.tolist()),
             time_base=listed.time_base,
             begin=0,
             stop=listed.n_frames,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from syncaudit.detectors.stamp_words import (
     in_ms,
     order_remarks,
 )
+from syncaudit.dsp.medians import median
 from syncaudit.model import ReasonCode, StampAudit, StampRemark
 from syncaudit.model.time import MAX_SPAN_S
 
@@ -31,6 +33,12 @@ __all__ = ["audit_stamps"]
 # Bunched stamps whose jitter exceeds this many periods and grows with the distance like a walk
 # have no regular clock behind them.
 IRREGULAR_PERIODS = 0.5
+
+# Columns of so many stamps are remembered by their pattern: the cameras of a clip, and clip after
+# clip, as often as not share the one that an encoder made up. 64 of them are 4 MB at the most.
+FEW = 4096
+# Differences of stamps closer together than this do not overflow.
+_SPAN_NS = 2**62
 
 
 def audit_stamps(
@@ -81,6 +89,33 @@ def audit_stamps(
     if stamps.size and stamps.dtype.kind not in "iu":
         raise TypeError(f"time_ns must be integer nanoseconds, got {stamps.dtype}")
     stamps = stamps.astype(np.int64)
+    if 1 < stamps.size <= FEW and int(stamps.max()) - int(stamps.min()) < _SPAN_NS:
+        audit = _audit_pattern(
+            (stamps - stamps[0]).tobytes(),
+            n_expected,
+            None if pts_s is None else np.asarray(pts_s, dtype=np.float64).tobytes(),
+            float32_tick_ns(stamps),
+        )
+        if not audit.steps:  # which have their place in time
+            return audit
+    return _audit(stamps, n_expected, pts_s, float32_tick_ns(stamps))
+
+
+@lru_cache(maxsize=64)
+def _audit_pattern(
+    since: bytes, n_expected: int | None, pts: bytes | None, float_tick_ns: int
+) -> StampAudit:
+    """Audit stamps by what they are after the first one; `steps` and their words count from it."""
+    pts_s = None if pts is None else np.frombuffer(pts, dtype=np.float64)
+    return _audit(np.frombuffer(since, dtype=np.int64), n_expected, pts_s, float_tick_ns)
+
+
+def _audit(
+    stamps: NDArray[np.int64],
+    n_expected: int | None,
+    pts_s: NDArray[np.float64] | None,
+    float_tick_ns: int,
+) -> StampAudit:
     n = int(stamps.size)
     remarks = count_remarks(n, n_expected)
     if n < 2:
@@ -103,7 +138,7 @@ def audit_stamps(
                 )
             )
         return replace(base, remarks=tuple(remarks))
-    return _audit_grid(stamps, grid, steps_s, base, remarks, pts_s)
+    return _audit_grid(stamps, grid, steps_s, base, remarks, pts_s, float_tick_ns)
 
 
 def _audit_grid(
@@ -113,6 +148,7 @@ def _audit_grid(
     base: StampAudit,
     remarks: list[StampRemark],
     pts_s: NDArray[np.float64] | None,
+    float_tick_ns: int,
 ) -> StampAudit:
     period = grid.period_s
     # A huge stray stamp must not cost the others their nanoseconds: zero is a typical stamp.
@@ -125,9 +161,12 @@ def _audit_grid(
     for interval, size in ledger.steps:
         clean[interval + 1 :] -= size
     # Surplus samples share an index: the clock is fitted through one stamp each.
-    once = np.concatenate(([True], np.diff(index) > 0))
-    fit = fit_clock(index[once], clean[once], resolution_s=tick_s)
-    residual = fit.residual_s - float(np.median(fit.residual_s))
+    if ledger.doubled:
+        once = np.concatenate(([True], np.diff(index) > 0))
+        fit = fit_clock(index[once], clean[once], resolution_s=tick_s)
+    else:
+        fit = fit_clock(index, clean, resolution_s=tick_s, line=ledger.line)
+    residual = fit.residual_s - median(fit.residual_s)
     jitter = robust_jitter(residual, tick_s)
     is_walk = grid.is_bunched and jitter > IRREGULAR_PERIODS * period and _is_walk(residual)
     if fit.period_s <= 0.0 or is_walk:
@@ -146,7 +185,7 @@ def _audit_grid(
         is_synthetic=False,
     )
     remarks += figure_remarks(audit, ledger, fit, tick_s, grid)
-    nominal = _nominal(stamps, audit, tick_ns)
+    nominal = _nominal(stamps, audit, tick_ns, float_tick_ns)
     if nominal is not None:
         audit = replace(audit, is_synthetic=True)
         rounding = f" (as far as their rounding to {in_ms(tick_s)} shows)" if tick_s >= 1e-4 else ""
@@ -168,19 +207,19 @@ def _is_walk(residual: NDArray[np.float64]) -> bool:
     if n < 64:
         return False
     short, long = max(1, n // 128), n // 8
-    near = float(np.median(np.abs(residual[short:] - residual[:-short])))
-    far = float(np.median(np.abs(residual[long:] - residual[:-long])))
+    near = median(np.abs(residual[short:] - residual[:-short]))
+    far = median(np.abs(residual[long:] - residual[:-long]))
     return far > 2.0 * near
 
 
-def _nominal(stamps: NDArray[np.int64], audit: StampAudit, tick_ns: int) -> float | None:
+def _nominal(
+    stamps: NDArray[np.int64], audit: StampAudit, tick_ns: int, float_tick_ns: int
+) -> float | None:
     if audit.missing or audit.backwards or audit.duplicates or audit.steps or audit.doubled:
         return None
     if audit.rate_hz is None or float(stamps[-1]) - float(stamps[0]) > MAX_SPAN_S * 1e9:
         return None
-    return nominal_rate(
-        stamps - stamps[0], audit.rate_hz, tick_ns, float_tick_ns=float32_tick_ns(stamps)
-    )
+    return nominal_rate(stamps - stamps[0], audit.rate_hz, tick_ns, float_tick_ns=float_tick_ns)
 
 
 def _irregular(
@@ -188,7 +227,7 @@ def _irregular(
 ) -> StampAudit:
     positive = steps_s[steps_s > 0.0]
     mean = float(np.sum(np.abs(steps_s))) / steps_s.size
-    middle = float(np.median(positive))
+    middle = median(positive)
     remarks.append(
         StampRemark(
             code=ReasonCode.RATE,

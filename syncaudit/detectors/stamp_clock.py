@@ -8,9 +8,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.dsp.medians import median, quantiles
 from syncaudit.dsp.sound import robust_line
 
-__all__ = ["ClockFit", "fit_clock", "has_floor", "lower_hull_line", "robust_jitter"]
+__all__ = ["ClockFit", "centred", "fit_clock", "has_floor", "lower_hull_line", "robust_jitter"]
 
 # Least samples from which the shape of the jitter can be told.
 MIN_SHAPE = 60
@@ -54,7 +55,7 @@ def has_floor(residual_s: NDArray[np.float64]) -> bool:
     n = residual_s.size
     if n < MIN_SHAPE:
         return False
-    low, mid, high = np.quantile(residual_s, [0.05, 0.5, 0.95])
+    low, mid, high = quantiles(residual_s, [0.05, 0.5, 0.95])
     if not high - mid > 1.5 * (mid - low) > 0.0:
         return False
     n_blocks = int(np.clip(n // 12, 5, 24))
@@ -120,8 +121,18 @@ def _block_minima(x: NDArray[np.float64], y: NDArray[np.float64]) -> list[tuple[
     return list(zip(x.tolist(), y.tolist(), strict=True))
 
 
+def centred(index: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return sample numbers counted from the middle one, shape (n,)."""
+    from_middle: NDArray[np.float64] = (index - index[index.size // 2]).astype(np.float64)
+    return from_middle
+
+
 def fit_clock(
-    index: NDArray[np.int64], times_s: NDArray[np.float64], *, resolution_s: float = 0.0
+    index: NDArray[np.int64],
+    times_s: NDArray[np.float64],
+    *,
+    resolution_s: float = 0.0,
+    line: tuple[float, float] | None = None,
 ) -> ClockFit:
     """Fit ``times = level + period * index`` by the method that suits the jitter.
 
@@ -133,13 +144,15 @@ def fit_clock(
         Stamps in seconds.
     resolution_s : float
         Rounding of the stamps: jitter of that size has no shape to look at.
+    line : tuple of float, optional
+        `robust_line` through these very stamps, where it is known already.
     """
-    x = (index - index[index.size // 2]).astype(np.float64)
-    slope, level = robust_line(x, times_s)
+    x = centred(index)
+    slope, level = robust_line(x, times_s) if line is None else line
     residual = times_s - slope * x - level
-    spread = 1.4826 * float(np.median(np.abs(residual - np.median(residual))))
+    spread = 1.4826 * median(np.abs(residual - median(residual)))
     if spread > resolution_s and has_floor(residual):
-        low, mid = np.quantile(residual, [0.05, 0.5])
+        low, mid = quantiles(residual, [0.05, 0.5])
         kept = residual >= low - 3.0 * (mid - low)  # drop stamps that are early beyond belief
         more, floor = lower_hull_line(x[kept], residual[kept])
         return ClockFit(
@@ -150,9 +163,9 @@ def fit_clock(
 
 def robust_jitter(residual: NDArray[np.float64], tick_s: float) -> float:
     """Return the robust deviation without the part that rounding alone makes (0.37 ticks)."""
-    jitter = 1.4826 * float(np.median(np.abs(residual)))
+    jitter = 1.4826 * median(np.abs(residual))
     if tick_s > 0.0:
-        low, high = np.quantile(residual, [0.02, 0.98])
+        low, high = quantiles(residual, [0.02, 0.98])
         if high - low <= 1.1 * tick_s:
             return 0.0
     return float(np.sqrt(max(0.0, jitter**2 - (1.4826 * 0.25 * tick_s) ** 2)))

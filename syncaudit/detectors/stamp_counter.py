@@ -31,7 +31,7 @@ _TICKS_S = (1.0 / 90_000.0, 1.0 / 15_360.0, 1.0 / 12_800.0, 1.0 / 12_288.0, 1.0 
 def resolution_ns(time_ns: NDArray[np.int64]) -> int:
     """Return the largest power of ten in ns, up to 0.1 s, that divides all intervals."""
     with np.errstate(over="ignore"):
-        common = int(np.abs(np.gcd.reduce(np.diff(time_ns)))) if time_ns.size > 1 else 1
+        common = abs(int(np.gcd.reduce(time_ns[1:] - time_ns[:-1]))) if time_ns.size > 1 else 1
     tick = 1
     while tick < 100_000_000 and common and common % (tick * 10) == 0:
         tick *= 10
@@ -43,6 +43,9 @@ def float32_tick_ns(time_ns: NDArray[np.int64]) -> int:
 
     Robot data sets keep their stamps so. The step is 60 ns at 0.5 s and 7.6 us at 100 s.
     """
+    for end in time_ns[[0, -1]].tolist() if time_ns.size else ():  # which tell most already
+        if round(float(np.float32(end * 1e-9)) * 1e9) != float(end):
+            return 0
     with np.errstate(over="ignore"):
         singles = (time_ns * 1e-9).astype(np.float32)
     if not np.array_equal(np.rint(singles.astype(np.float64) * 1e9), time_ns.astype(np.float64)):
@@ -94,9 +97,10 @@ def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns
         return True
     if tick_ns == 1:
         for other in _TICKS_S:
+            if width > other * 1e9 + 2.0:
+                continue
             ticks = since_ns.astype(np.float64) / (other * 1e9)
-            on_tick = float(np.max(np.abs(ticks - np.rint(ticks)))) * other * 1e9 <= 1.0
-            if on_tick and width <= other * 1e9 + 2.0:
+            if float(np.max(np.abs(ticks - np.rint(ticks)))) * other * 1e9 <= 1.0:
                 return True
     return False
 

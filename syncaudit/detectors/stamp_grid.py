@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import dataclass
 from itertools import accumulate
-from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NEAR_PERIOD", "Grid", "intervals", "number_samples", "rough_period", "seconds_after"]
+from syncaudit.dsp.medians import median, quantiles
+
+__all__ = [
+    "NEAR_PERIOD",
+    "Grid",
+    "intervals",
+    "number_samples",
+    "numbers",
+    "rough_period",
+    "seconds_after",
+]
 
 # An interval within this share of the period is an ordinary one.
 NEAR_PERIOD = 0.3
@@ -24,6 +34,9 @@ PHASE_WINDOW = 15
 SETTLED = 8
 # Samples at either end where a step back has too few witnesses.
 EDGE = 8
+
+# Differences below this surely fit int64, whatever the rounding of float64 says of them.
+_EXACT_NS = 9.0e18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,9 +61,14 @@ class Grid:
     @property
     def index(self) -> NDArray[np.int64]:
         """Number of every sample, shape (n,)."""
-        out = np.zeros(self.extra.size + 1, dtype=np.int64)
-        np.cumsum(self.extra + 1, out=out[1:])
-        return out
+        return numbers(self.extra)
+
+
+def numbers(extra: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number of every sample, shape (n,), from the periods beyond one between them."""
+    out = np.zeros(extra.size + 1, dtype=np.int64)
+    np.add.accumulate(extra + 1, out=out[1:])
+    return out
 
 
 def rough_period(intervals_s: NDArray[np.float64]) -> tuple[float, bool]:
@@ -77,8 +95,8 @@ def rough_period(intervals_s: NDArray[np.float64]) -> tuple[float, bool]:
     positive = intervals_s[intervals_s > 0.0]
     if positive.size == 0:
         return 0.0, False
-    period = float(np.median(positive))
-    spread = 1.4826 * float(np.median(np.abs(positive - period)))
+    period = median(positive)
+    spread = 1.4826 * median(np.abs(positive - period))
     if spread < BUNCHED * period:
         for _ in range(3):
             near = positive[np.abs(positive - period) < NEAR_PERIOD * period]
@@ -91,7 +109,7 @@ def rough_period(intervals_s: NDArray[np.float64]) -> tuple[float, bool]:
     times = np.concatenate(([0.0], np.cumsum(intervals_s)))
     long = (times[step:] - times[:-step]) / step
     long = long[long > 0.0]
-    return (float(np.median(long)) if long.size else period), True
+    return (median(long) if long.size else period), True
 
 
 def _is_burst(positive: NDArray[np.float64], period: float) -> bool:
@@ -156,10 +174,10 @@ def _settled(extra: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _large_gaps(intervals: NDArray[np.float64], period: float) -> NDArray[np.int64]:
     """Count only the gaps that no bunching explains; the rest is left to the step search."""
-    spread = 1.4826 * float(np.median(np.abs(intervals - np.median(intervals))))
+    spread = 1.4826 * median(np.abs(intervals - median(intervals)))
     excess = intervals - period
     # Pauses between bursts are as common as one in a hundred intervals; they are no gaps.
-    common = 1.5 * float(np.quantile(np.abs(excess), 0.992))
+    common = 1.5 * quantiles(np.abs(excess), [0.992])[0]
     is_gap = np.abs(excess) > max(8.0 * spread, 3.0 * period, common)
     return np.where(is_gap, _whole(excess / period), 0)
 
@@ -218,7 +236,7 @@ def _between_runs(intervals: NDArray[np.float64], period: float) -> NDArray[np.i
 def _phase(ratios: NDArray[np.float64]) -> float:
     """Return the median excess of a run over its first sample, walking away from it."""
     walk = [0.0, *accumulate(r - 1.0 for r in ratios.tolist())]
-    return float(median(walk))
+    return float(statistics.median(walk))
 
 
 def _hand_out(extra: NDArray[np.int64], ratio: NDArray[np.float64], whole: int) -> None:
@@ -238,15 +256,19 @@ def _hand_out(extra: NDArray[np.int64], ratio: NDArray[np.float64], whole: int) 
 
 def intervals(stamps: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return differences in seconds; exact as integers wherever int64 holds them."""
+    if float(stamps.max()) - float(stamps.min()) < _EXACT_NS:
+        return np.asarray((stamps[1:] - stamps[:-1]) * 1e-9)
     with np.errstate(over="ignore"):
         exact = np.diff(stamps)
     rough = np.diff(stamps.astype(np.float64))
-    return np.asarray(np.where(np.abs(rough) < 9.0e18, exact.astype(np.float64), rough) * 1e-9)
+    return np.asarray(np.where(np.abs(rough) < _EXACT_NS, exact.astype(np.float64), rough) * 1e-9)
 
 
 def seconds_after(stamps: NDArray[np.int64], zero_ns: int) -> NDArray[np.float64]:
     """Return seconds after `zero_ns` for any span (`model.seconds_since` refuses long ones)."""
+    if max(float(stamps.max()) - zero_ns, zero_ns - float(stamps.min())) < _EXACT_NS:
+        return np.asarray((stamps - zero_ns) * 1e-9)
     with np.errstate(over="ignore"):
         exact = stamps - np.int64(zero_ns)
     rough = stamps.astype(np.float64) - float(zero_ns)
-    return np.asarray(np.where(np.abs(rough) < 9.0e18, exact.astype(np.float64), rough) * 1e-9)
+    return np.asarray(np.where(np.abs(rough) < _EXACT_NS, exact.astype(np.float64), rough) * 1e-9)

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.detectors.stamp_grid import Grid
+from syncaudit.detectors.stamp_clock import centred
+from syncaudit.detectors.stamp_grid import Grid, numbers
 from syncaudit.detectors.stamp_steps import LevelStep, find_level_steps
+from syncaudit.dsp.sound import robust_line
 
 __all__ = ["MIN_STEP_S", "Ledger", "keep_ledger"]
 
@@ -31,6 +33,9 @@ class Ledger:
         Interval and size in seconds of every clock step.
     gaps, missing, doubled : int
         Counts.
+    line : tuple of float, optional
+        `robust_line` through the stamps by their numbers, where nothing was booked: it serves
+        the fit of the clock as well.
     """
 
     extra: NDArray[np.int64]
@@ -38,13 +43,12 @@ class Ledger:
     gaps: int
     missing: int
     doubled: int
+    line: tuple[float, float] | None = None
 
     @property
     def index(self) -> NDArray[np.int64]:
         """Number of every sample, shape (n,)."""
-        out = np.zeros(self.extra.size + 1, dtype=np.int64)
-        np.cumsum(self.extra + 1, out=out[1:])
-        return out
+        return numbers(self.extra)
 
 
 def keep_ledger(
@@ -75,9 +79,11 @@ def keep_ledger(
     numbered = times.copy()
     for i, size in stepped.items():
         numbered[i + 1 :] -= size
-    index = np.concatenate(([0], np.cumsum(extra + 1)))
+    index = numbers(extra)
     floor = max(MIN_STEP_PERIODS * period, MIN_STEP_S, 1.5 * tick_s)
-    found = find_level_steps(index, numbered, min_size_s=floor)
+    line = robust_line(centred(index), numbered)
+    found = find_level_steps(index, numbered, min_size_s=floor, line=line)
+    is_plain = not found and not stepped
     for step in found:
         _book(step, extra, stepped, period)
     stepped = {i: size for i, size in stepped.items() if abs(size) >= floor}
@@ -91,6 +97,7 @@ def keep_ledger(
         gaps=int(np.count_nonzero(is_gap)),
         missing=int(np.sum(np.maximum(extra, 0))),
         doubled=int(np.count_nonzero(extra < 0)),  # those that were not booked as steps since
+        line=line if is_plain else None,
     )
 
 

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
+from syncaudit.detectors.stamp_clock import centred
+from syncaudit.dsp.medians import median
 from syncaudit.dsp.sound import robust_line
 
 __all__ = ["LevelStep", "find_level_steps"]
@@ -39,7 +41,11 @@ class LevelStep:
 
 
 def find_level_steps(
-    index: NDArray[np.int64], times_s: NDArray[np.float64], *, min_size_s: float
+    index: NDArray[np.int64],
+    times_s: NDArray[np.float64],
+    *,
+    min_size_s: float,
+    line: tuple[float, float] | None = None,
 ) -> list[LevelStep]:
     """Return the jumps of ``times - clock(index)`` that are sudden and last.
 
@@ -60,16 +66,19 @@ def find_level_steps(
         Stamps in seconds.
     min_size_s : float
         Smaller jumps are not reported.
+    line : tuple of float, optional
+        `robust_line` through these very stamps, where it is known already.
     """
     n = times_s.size
     if n < MIN_SAMPLES:
         return []
     window = int(np.clip(n // 6, 6, 64))
-    x = (index - index[n // 2]).astype(np.float64)
+    x = centred(index)
     work = times_s.copy()
     found: dict[int, tuple[float, float]] = {}
     for _ in range(4):
-        slope, level = robust_line(x, work)
+        slope, level = robust_line(x, work) if line is None else line
+        line = None  # of the stamps as they came
         # Spikes of one or two stamps are no steps.
         residual = median_filter(work - slope * x - level, size=5, mode="nearest")
         new = _one_pass(residual, window, min_size_s)
@@ -106,8 +115,8 @@ def _refined(
         before = slice(max(start, at - reach), at)
         after = slice(at, min(stop, at + reach))
         level = [times[part] - slope * x[part] for part in (before, after)]
-        size = float(np.median(level[1]) - np.median(level[0]))
-        spread = [1.4826 * float(np.median(np.abs(v - np.median(v)))) for v in level]
+        size = median(level[1]) - median(level[0])
+        spread = [1.4826 * median(np.abs(v - median(v))) for v in level]
         std = max(1.2533 * s / v.size**0.5 for s, v in zip(spread, level, strict=True))
         # A jump of less than half the jitter is no finding that a person could check.
         if abs(size) >= 0.5 * max(spread):
@@ -120,9 +129,9 @@ def _one_pass(residual: NDArray[np.float64], window: int, min_size: float) -> li
     sums = np.concatenate(([0.0], np.cumsum(residual)))
     middle = np.arange(window, n - window + 1)
     jump = (sums[middle + window] - 2.0 * sums[middle] + sums[middle - window]) / window
-    centre = float(np.median(jump))
-    scatter = 1.4826 * float(np.median(np.abs(jump - centre)))
-    noise = 1.4826 * float(np.median(np.abs(np.diff(residual)))) / np.sqrt(2.0)
+    centre = median(jump)
+    scatter = 1.4826 * median(np.abs(jump - centre))
+    noise = 1.4826 * median(np.abs(residual[1:] - residual[:-1])) / np.sqrt(2.0)
     std = max(scatter, noise * float(np.sqrt(2.0 / window)))
     height = np.abs(jump - centre)
     # The scatter itself is known from n / window places only.
@@ -141,8 +150,8 @@ def _one_pass(residual: NDArray[np.float64], window: int, min_size: float) -> li
         taken.append(j)
         at = int(middle[j])  # first sample after the jump
         after, before = residual[at : at + window], residual[at - window : at]
-        size = float(np.median(after) - np.median(before)) - centre
-        near = float(np.median(after[:short]) - np.median(before[-short:])) - centre / 4.0
+        size = median(after) - median(before) - centre
+        near = median(after[:short]) - median(before[-short:]) - centre / 4.0
         if abs(size) < max(least, min_size) or near / size < 0.55:
             continue
         steps.append(LevelStep(interval=at - 1, size_s=size, std_s=std))
@@ -157,8 +166,8 @@ def _sharpest(detrended: NDArray[np.float64], interval: int) -> int:
     part = detrended[low:high]
     cost = [
         float(
-            np.sum(np.abs(part[:j] - np.median(part[:j])))
-            + np.sum(np.abs(part[j:] - np.median(part[j:])))
+            np.sum(np.abs(part[:j] - median(part[:j])))
+            + np.sum(np.abs(part[j:] - median(part[j:])))
         )
         for j in range(1, part.size)
     ]

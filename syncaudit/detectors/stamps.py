@@ -17,6 +17,7 @@ from syncaudit.detectors.stamp_ledger import MIN_STEP_S
 from syncaudit.detectors.stamp_steps import find_level_steps
 from syncaudit.detectors.stamp_words import order_remarks, unit_remarks
 from syncaudit.detectors.strobe import STROBE_ROLE
+from syncaudit.dsp.medians import median
 from syncaudit.model import (
     AudioStream,
     CameraStream,
@@ -175,7 +176,7 @@ def _audit_audio(stream: AudioStream) -> StampAudit:
             )
         )
     fit = fit_clock(index, clean, resolution_s=tick_s)
-    residual = fit.residual_s - float(np.median(fit.residual_s))
+    residual = fit.residual_s - median(fit.residual_s)
     if fit.period_s <= 0.0:
         remarks.append(_rate_remark("the stamps do not advance with the sample count"))
         return replace(base, samples=n, rate_hz=None, remarks=tuple(remarks))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 from scipy.signal import resample_poly
 
+from syncaudit.dsp.medians import median
 from syncaudit.model import AudioStream, seconds_since
 
 __all__ = ["SampleClock", "cut_piece", "robust_line", "sample_clock"]
@@ -134,23 +135,24 @@ def robust_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, 
     """
     n = x.size
     third = max(1, n // 3)
-    spread = float(np.median(x[-third:]) - np.median(x[:third]))
-    slope = float(np.median(y[-third:]) - np.median(y[:third])) / spread if spread else 0.0
-    level = float(np.median(y - slope * x))
+    spread = median(x[-third:]) - median(x[:third])
+    slope = (median(y[-third:]) - median(y[:third])) / spread if spread else 0.0
+    level = median(y - slope * x)
     for _ in range(4):
-        residual = y - slope * x - level
-        scale = 1.4826 * float(np.median(np.abs(residual)))
+        distance = np.abs(y - slope * x - level)
+        scale = 1.4826 * median(distance)
         if scale <= 0.0:
             break
-        u = np.minimum(np.abs(residual) / (4.685 * scale), 1.0)
+        u = np.minimum(distance / (4.685 * scale), 1.0)
         weight = (1.0 - u * u) ** 2
-        total = float(np.sum(weight))
-        mean_x = float(np.dot(weight, x)) / total
-        mean_y = float(np.dot(weight, y)) / total
-        var = float(np.dot(weight, (x - mean_x) ** 2))
+        total = float(weight.sum())
+        mean_x = float(weight.dot(x)) / total
+        mean_y = float(weight.dot(y)) / total
+        from_mean = x - mean_x
+        var = float(weight.dot(from_mean**2))
         if var <= 0.0:
             break
-        slope = float(np.dot(weight, (x - mean_x) * (y - mean_y))) / var
+        slope = float(weight.dot(from_mean * (y - mean_y))) / var
         level = mean_y - slope * mean_x
     return slope, level
 

@@ -22,7 +22,7 @@ from syncaudit.graph.edges import Graph
 from syncaudit.graph.estimates import estimate_of, spread_of
 from syncaudit.graph.gauge import Spread, choose_reference, find_suspects
 from syncaudit.graph.network import Network, solve_network
-from syncaudit.model import ClockJump, ClockSolution, PairMeasurement
+from syncaudit.model import ClockEstimate, ClockJump, ClockSolution, PairMeasurement
 
 __all__ = ["solve_clocks"]
 
@@ -84,6 +84,8 @@ def solve_clocks(
     stated = _stated(reference, clock_of_source)
     if expected_offset_s:
         measurements = [_without(m, expected_offset_s) for m in measurements]
+    if not measurements:
+        return _unmeasured(dict.fromkeys(clock_of_source.values()), stated, at_ns)
     graph = build_graph(measurements, clock_of_source, at_ns)
     n_used = [0] * len(graph.clocks)
     for edge in graph.edges:
@@ -134,6 +136,17 @@ def solve_clocks(
             )
             for i, step in network.steps.items()
         },
+    )
+
+
+def _unmeasured(clocks: Collection[str], stated: str | None, at_ns: int) -> ClockSolution:
+    """Return the clocks of a clip in which nothing was measured."""
+    return ClockSolution(
+        reference=stated,
+        is_reference_stated=stated is not None,
+        at_ns=at_ns,
+        clocks={name: ClockEstimate(clock=name, is_observable=False) for name in clocks},
+        components=tuple((name,) for name in sorted(clocks)),
     )
 
 

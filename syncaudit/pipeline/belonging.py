@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import asdict
+import os
+import stat
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -51,31 +52,30 @@ def doubtful_files(
     Clocks are not known here and may be off by a second, so nothing rejects.
     """
     findings: list[Finding] = []
+    ends = {
+        name: (int(stream.time_ns.min()), int(stream.time_ns.max()))
+        for name, stream in streams.items()
+        if isinstance(stream, CameraStream | SignalStream | EventStream) and stream.time_ns.size
+    }
     if clip.start_ns is None and clip.end_ns is None:
-        window = _usual(streams) or window
+        usual = [pair for name, pair in ends.items() if not isinstance(streams[name], EventStream)]
+        window = _usual(usual) or window
     if window.stop_ns > window.start_ns:
-        for name, stream in streams.items():
-            findings += _outside(name, stream, window)
+        for name, pair in ends.items():
+            findings += _outside(name, streams[name], pair, window)
     return (*findings, *_twins(clip, streams))
 
 
-def _usual(streams: Mapping[str, Stream]) -> Window | None:
+def _usual(ends: Sequence[tuple[int, int]]) -> Window | None:
     """Return when most sources begin and end; None where too few are there to tell."""
-    ends = [
-        (int(stream.time_ns.min()), int(stream.time_ns.max()))
-        for stream in streams.values()
-        if isinstance(stream, CameraStream | SignalStream) and stream.time_ns.size
-    ]
     if len(ends) < MIN_SOURCES:
         return None
     starts, stops = (sorted(column) for column in zip(*ends, strict=True))
     return Window(start_ns=starts[len(ends) // 2], stop_ns=stops[(len(ends) - 1) // 2])
 
 
-def _outside(name: str, stream: Stream, window: Window) -> list[Finding]:
-    if not isinstance(stream, CameraStream | SignalStream | EventStream) or not stream.time_ns.size:
-        return []
-    first, last = int(stream.time_ns.min()), int(stream.time_ns.max())
+def _outside(name: str, stream: Stream, ends: tuple[int, int], window: Window) -> list[Finding]:
+    first, last = ends
     late_s, early_s = (first - window.start_ns) * 1e-9, (window.stop_ns - last) * 1e-9
     if late_s > window.span_s + NEAR_S or early_s > window.span_s + NEAR_S:
         way = "after" if late_s > 0.0 else "before"
@@ -98,19 +98,18 @@ def _outside(name: str, stream: Stream, window: Window) -> list[Finding]:
 
 def _twins(clip: Clip, streams: Mapping[str, Stream]) -> list[Finding]:
     """Return a warning for every two sources that hold the same data."""
-    groups: dict[str, list[str]] = {}
+    by_size: dict[int, list[tuple[str, str]]] = {}
     for name, stream in streams.items():
         path = _main_file(stream)
-        if path is not None:
-            key = f"{_part(clip.sources[name])} {path.stat().st_size}"
-            groups.setdefault(key, []).append(name)
+        size = 0 if path is None else _size_of_file(path)
+        if path is not None and size:
+            by_size.setdefault(size, []).append((name, path))
     findings = []
-    for names in groups.values():
-        for one, other in combinations(names, 2):
-            paths = [_main_file(streams[name]) for name in (one, other)]
-            if paths[0] is None or paths[1] is None:
+    for files in by_size.values():
+        for (one, path), (other, other_path) in combinations(files, 2):
+            if _part(clip.sources[one]) != _part(clip.sources[other]):
                 continue
-            if paths[0] != paths[1] and _digest(paths[0]) != _digest(paths[1]):
+            if path != other_path and _digest(path) != _digest(other_path):
                 continue
             text = (
                 f"{one} and {other} hold the same data ({streams[one].uri}, {streams[other].uri}): "
@@ -120,24 +119,31 @@ def _twins(clip: Clip, streams: Mapping[str, Stream]) -> list[Finding]:
     return findings
 
 
-def _part(spec: SourceSpec) -> str:
-    return str({key: value for key, value in asdict(spec).items() if key in _PARTS})
+def _part(spec: SourceSpec) -> list[object]:
+    return [getattr(spec, key, None) for key in _PARTS]
 
 
-def _main_file(stream: Stream) -> Path | None:
+def _main_file(stream: Stream) -> str | None:
     """Return the local file that a stream was read from (of many pictures the middle one)."""
     if isinstance(stream, CameraStream):
         paths = stream.files.paths
-        path = Path(paths[len(paths) // 2]) if paths else None
-    else:
-        path = Path(stream.uri) if stream.uri and "://" not in stream.uri else None
-    return path if path is not None and path.is_file() and path.stat().st_size else None
+        return paths[len(paths) // 2] if paths else None
+    return stream.uri if stream.uri and "://" not in stream.uri else None
 
 
-def _digest(path: Path) -> bytes:
-    size = path.stat().st_size
+def _size_of_file(path: str) -> int:
+    """Return the size in bytes of a regular file; 0 for whatever else."""
+    try:
+        status = os.stat(path)  # noqa: PTH116  # for every source of every clip
+    except (OSError, ValueError):
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+
+def _digest(path: str) -> bytes:
+    size = _size_of_file(path)
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    with Path(path).open("rb") as file:
         for start in (0, size // 2, max(0, size - _SAMPLE_BYTES)):
             file.seek(start)
             digest.update(file.read(_SAMPLE_BYTES))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.dsp.medians import nearest_quantiles
 from syncaudit.model import (
     AudioStream,
     CameraStream,
@@ -86,8 +87,7 @@ def window_of(clip: Clip, streams: Mapping[str, Stream]) -> Window:
 def _extent(stream: Stream) -> tuple[int, int] | None:
     if isinstance(stream, EventStream) or stream.time_ns.size == 0:
         return None
-    first = int(np.quantile(stream.time_ns, 0.001, method="nearest"))
-    last = int(np.quantile(stream.time_ns, 0.999, method="nearest"))
+    first, last = nearest_quantiles(stream.time_ns, (0.001, 0.999))
     if isinstance(stream, AudioStream):
         last = max(last, first + int(stream.samples.size / stream.rate_hz * 1e9))
     return first, last

@@ -140,7 +140,7 @@ class Policy:
 
         Patterns apply in file order; an exact name comes last and wins.
         """
-        limits = self.kinds.get(str(kind), Limits())
+        limits = self.kinds.get(str(kind)) or Limits()
         fitting = [p for p in self.overrides if p != source and fnmatch.fnmatchcase(source, p)]
         if source in self.overrides:
             fitting.append(source)

@@ -94,6 +94,8 @@ def _share(
 
 
 def _order(name: str, audit: StampAudit, limits: Limits, noun: str) -> list[Finding]:
+    if not (audit.backwards or audit.duplicates or audit.doubled):
+        return []
     n = audit.samples
     return [
         *_share(
@@ -124,14 +126,16 @@ def _order(name: str, audit: StampAudit, limits: Limits, noun: str) -> list[Find
 
 
 def _gaps(name: str, audit: StampAudit, limits: Limits, noun: str) -> list[Finding]:
-    findings = _share(
-        ReasonCode.MISSING_FRAMES,
-        name,
-        audit.missing,
-        audit.samples + audit.missing,
-        limits.missing_share,
-        f"lacks {audit.missing} of {word_count(audit.samples + audit.missing, noun)}",
-    )
+    findings: list[Finding] = []
+    if audit.missing:
+        findings += _share(
+            ReasonCode.MISSING_FRAMES,
+            name,
+            audit.missing,
+            audit.samples + audit.missing,
+            limits.missing_share,
+            f"lacks {audit.missing} of {word_count(audit.samples + audit.missing, noun)}",
+        )
     longest_s = audit.max_gap_s
     if longest_s is None:
         if audit.gaps:
@@ -145,14 +149,15 @@ def _gaps(name: str, audit: StampAudit, limits: Limits, noun: str) -> list[Findi
     if limits.max_gap_periods is not None and audit.rate_hz:
         allowed.append(limits.max_gap_periods / audit.rate_hz)
     limit = min(allowed) if allowed else None
+    is_long = limit is not None and longest_s > limit
+    if not (is_long or audit.gaps):
+        return findings
     periods = f" ({longest_s * audit.rate_hz:.3g} periods)" if audit.rate_hz else ""
     text = f"{name} is silent for {word_duration(longest_s)}{periods} at its longest gap"
     if limit is not None:
         text = f"{text}; limit {word_duration(limit)}"
-    if limit is not None and longest_s > limit:
-        findings.append(defect(ReasonCode.GAP, name, text, value=longest_s, limit=limit))
-    elif audit.gaps:
-        findings.append(remark(ReasonCode.GAP, name, text, value=longest_s, limit=limit))
+    make = defect if is_long else remark
+    findings.append(make(ReasonCode.GAP, name, text, value=longest_s, limit=limit))
     return findings
 
 

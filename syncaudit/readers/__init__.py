@@ -76,6 +76,8 @@ def read_source(
 
 def _with_manifest(stream: Stream, spec: SourceSpec, base_uri: str) -> Stream:
     """Return `stream` with what any source may have in its row: arrivals and findings."""
+    if spec.arrivals is None and not spec.findings:
+        return stream
     from dataclasses import replace
 
     findings = [*stream.findings, *noted(spec.findings)]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import atexit
 import math
+import os
 import re
 import tempfile
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +31,7 @@ from syncaudit.model import (
 from syncaudit.readers.findings import empty_stream
 from syncaudit.readers.folders import list_folder
 from syncaudit.readers.frame_stamps import FrameStamps
-from syncaudit.readers.uris import is_url, keep_local, resolve
+from syncaudit.readers.uris import check_file, is_url, keep_local, resolve
 
 __all__ = ["is_picture", "read_camera"]
 
@@ -80,7 +82,8 @@ def read_camera(
             raise StreamReadError("its stamp table names no picture", code="empty", path=uri)
         files = FrameFiles(paths=paths, is_images=True)
     elif listed is None:
-        path = str(keep_local(uri, scratch or _process_scratch()))
+        path = _local(uri, scratch)
+        check_file(path)
         # A single picture is a folder of one; FFmpeg would give it a made-up clock.
         files = FrameFiles(
             paths=(path,), is_images=is_picture(path), stream=spec.stream, span_ns=span_ns
@@ -88,14 +91,14 @@ def read_camera(
     else:
         files = _pictures(uri, listed, scratch)
     frames = _frames_of(files)
+    pts_ns = frames.pts_ns()
     pts_s: NDArray[np.float64] | None = None
     if files.is_images:
         n_frames = frames.n_frames if files.column is not None else len(files.paths)
     else:
         n_frames = frames.n_frames
-        pts_ns = frames.pts_ns()
         if pts_ns is not None:
-            pts_s = np.array(pts_ns, dtype=np.float64) * 1e-9
+            pts_s = pts_ns.astype(np.float64) * 1e-9
         findings += _damage(uri, frames)
     if stamps is not None and spec.timestamps is not None:
         time_ns = stamps.time_ns
@@ -103,7 +106,7 @@ def read_camera(
         if len(time_ns) != n_frames:
             findings.append(_mismatch(uri, n_frames, spec.timestamps, len(time_ns)))
     else:
-        time_ns, more = _container_stamps(uri, spec, files, frames)
+        time_ns, more = _container_stamps(uri, spec, files, frames.n_frames, pts_ns)
         findings += more
     return CameraStream(
         name=name,
@@ -184,7 +187,7 @@ def _local(path: str, scratch: Path | None) -> str:
 
 
 def _suffix(path: str) -> str:
-    return Path(path.split("::")[0]).suffix.lower()
+    return os.path.splitext(path.split("::")[0].rstrip("/"))[1].lower()  # noqa: PTH122  # of all
 
 
 def _natural(path: str) -> tuple[list[tuple[int, int, str]], str]:
@@ -194,7 +197,7 @@ def _natural(path: str) -> tuple[list[tuple[int, int, str]], str]:
 
 
 def _container_stamps(
-    uri: str, spec: CameraSpec, files: FrameFiles, frames: ContainerFrames
+    uri: str, spec: CameraSpec, files: FrameFiles, n_frames: int, pts_ns: NDArray[Any] | None
 ) -> tuple[NDArray[np.int64], tuple[Finding, ...]]:
     """Return ``start_ns`` + pts in whole nanoseconds."""
     if files.is_images:
@@ -204,11 +207,10 @@ def _container_stamps(
             path=uri,
             hint="Give 'timestamps': a CSV or Parquet with 'timestamp_ns', one row a picture.",
         )
-    pts_ns = frames.pts_ns()
     if pts_ns is None:
         raise StreamReadError(
             "no presentation times are in it (a raw stream, or it holds no frames)",
-            code="manifest" if frames.n_frames else "empty",
+            code="manifest" if n_frames else "empty",
             path=uri,
             hint="Give 'timestamps': a CSV or Parquet with 'timestamp_ns', one row a frame.",
         )
@@ -220,8 +222,8 @@ def _container_stamps(
             hint="Give 'timestamps' (a CSV or Parquet with 'timestamp_ns', one row a frame), or "
             "'start_ns', the time of presentation time 0.",
         )
-    stamps = [spec.start_ns + pts for pts in pts_ns]
-    if not all(-(2**63) <= stamp < 2**63 for stamp in stamps):
+    first_ns = int(pts_ns[0])
+    if spec.start_ns + first_ns < -(2**63) or spec.start_ns + int(pts_ns[-1]) >= 2**63:
         raise StreamReadError(
             f"'start_ns' {spec.start_ns} plus its presentation times exceeds int64",
             code="manifest",
@@ -229,18 +231,18 @@ def _container_stamps(
             hint="'start_ns' is in nanoseconds.",
         )
     findings: tuple[Finding, ...] = ()
-    if pts_ns[0] != 0 and spec.pts_ns is None:
+    if first_ns != 0 and spec.pts_ns is None:
         findings = (
             Finding(
                 code=ReasonCode.MANIFEST,
-                message=f"{uri}: the first frame has presentation time {pts_ns[0] / 1e9:.6f} s, "
+                message=f"{uri}: the first frame has presentation time {first_ns / 1e9:.6f} s, "
                 "which is added to 'start_ns'. If 'start_ns' is the time of the first frame, "
                 "take that off it.",
-                value=pts_ns[0] / 1e9,
+                value=first_ns / 1e9,
                 severity=Severity.WARNING,
             ),
         )
-    return np.array(stamps, dtype=np.int64), findings
+    return (pts_ns + spec.start_ns).astype(np.int64), findings
 
 
 def _damage(uri: str, frames: ContainerFrames) -> tuple[Finding, ...]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import glob
+import os
 from pathlib import Path
 
 from syncaudit.readers.archives import find_member
-from syncaudit.readers.uris import local_path, reworded
+from syncaudit.readers.uris import is_url, reworded
 
 __all__ = ["list_folder"]
+
+_MARKS = frozenset("*?[")
 
 
 def list_folder(uri: str) -> list[str] | None:
@@ -19,13 +22,16 @@ def list_folder(uri: str) -> list[str] | None:
     StreamReadError
         If nothing of that name exists.
     """
-    is_glob = any(mark in uri for mark in "*?[")
+    is_glob = not _MARKS.isdisjoint(uri)
+    is_local = not is_url(uri)
+    is_folder = is_local and os.path.isdir(uri)  # noqa: PTH112  # for every camera of every clip
+    if is_local and not is_folder and not is_glob:
+        return None
     with reworded(uri):
-        path = local_path(uri)
-        if path is not None:
-            if path.is_dir():
-                return [str(entry) for entry in path.iterdir() if entry.is_file()]
-            if path.exists() or not is_glob:
+        if is_local:
+            if is_folder:
+                return [str(entry) for entry in Path(uri).iterdir() if entry.is_file()]
+            if Path(uri).exists():
                 return None
             return [name for name in glob.glob(uri, recursive=True) if Path(name).is_file()]  # noqa: PTH207  # Path.glob refuses absolute patterns
         if find_member(uri) is not None:

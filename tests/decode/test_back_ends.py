@@ -84,8 +84,9 @@ def test_videos_and_parts_of_them_are_the_same(
 ) -> None:
     path = encode("a.mp4", codec, options=options, n_frames=40, size_px=(190, 150))
     assert frames_of(path, back_end) == (frames_of(path, "cpu")[0], None)
-    pts_ns = list_frames(str(path)).pts_ns()
-    assert pts_ns is not None
+    listed = list_frames(str(path)).pts_ns()
+    assert listed is not None
+    pts_ns = listed.tolist()
     for first, stop in ((0, 5), (12, 30), (17, 39), (39, 40), (20, 20)):
         end_ns = pts_ns[stop] if stop < 40 else 10**12
         span_ns = (pts_ns[first] if first < stop else end_ns, end_ns)

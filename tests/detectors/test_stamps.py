@@ -37,6 +37,30 @@ def ticks(n, rate_hz, *, jitter_s=0.0, delay_s=0.0, seed=0):
     return out + (rng.exponential(delay_s, n) if delay_s else 0.0)
 
 
+# --- patterns -----------------------------------------------------------------------------------
+
+
+def test_the_same_pattern_at_another_time_is_audited_alike():
+    stamps = nanos(ticks(240, 12.0, jitter_s=1e-4))
+    late = audit_stamps(stamps + 20_000_000_000, pts_s=ticks(240, 12.0))
+    assert late == audit_stamps(stamps, pts_s=ticks(240, 12.0))
+
+
+def test_steps_have_their_own_place_in_time_whatever_was_audited_before():
+    seconds = ticks(240, 12.0, jitter_s=1e-4)
+    seconds[100:] += 0.03
+    first, second = (audit_stamps(nanos(seconds) + later) for later in (0, 20_000_000_000))
+    assert second.steps[0][0] - first.steps[0][0] == 20_000_000_000
+    assert str(second.steps[0][0]) in " ".join(second.warnings)
+
+
+def test_the_container_is_part_of_the_pattern():
+    stamps = nanos(ticks(240, 12.0, jitter_s=1e-4))
+    assert audit_stamps(stamps, n_expected=240).remarks == ()
+    assert audit_stamps(stamps, n_expected=239).remarks != ()
+    assert audit_stamps(stamps, pts_s=ticks(240, 30.0)).remarks != ()
+
+
 # --- counts -------------------------------------------------------------------------------------
 
 

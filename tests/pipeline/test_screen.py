@@ -11,6 +11,7 @@ import pytest
 
 from syncaudit.batch import run_batch
 from syncaudit.datasets import clip_to_row
+from syncaudit.decode import container
 from syncaudit.model import ReasonCode, Verdict
 from syncaudit.pipeline import watching
 from syncaudit.policy import load_policy
@@ -53,6 +54,39 @@ def test_stamps_that_run_backwards_are_rejected(clip: Any) -> None:
     assert verdict.verdict is Verdict.REJECT
     assert ReasonCode.BACKWARDS in {reason.code for reason in verdict.reasons}
     assert any("only the stamps" in warning.message for warning in verdict.warnings)
+
+
+@pytest.mark.usefixtures("no_decoding")
+@pytest.mark.parametrize("seed", range(3))
+def test_damaged_boxes_are_told_as_the_demuxer_tells_them(
+    clip: Any, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Oracle: the same screen with FFmpeg's demuxer in place of the sample tables."""
+    clip.keep("cam_front")
+    row = clip.row
+    row["sources"]["cam_front"] = {"kind": "camera", "uri": "cam_front.mp4", "start_ns": 10**18}
+    clip.write(row)
+    whole = (clip.path / "cam_front.mp4").read_bytes()
+    movie = whole.rindex(b"moov") - 4
+    rng = np.random.default_rng(seed)
+    n_compared = 0
+    for _ in range(40):
+        damaged = bytearray(whole)
+        for place in rng.integers(movie, len(whole) - 4, rng.integers(1, 4)).tolist():
+            odd = int(rng.choice([0, 1, 2**31, 2**32 - 1]))
+            damaged[place : place + 4] = odd.to_bytes(4, "big")
+        clip.overwrite("cam_front.mp4", bytes(damaged))
+        by_tables = clip.audit(is_screen=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(container, "read_sample_table", lambda *_: None)
+            by_demuxer = clip.audit(is_screen=True)
+        if any(reason.code is ReasonCode.UNREADABLE for reason in by_demuxer.reasons):
+            continue  # damage elsewhere in the header, which decoding meets
+        n_compared += 1
+        assert by_tables.reasons == by_demuxer.reasons
+        assert by_tables.warnings == by_demuxer.warnings
+        assert by_tables.sources == by_demuxer.sources
+    assert n_compared >= 10
 
 
 @pytest.mark.usefixtures("no_decoding")

@@ -1,0 +1,40 @@
+"""Medians of short columns are those of NumPy, to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncaudit.dsp.medians import median, nearest_quantiles, quantiles
+
+numbers = st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=60)
+shares = st.floats(0.0, 1.0)
+
+
+@given(numbers)
+def test_median_is_that_of_numpy(values: list[float]) -> None:
+    column = np.array(values)
+    assert median(column) == np.median(column)
+    assert column.tolist() == values  # left as it was
+
+
+@given(numbers, st.lists(shares, min_size=1, max_size=4))
+def test_quantiles_are_those_of_numpy(values: list[float], wanted: list[float]) -> None:
+    column = np.array(values)
+    assert quantiles(column, wanted) == np.quantile(column, wanted).tolist()
+
+
+@given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=60), shares)
+def test_nearest_quantile_is_that_of_numpy(values: list[int], share: float) -> None:
+    column = np.array(values, dtype=np.int64)
+    assert nearest_quantiles(column, [share]) == [np.quantile(column, share, method="nearest")]
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 1001, 2001])
+def test_nearest_quantile_halfway_takes_the_even_place(n: int) -> None:
+    column = np.arange(n, dtype=np.int64)
+    wanted = [0.5, 0.25, 0.75, 0.001, 0.999]
+    expected = np.quantile(column, wanted, method="nearest")
+    assert nearest_quantiles(column, wanted) == expected.tolist()
