@@ -28,7 +28,7 @@ MAX_POINTS = 80
 MIN_POINTS = 12
 # Contrast of a corner in luma levels: the second where the first leaves few.
 FAST_THRESHOLDS = (20, 12)
-ENOUGH_CORNERS = 150
+ENOUGH_CORNERS = 100
 CELL_PX = 20
 PER_CELL = 2
 WINDOW_PX = 11

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from syncaudit.model import ClipVerdict, Quantity, RotationIncrements, Verdict
+from syncaudit.model import (
+    ClipVerdict,
+    PairMeasurement,
+    Quantity,
+    RotationIncrements,
+    Verdict,
+)
 from syncaudit.pipeline.evidence import ClipEvidence
 from syncaudit.pipeline.pairing import MAX_HUBS, by_liveliness
 
@@ -13,6 +19,8 @@ __all__ = ["cameras_to_track"]
 # A camera moved where most of its increments are this many times their error, about any axis.
 # Noise alone gives a median of 0.7.
 MOVING = 3.0
+# No quartz runs this wrong: a delay that changes so fast is hardly that of a clock.
+ODD_DRIFT_PPM = 200.0
 
 
 def cameras_to_track(evidence: ClipEvidence, verdict: ClipVerdict) -> list[str]:
@@ -28,25 +36,30 @@ def cameras_to_track(evidence: ClipEvidence, verdict: ClipVerdict) -> list[str]:
     Returns
     -------
     list of str
-        First the cameras that move but agree with no gyroscope, or whose verdict is open. Those
-        that still agree with none are held against other cameras, which must be tracked throughout
-        for it: the liveliest few.
+        First the cameras that move but agree with no gyroscope, whose delay changes oddly, or whose
+        verdict is open: how a delay wanders shows in all frames only. Those that still agree with
+        none are held against other cameras, which must be tracked throughout for it: the liveliest
+        few.
     """
     if not evidence.sampled:
         return []
     rates = {name for name, motion in evidence.motion.items() if Quantity.ANGULAR_RATE in motion}
-    vouched = {pair.source for pair in verdict.pairs if pair.accepted and pair.target in rates}
-    alone = evidence.rotations.keys() - vouched
-    undecided = [
-        name
-        for name, rotation in evidence.rotations.items()
-        if name in evidence.sampled
-        and (name in alone or verdict.sources[name].verdict is Verdict.UNVERIFIED)
-        and _moves(rotation)
-    ]
+    told = {pair.source: pair for pair in verdict.pairs if pair.accepted and pair.target in rates}
+    alone = evidence.rotations.keys() - told.keys()
+    undecided = []
+    for name in sorted(evidence.sampled & evidence.rotations.keys()):
+        is_open = name in alone or verdict.sources[name].verdict is Verdict.UNVERIFIED
+        if _is_odd(told.get(name)) or (is_open and _moves(evidence.rotations[name])):
+            undecided.append(name)
     if undecided or alone <= evidence.sampled:
         return undecided
     return [name for name in by_liveliness(evidence)[:MAX_HUBS] if name in evidence.sampled]
+
+
+def _is_odd(pair: PairMeasurement | None) -> bool:
+    if pair is None:
+        return False
+    return pair.step_s is not None or abs(pair.drift_ppm or 0.0) > ODD_DRIFT_PPM
 
 
 def _moves(rotation: RotationIncrements) -> bool:

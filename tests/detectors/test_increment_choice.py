@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from syncaudit.detectors import choose_increments
-from syncaudit.detectors.increment_choice import AVERAGE_S, MIN_CHOSEN, SHARE
+from syncaudit.detectors.increment_choice import AVERAGE_S, MAX_CHOSEN, MIN_CHOSEN
 from syncaudit.model import Activity, CameraStream, FrameFiles, Quantity, SourceKind
 
 EPOCH_NS = 1_767_225_600_000_000_000
@@ -44,30 +44,38 @@ def turn(at_s, width_s=0.5):
     return lambda t: np.exp(-0.5 * ((t - at_s) / width_s) ** 2)
 
 
+def wobble(t):
+    return 0.05 * np.sin(2.0 * np.pi * 0.5 * t)
+
+
 def test_frames_are_chosen_where_the_rate_changes():
     chosen = choose_increments(camera(), gyro(turn(8.0)))
-    at_s = np.flatnonzero(chosen) / 30.0
-    assert chosen.sum() == round(SHARE * 599)
-    # The rate changes within three widths of the turn's middle, where it is averaged.
-    steep = np.abs(np.arange(600) / 30.0 - 8.0) < 2.0 * 0.5
-    at_top = np.abs(np.arange(600) / 30.0 - 8.0) < 0.05
-    assert chosen[steep & ~at_top].mean() > 0.95
-    assert np.median(np.abs(at_s - 8.0)) < 3.0
+    # A bell is steepest one width from its middle.
+    steep = np.abs(np.abs(np.arange(600) / 30.0 - 8.0) - 0.5) < 0.2
+    assert chosen[steep].all()
+    # Six widths away nothing turns any more.
+    assert np.abs(np.flatnonzero(chosen) / 30.0 - 8.0).max() < 6.5 * 0.5
 
 
-def test_clocks_an_averaging_time_apart_change_little():
+def test_lively_clips_need_fewer_frames():
+    lively = choose_increments(camera(), gyro(lambda t: 20.0 * wobble(t)))
+    dull = choose_increments(camera(), gyro(wobble))
+    assert lively.sum() == MIN_CHOSEN
+    assert dull.sum() == MAX_CHOSEN
+
+
+def test_clocks_half_an_averaging_time_apart_change_little():
     rate = gyro(turn(8.0))
     here = choose_increments(camera(), rate)
     late = choose_increments(camera(start_s=0.5 * AVERAGE_S), rate)
-    assert (here & late).sum() > 0.85 * here.sum()
+    assert (here & late).sum() > 0.7 * here.sum()
 
 
-def test_every_span_keeps_its_share():
+def test_every_span_keeps_some():
     """Drift shows over all of a long clip, however little it turns in parts of it."""
-    long = camera(n=2400)
-    chosen = choose_increments(long, gyro(turn(8.0), stop_s=81.0))
-    per_span = chosen[1:].reshape(-1)[: 4 * 599].reshape(4, 599).sum(axis=1)
-    assert per_span.min() > 0.9 * SHARE * 599
+    chosen = choose_increments(camera(n=2400), gyro(turn(8.0), stop_s=81.0))
+    per_span = chosen[4:].reshape(4, 599).sum(axis=1)
+    assert per_span.min() > 0.9 * MIN_CHOSEN
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, MIN_CHOSEN, MIN_CHOSEN + 1])
@@ -76,7 +84,7 @@ def test_few_frames_are_all_tracked(n):
 
 
 def test_a_slow_camera_keeps_enough():
-    chosen = choose_increments(camera(n=100, fps=5.0), gyro(turn(8.0)))
+    chosen = choose_increments(camera(n=80, fps=4.0), gyro(wobble))
     assert chosen.sum() == MIN_CHOSEN
 
 
@@ -96,7 +104,7 @@ def test_only_frames_that_are_looked_at_are_chosen():
     wanted = np.zeros(600, dtype=np.bool_)
     wanted[100:300] = True
     chosen = choose_increments(camera(), gyro(turn(15.0)), wanted=wanted)
-    assert chosen.sum() == MIN_CHOSEN
+    assert chosen.sum() >= MIN_CHOSEN
     # The first of them has no frame before it to turn from.
     assert not chosen[:101].any()
     assert not chosen[300:].any()

@@ -51,6 +51,14 @@ def test_a_shifted_camera_is_found_at_first_sight(
     assert abs(source.offset_s) == pytest.approx(0.04, abs=NEAR_S)
 
 
+def test_a_delay_that_changes_as_no_clocks_does_gets_a_second_look(
+    faulty: Callable[..., Any], looks: list[tuple[str, bool]]
+) -> None:
+    verdict = examine(faulty(cam_rear=ClockFault(drift_ppm=2000.0)).clip).verdict
+    assert verdict.verdict is not Verdict.PASS
+    assert looks == [("cam_front", False), ("cam_rear", False), ("cam_rear", True)]
+
+
 def test_without_a_gyroscope_every_frame_is_tracked(
     clip: Any, looks: list[tuple[str, bool]]
 ) -> None:
