@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fake_torchcodec
 import numpy as np
 import pytest
 
-from syncaudit.decode import Picture
+from syncaudit.decode import Picture, iter_luma, torchcodec_planes
+from syncaudit.decode.container import list_frames
 from syncaudit.decode.device_planes import DeviceBatch
+from syncaudit.decode.torchcodec_planes import TorchcodecDecoder
 from syncaudit.detectors import FlashDetector, PictureAuditor, PictureMotionDetector
 from syncaudit.model import CameraStream, FrameFiles, SourceKind
 
@@ -79,3 +82,19 @@ def test_detectors_find_the_same(kind) -> None:
             detector.update(picture)
         found.append(detector.finish())
     assert repr(found[0]) == repr(found[1])
+
+
+@pytest.mark.parametrize("bf", ["0", "2"])
+def test_batches_of_torchcodec_are_the_frames_of_the_cpu(encode, monkeypatch, bf) -> None:
+    monkeypatch.setattr(torchcodec_planes, "_library", lambda: (torch, fake_torchcodec))
+    monkeypatch.setattr(TorchcodecDecoder, "_agreement", None)
+    path = str(encode("a.mp4", options={"bf": bf, "g": "6"}, n_frames=40, size_px=(190, 150)))
+    pts_ns = list_frames(path).pts_ns()
+    for span_ns in (None, (pts_ns[12], pts_ns[30]), (pts_ns[39], 10**12)):
+        files = FrameFiles(paths=(path,), span_ns=span_ns)
+        frames = iter_luma(files, decoder="torchcodec")
+        found = [(f.index, f.pts_s, f.reduced(2).tobytes(), f.luma.tobytes()) for f in frames]
+        assert frames.fallback is None
+        assert found == [
+            (f.index, f.pts_s, f.reduced(2).tobytes(), f.luma.tobytes()) for f in iter_luma(files)
+        ]
