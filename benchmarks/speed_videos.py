@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -52,6 +53,7 @@ def made_videos(
 def _encode(
     path: Path, encoder: str, options: dict[str, str], size_px: tuple[int, int], rate_hz: int
 ) -> None:
+    os.environ["SVT_LOG"] = "1"  # errors alone
     unfinished = path.with_suffix(".part.mp4")
     with av.open(str(unfinished), "w") as file:
         stream = file.add_stream(encoder, rate=Fraction(rate_hz), options=options)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from itertools import chain
+from collections.abc import Generator, Iterator, Sequence
+from itertools import chain, islice, takewhile
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from syncaudit.decode.back_end import BackEnd, first_line
+from syncaudit.decode.device_planes import DeviceBatch
 from syncaudit.decode.header import VideoPart
 from syncaudit.decode.luma import UnfitError
+from syncaudit.decode.picture import Plane
 
 __all__ = ["TorchcodecDecoder"]
 
 _PIXEL_FORMATS = frozenset({"yuv420p", "yuvj420p", "nv12"})
+# Pictures whose features are computed at once.
+BATCH = 16
 
 
 class TorchcodecDecoder(BackEnd):
@@ -31,17 +32,17 @@ class TorchcodecDecoder(BackEnd):
             return str(error)
         return None
 
-    def pictures(self, part: VideoPart) -> Generator[tuple[int, NDArray[np.uint8]], None, None]:
-        """Yield presentation time and luma, as `BackEnd` asks."""
+    def pictures(self, part: VideoPart) -> Generator[tuple[int, Plane], None, None]:
+        """Yield presentation time and luma, which stays on the device, as `BackEnd` asks."""
         if not part.wanted:
             return
-        first, last = part.wanted[0], part.wanted[-1]
+        first, last, n_left = part.wanted[0], part.wanted[-1], len(part.wanted)
         try:
-            for pts, frame in _from(part):
-                if pts >= first:
-                    yield pts, _luma(frame)
-                if pts >= last:
-                    return
+            wanted = takewhile(lambda pair: pair[0] <= last, _from(part))
+            planes = ((pts, _luma(frame)) for pts, frame in wanted if pts >= first)
+            while batch := tuple(islice(planes, min(BATCH, n_left))):
+                n_left -= len(batch)
+                yield from _on_device(batch)
         except (RuntimeError, ValueError, OSError) as error:
             raise UnfitError(f"torchcodec failed ({first_line(error)})") from error
 
@@ -74,12 +75,17 @@ def _decoded(part: VideoPart, seek_s: float | None) -> Iterator[tuple[int, Any]]
             yield round(frame.pts_seconds * per_s), frame
 
 
-def _luma(frame: Any) -> NDArray[np.uint8]:
+def _on_device(batch: Sequence[tuple[int, Any]]) -> Iterator[tuple[int, Plane]]:
+    torch, _ = _library()
+    planes = DeviceBatch(torch.stack([plane for _, plane in batch]))
+    return zip((pts for pts, _ in batch), planes, strict=True)
+
+
+def _luma(frame: Any) -> Any:
     if frame.pixel_format not in _PIXEL_FORMATS:
         raise UnfitError(f"its pictures come as {frame.pixel_format}")
     # Copied, for planes are views of FFmpeg's memory and do not live as long as arrays may.
-    luma: NDArray[np.uint8] = np.array(frame.planes[0].cpu().numpy())
-    return luma
+    return frame.planes[0].clone()
 
 
 def _library() -> tuple[Any, Any]:

@@ -1,0 +1,65 @@
+"""Luma planes that stay on a device: features are computed there, of many pictures at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["DeviceBatch", "DevicePlane"]
+
+
+class DeviceBatch:
+    """Some pictures of one camera in a row.
+
+    What is asked of one picture is computed and copied to the host for all of them, since it will
+    be asked of the others too: one launch and one wait for the device instead of one each.
+
+    Parameters
+    ----------
+    planes : torch.Tensor of uint8, shape (n, height, width)
+        Kept, and not to be written to.
+    """
+
+    def __init__(self, planes: Any) -> None:
+        self.planes = planes
+        self._computed: dict[tuple[object, ...], NDArray[Any]] = {}
+
+    def __iter__(self) -> Iterator[DevicePlane]:
+        """Yield its pictures in order."""
+        return (DevicePlane(self, place) for place in range(len(self.planes)))
+
+    def computed(self, feature: Callable[..., Any], arguments: tuple[int, ...]) -> NDArray[Any]:
+        """Return a feature of `syncaudit.decode.features` of all pictures, on the host."""
+        key = (feature, *arguments)
+        if key not in self._computed:
+            self._computed[key] = feature(self.planes, *arguments).cpu().numpy()
+        return self._computed[key]
+
+
+class DevicePlane:
+    """One picture of a batch: a `syncaudit.decode.picture.Plane`."""
+
+    __slots__ = ("_batch", "_place")
+
+    def __init__(self, batch: DeviceBatch, place: int) -> None:
+        self._batch = batch
+        self._place = place
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width in pixels."""
+        _, height, width = self._batch.planes.shape
+        return height, width
+
+    def computed(self, feature: Callable[..., Any], arguments: tuple[int, ...]) -> NDArray[Any]:
+        """Return a feature of this picture, on the host."""
+        found: NDArray[Any] = self._batch.computed(feature, arguments)[self._place]
+        return found
+
+    def to_host(self) -> NDArray[np.uint8]:
+        """Return the whole plane, of this picture alone."""
+        luma: NDArray[np.uint8] = self._batch.planes[self._place].cpu().numpy()
+        return luma
