@@ -300,3 +300,16 @@ def test_uneven_lost_and_doubled_frames_are_drawn_where_they_are(open_window, tm
     assert between(1.47, 1.73) <= empty  # 250 ms without a frame
     assert not between(1.2, 1.4) <= empty
     assert all(pane.picture is not None for pane in window.films.panes.values())
+
+
+def test_lanes_made_anew_span_the_whole_width(qtbot, open_window, barcode_folder):
+    window = open_window(barcode_folder / "manifest.jsonl", clip_id="first")
+    lanes = window.lanes
+    before = [(r.left(), r.right()) for _, r in lanes.plots.rects()]
+    lanes.rebuild()  # as at the end of an audit
+    assert [(r.left(), r.right()) for _, r in lanes.plots.rects()] == before
+    with qtbot.waitSignal(window.clip_shown, timeout=30_000):
+        window.open_clip("second")
+    rooms = [(r.left(), r.right()) for _, r in lanes.plots.rects()]
+    assert rooms == before
+    assert min(right - left for left, right in rooms) > 0.7 * lanes.width()

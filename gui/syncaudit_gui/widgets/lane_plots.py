@@ -131,7 +131,13 @@ class LanePlots(pg.GraphicsLayoutWidget):
             self.ci.layout.setRowMaximumHeight(number, ANY_PX if may_grow else least_px)
             self._rows.append(_Row(lane=lane, plot=plot, axis=axis))
             self._fit_height(self._rows[-1])
+        self._fill()
         self._recolour()
+
+    def _fill(self) -> None:
+        """Lay the plots out over this whole widget: put in one by one they shrink the layout."""
+        self.ci.resize(self.width(), self.height())
+        self.ci.layout.activate()
 
     def _put_away(self) -> None:
         """Take all plots out, and keep them: making one takes 10 ms."""
