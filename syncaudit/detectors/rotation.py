@@ -7,6 +7,7 @@ the moments of the rows that their points lie on.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 
@@ -66,8 +67,20 @@ def frame_times_s(stream: CameraStream) -> tuple[NDArray[np.float64], int, float
 # Pairs whose rotations are fitted at once: enough that arrays pay, few enough that the direction
 # of travel at the first still serves as a start for the last.
 STACK = 32
+# Pictures that are kept until they are tracked: a decoder that takes turns with other work finds
+# its caches emptied.
+N_AT_ONCE = 64
 
 _Fitted = tuple[NDArray[np.float64], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Kept:
+    """A reduced picture that waits to be tracked."""
+
+    index: int
+    luma: NDArray[np.uint8]
+    full_shape: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -86,7 +99,7 @@ class RotationDetector:
     """Accumulate rotation increments over the frames of one camera.
 
     Call `update` with each picture in order and `finish` at the end. One detector serves one
-    camera and keeps one small picture.
+    camera and keeps some small pictures.
 
     Parameters
     ----------
@@ -99,8 +112,7 @@ class RotationDetector:
 
     stream: CameraStream
     chosen: NDArray[np.bool_] | None = None
-    _picture: NDArray[np.uint8] | None = None
-    _index: int = -1
+    _kept: list[_Kept] = field(default_factory=list)
     _tracks: PointTracks | None = None
     _heading: Heading = field(default_factory=Heading)
     _waiting: list[_Pair] = field(default_factory=list)
@@ -110,35 +122,37 @@ class RotationDetector:
     def update(self, picture: Picture) -> None:
         """Take one frame."""
         self._n_frames += 1
-        before, previous = self._picture, self._index
-        small = None
         if self._wants(picture.index) or self._wants(picture.index + 1):
             small = picture.reduced(track_factor(picture.shape))
-        self._picture, self._index = small, picture.index
-        if before is None or small is None or before.shape != small.shape:
-            return
-        if self._wants(picture.index):
-            self._follow(before, small, previous, picture.index, picture.shape)
+            self._kept.append(_Kept(index=picture.index, luma=small, full_shape=picture.shape))
+            if len(self._kept) == N_AT_ONCE:
+                self._track()
+
+    def _track(self) -> None:
+        """Follow points through the pictures that are kept; the last stays for those to come."""
+        for before, after in itertools.pairwise(self._kept):
+            # Among chosen frames neighbours alone make a pair; elsewhere what lies between is lost.
+            is_pair = self.chosen is None or after.index == before.index + 1
+            if is_pair and self._wants(after.index) and before.luma.shape == after.luma.shape:
+                self._follow(before, after)
+        del self._kept[:-1]
 
     def _wants(self, index: int) -> bool:
         """Tell whether the increment that ends at a frame is wanted."""
         n_stamps = self.stream.time_ns.size
         return index < n_stamps and (self.chosen is None or bool(self.chosen[index]))
 
-    def _follow(
-        self,
-        before: NDArray[np.uint8],
-        after: NDArray[np.uint8],
-        previous: int,
-        index: int,
-        full_shape: tuple[int, ...],
-    ) -> None:
-        tracks = track_points(before, after, earlier=self._tracks)
+    def _follow(self, before: _Kept, after: _Kept) -> None:
+        tracks = track_points(before.luma, after.luma, earlier=self._tracks)
         self._tracks = tracks
         if tracks is None:
             return
         pair = _Pair(
-            previous=previous, index=index, tracks=tracks, shape=before.shape, full_shape=full_shape
+            previous=before.index,
+            index=after.index,
+            tracks=tracks,
+            shape=before.luma.shape,
+            full_shape=after.full_shape,
         )
         if self._waiting and self._waiting[0].shape != pair.shape:
             self._fit()
@@ -179,6 +193,7 @@ class RotationDetector:
 
     def finish(self) -> RotationIncrements | None:
         """Return the increments, or None where nothing could be tracked."""
+        self._track()
         if self._waiting:
             self._fit()
         if not self._fitted:
