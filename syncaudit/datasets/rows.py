@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, asdict, fields
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -40,13 +41,17 @@ def clip_to_row(clip: Clip, *, relative_to: str = "") -> dict[str, Any]:
             row[key] = getattr(clip, key)
     if clip.origin is not None:
         row["origin"] = {k: v for k, v in asdict(clip.origin).items() if v is not None}
+    real = cache(os.path.realpath)  # sources of a clip mostly share their folder
     row["sources"] = {
-        name: _spec_to_row(spec, clip.base_uri, relative_to) for name, spec in clip.sources.items()
+        name: _spec_to_row(spec, clip.base_uri, relative_to, real)
+        for name, spec in clip.sources.items()
     }
     return row
 
 
-def _spec_to_row(spec: SourceSpec, base_uri: str, relative_to: str) -> dict[str, Any]:
+def _spec_to_row(
+    spec: SourceSpec, base_uri: str, relative_to: str, real: Callable[[str], str]
+) -> dict[str, Any]:
     row: dict[str, Any] = {"kind": str(spec.kind)}
     for field in fields(spec):
         value = getattr(spec, field.name)
@@ -56,7 +61,7 @@ def _spec_to_row(spec: SourceSpec, base_uri: str, relative_to: str) -> dict[str,
         if field.name == "kind" or value == default:
             continue
         if field.name in _URI_KEYS:
-            value = _moved(value, base_uri, relative_to)
+            value = _moved(value, base_uri, relative_to, real)
         elif isinstance(value, Mapping):
             value = {
                 key: list(item) if isinstance(item, list | tuple) else item
@@ -66,11 +71,14 @@ def _spec_to_row(spec: SourceSpec, base_uri: str, relative_to: str) -> dict[str,
     return row
 
 
-def _moved(uri: str, base_uri: str, relative_to: str) -> str:
-    """Return `uri` so that it names from `relative_to` what it named from `base_uri`."""
+def _moved(uri: str, base_uri: str, relative_to: str, real: Callable[[str], str]) -> str:
+    """Return `uri` so that it names from `relative_to` what it named from `base_uri`.
+
+    `real` follows the links in the path of a folder.
+    """
     if "::" in uri:
         head, _, last = uri.rpartition("::")
-        return f"{head}::{_moved(last, base_uri, relative_to)}"
+        return f"{head}::{_moved(last, base_uri, relative_to, real)}"
     if is_url(uri) or uri.startswith("/"):
         return uri
     found = resolve(uri, base_uri)
@@ -80,8 +88,8 @@ def _moved(uri: str, base_uri: str, relative_to: str) -> str:
     # Links in the folders are followed (".." would leave a linked folder elsewhere), the file
     # itself keeps its name.
     folder, name = os.path.split(str(Path(found).absolute()))
-    path = os.path.join(os.path.realpath(folder), name)  # noqa: PTH118  # globs stay text
-    return os.path.relpath(path, os.path.realpath(target))
+    path = os.path.join(real(folder), name)  # noqa: PTH118  # globs stay text
+    return os.path.relpath(path, real(target))
 
 
 def _moved_url(found: str, target: str) -> str:

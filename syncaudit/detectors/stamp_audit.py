@@ -17,6 +17,7 @@ from syncaudit.detectors.stamp_counter import (
 )
 from syncaudit.detectors.stamp_grid import Grid, intervals, number_samples, seconds_after
 from syncaudit.detectors.stamp_ledger import keep_ledger
+from syncaudit.detectors.stamp_order import order_of
 from syncaudit.detectors.stamp_words import (
     container_remarks,
     count_remarks,
@@ -121,12 +122,7 @@ def _audit(
     if n < 2:
         return StampAudit(samples=n, remarks=tuple(remarks))
     steps_s = intervals(stamps)
-    base = StampAudit(
-        samples=n,
-        duplicates=int(np.count_nonzero(steps_s == 0.0)),
-        backwards=int(np.count_nonzero(steps_s < 0.0)),
-        max_gap_s=float(np.max(steps_s)),
-    )
+    base = order_of(steps_s)
     remarks += order_remarks(stamps, steps_s, base)
     grid = number_samples(steps_s) if n > 2 else None
     if grid is None:
@@ -152,12 +148,13 @@ def _audit_grid(
 ) -> StampAudit:
     period = grid.period_s
     # A huge stray stamp must not cost the others their nanoseconds: zero is a typical stamp.
-    times = seconds_after(stamps, int(np.sort(stamps)[stamps.size // 2]))
+    in_order = stamps if not base.backwards else np.sort(stamps)
+    times = seconds_after(stamps, int(in_order[stamps.size // 2]))
     tick_ns = resolution_ns(stamps)
     tick_s = rounding_s(tick_ns, steps_s)
     ledger = keep_ledger(grid, steps_s, times, tick_s)
     index = ledger.index
-    clean = times.copy()
+    clean = times.copy() if ledger.steps else times
     for interval, size in ledger.steps:
         clean[interval + 1 :] -= size
     # Surplus samples share an index: the clock is fitted through one stamp each.
@@ -175,7 +172,7 @@ def _audit_grid(
         base,
         rate_hz=1.0 / fit.period_s,
         jitter_s=jitter,
-        jitter_max_s=float(np.max(np.abs(residual))),
+        jitter_max_s=float(np.abs(residual).max()),
         buffering_s=float(np.mean(fit.residual_s)) if fit.method == "hull" else None,
         clock_fit=fit.method,
         gaps=ledger.gaps,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -150,8 +151,7 @@ def fit_clock(
     x = centred(index)
     slope, level = robust_line(x, times_s) if line is None else line
     residual = times_s - slope * x - level
-    spread = 1.4826 * median(np.abs(residual - median(residual)))
-    if spread > resolution_s and has_floor(residual):
+    if has_floor(residual) and _spread(residual) > resolution_s:
         low, mid = quantiles(residual, [0.05, 0.5])
         kept = residual >= low - 3.0 * (mid - low)  # drop stamps that are early beyond belief
         more, floor = lower_hull_line(x[kept], residual[kept])
@@ -161,11 +161,24 @@ def fit_clock(
     return ClockFit(period_s=slope, residual_s=residual, method="least_squares")
 
 
+def _spread(residual: NDArray[np.float64]) -> float:
+    return 1.4826 * median(np.abs(residual - median(residual)))
+
+
 def robust_jitter(residual: NDArray[np.float64], tick_s: float) -> float:
-    """Return the robust deviation without the part that rounding alone makes (0.37 ticks)."""
+    """Return the robust deviation without the part that rounding alone makes (0.37 ticks).
+
+    Parameters
+    ----------
+    residual : ndarray, shape (n,)
+        Stamps minus clock in seconds, their median zero.
+    tick_s : float
+        Rounding of the stamps.
+    """
     jitter = 1.4826 * median(np.abs(residual))
-    if tick_s > 0.0:
+    # Where 96 % lie within 1.1 ticks around zero, so does their middle: 1.1 * 1.4826 < 1.7.
+    if tick_s > 0.0 and jitter < 1.7 * tick_s:
         low, high = quantiles(residual, [0.02, 0.98])
         if high - low <= 1.1 * tick_s:
             return 0.0
-    return float(np.sqrt(max(0.0, jitter**2 - (1.4826 * 0.25 * tick_s) ** 2)))
+    return math.sqrt(max(0.0, jitter**2 - (1.4826 * 0.25 * tick_s) ** 2))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,14 +26,22 @@ NOMINAL_RATES_HZ: tuple[float, ...] = tuple(
         }
     )
 )
+# So many stamps show nearly always that a column has no coarse tick, at little cost.
+_HEAD = 16
 # Container clocks whose tick is no decimal fraction.
 _TICKS_S = (1.0 / 90_000.0, 1.0 / 15_360.0, 1.0 / 12_800.0, 1.0 / 12_288.0, 1.0 / 600.0)
 
 
 def resolution_ns(time_ns: NDArray[np.int64]) -> int:
     """Return the largest power of ten in ns, up to 0.1 s, that divides all intervals."""
+    if time_ns.size < 2:
+        return 1
     with np.errstate(over="ignore"):
-        common = abs(int(np.gcd.reduce(time_ns[1:] - time_ns[:-1]))) if time_ns.size > 1 else 1
+        steps_ns = time_ns[1:] - time_ns[:-1]
+    for part in (steps_ns[:_HEAD], steps_ns):
+        common = abs(int(np.gcd.reduce(part)))
+        if common % 10:
+            return 1
     tick = 1
     while tick < 100_000_000 and common and common % (tick * 10) == 0:
         tick *= 10
@@ -78,7 +88,9 @@ def nominal_rate(
     # Stamps rounded to milliseconds need some length to say anything.
     if n < 10 or (tick_ns >= 1_000_000 and n < 60):
         return None
-    near = [f for f in NOMINAL_RATES_HZ if abs(f - rate_hz) < 1e-3 * f]
+    first = bisect_left(NOMINAL_RATES_HZ, 0.998 * rate_hz)
+    stop = bisect_right(NOMINAL_RATES_HZ, 1.002 * rate_hz)
+    near = [f for f in NOMINAL_RATES_HZ[first:stop] if abs(f - rate_hz) < 1e-3 * f]
     near.sort(key=lambda f: abs(f - rate_hz))
     return next((f for f in near if _fits(since_ns, f, tick_ns, float_tick_ns)), None)
 
@@ -87,8 +99,8 @@ def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns
     n = since_ns.size
     # n / rate in whole nanoseconds: no float error for 1e6 samples (2^53 ns are 104 days).
     ideal = np.arange(n, dtype=np.float64) * (1e9 / close)
-    residual = since_ns.astype(np.float64) - ideal
-    width = float(np.max(residual) - np.min(residual))
+    residual = since_ns - ideal
+    width = float(residual.max()) - float(residual.min())
     # Rounding of every stamp, the first included, to the tick: a width of at most one tick; 2 ns
     # for made-up stamps that passed through another rounding. An interval that is a multiple of
     # a coarse tick leaves no rounding at all.
@@ -99,10 +111,15 @@ def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns
         for other in _TICKS_S:
             if width > other * 1e9 + 2.0:
                 continue
-            ticks = since_ns.astype(np.float64) / (other * 1e9)
-            if float(np.max(np.abs(ticks - np.rint(ticks)))) * other * 1e9 <= 1.0:
+            if all(_is_on(part, other) for part in (since_ns[:_HEAD], since_ns)):
                 return True
     return False
+
+
+def _is_on(since_ns: NDArray[np.int64], tick_s: float) -> bool:
+    """Tell whether all stamps lie on multiples of a tick, to a nanosecond."""
+    ticks = since_ns / (tick_s * 1e9)
+    return float(np.abs(ticks - np.rint(ticks)).max()) * tick_s * 1e9 <= 1.0
 
 
 def _is_multiple(period_ns: float, tick_ns: int) -> bool:
@@ -111,12 +128,18 @@ def _is_multiple(period_ns: float, tick_ns: int) -> bool:
 
 def rounding_s(tick_ns: int, steps_s: NDArray[np.float64]) -> float:
     """Return the rounding in seconds; none where all intervals are alike or it is too coarse."""
-    positive = steps_s[steps_s > 0.0]
-    if positive.size == 0 or float(np.ptp(positive)) < 0.5e-9:
+    least, most = float(steps_s.min()), float(steps_s.max())
+    if least <= 0.0:
+        steps_s = steps_s[steps_s > 0.0]
+        if steps_s.size == 0:
+            return 0.0
+        least = float(steps_s.min())
+    if most - least < 0.5e-9:
         return 0.0
-    tick = tick_ns * 1e-9
     # Whole periods (dropped frames of an exact clock) are no rounding.
-    ratio = positive / float(np.min(positive))
-    if float(np.max(np.abs(ratio - np.rint(ratio)))) < 1e-9:
-        return 0.0
-    return tick
+    if most < 1.5 * least:
+        off = most / least - 1.0  # all are nearest to one
+    else:
+        ratio = steps_s / least
+        off = float(np.abs(ratio - np.rint(ratio)).max())
+    return 0.0 if off < 1e-9 else tick_ns * 1e-9

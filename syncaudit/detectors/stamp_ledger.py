@@ -76,7 +76,7 @@ def keep_ledger(
         if extra[i] != -1 or not 0.0 <= steps_s[i] < 0.5 * period:
             stepped[i] = float(extra[i]) * period
             extra[i] = 0
-    numbered = times.copy()
+    numbered = times.copy() if stepped else times
     for i, size in stepped.items():
         numbered[i + 1 :] -= size
     index = numbers(extra)
@@ -95,7 +95,7 @@ def keep_ledger(
         extra=extra,
         steps=tuple(sorted(stepped.items())),
         gaps=int(np.count_nonzero(is_gap)),
-        missing=int(np.sum(np.maximum(extra, 0))),
+        missing=int(extra[extra > 0].sum()),
         doubled=int(np.count_nonzero(extra < 0)),  # those that were not booked as steps since
         line=line if is_plain else None,
     )

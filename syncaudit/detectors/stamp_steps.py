@@ -7,10 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import median_filter
 
 from syncaudit.detectors.stamp_clock import centred
-from syncaudit.dsp.medians import median
+from syncaudit.dsp.medians import median, median_of_five
 from syncaudit.dsp.sound import robust_line
 
 __all__ = ["LevelStep", "find_level_steps"]
@@ -72,7 +71,7 @@ def find_level_steps(
     n = times_s.size
     if n < MIN_SAMPLES:
         return []
-    window = int(np.clip(n // 6, 6, 64))
+    window = min(max(n // 6, 6), 64)
     x = centred(index)
     work = times_s.copy()
     found: dict[int, tuple[float, float]] = {}
@@ -80,7 +79,7 @@ def find_level_steps(
         slope, level = robust_line(x, work) if line is None else line
         line = None  # of the stamps as they came
         # Spikes of one or two stamps are no steps.
-        residual = median_filter(work - slope * x - level, size=5, mode="nearest")
+        residual = median_of_five(work - slope * x - level)
         new = _one_pass(residual, window, min_size_s)
         if not new or len(found) + len(new) > MAX_STEPS:
             break
@@ -126,9 +125,14 @@ def _refined(
 
 def _one_pass(residual: NDArray[np.float64], window: int, min_size: float) -> list[LevelStep]:
     n = residual.size
-    sums = np.concatenate(([0.0], np.cumsum(residual)))
-    middle = np.arange(window, n - window + 1)
-    jump = (sums[middle + window] - 2.0 * sums[middle] + sums[middle - window]) / window
+    sums = np.zeros(n + 1)
+    np.add.accumulate(residual, out=sums[1:])
+    jump = sums[2 * window :] - 2.0 * sums[window : n - window + 1]
+    jump += sums[: n - 2 * window + 1]
+    jump /= window
+    # No jump is farther from their median, nor any limit lower.
+    if float(jump.max()) - float(jump.min()) <= 0.7 * min_size:
+        return []
     centre = median(jump)
     scatter = 1.4826 * median(np.abs(jump - centre))
     noise = 1.4826 * median(np.abs(residual[1:] - residual[:-1])) / np.sqrt(2.0)
@@ -148,7 +152,7 @@ def _one_pass(residual: NDArray[np.float64], window: int, min_size: float) -> li
         if any(abs(j - other) < 2 * window for other in taken):
             continue
         taken.append(j)
-        at = int(middle[j])  # first sample after the jump
+        at = j + window  # first sample after the jump
         after, before = residual[at : at + window], residual[at - window : at]
         size = median(after) - median(before) - centre
         near = median(after[:short]) - median(before[-short:]) - centre / 4.0

@@ -14,6 +14,7 @@ from syncaudit.detectors.stamp_clock import fit_clock, robust_jitter
 from syncaudit.detectors.stamp_counter import resolution_ns, rounding_s
 from syncaudit.detectors.stamp_grid import intervals, seconds_after
 from syncaudit.detectors.stamp_ledger import MIN_STEP_S
+from syncaudit.detectors.stamp_order import order_of
 from syncaudit.detectors.stamp_steps import find_level_steps
 from syncaudit.detectors.stamp_words import order_remarks, unit_remarks
 from syncaudit.detectors.strobe import STROBE_ROLE
@@ -137,12 +138,7 @@ def _order_only(stream: Stream) -> StampAudit:
     if n < 2:
         return StampAudit(samples=n)
     steps_s = intervals(stream.time_ns)
-    audit = StampAudit(
-        samples=n,
-        duplicates=int(np.count_nonzero(steps_s == 0.0)),
-        backwards=int(np.count_nonzero(steps_s < 0.0)),
-        max_gap_s=float(np.max(steps_s)),
-    )
+    audit = order_of(steps_s)
     return replace(audit, remarks=order_remarks(stream.time_ns, steps_s, audit))
 
 

@@ -139,17 +139,21 @@ def robust_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, 
     slope = (median(y[-third:]) - median(y[:third])) / spread if spread else 0.0
     level = median(y - slope * x)
     for _ in range(4):
-        distance = np.abs(y - slope * x - level)
+        distance = y - slope * x
+        distance -= level
+        np.abs(distance, out=distance)
         scale = 1.4826 * median(distance)
         if scale <= 0.0:
             break
-        u = np.minimum(distance / (4.685 * scale), 1.0)
-        weight = (1.0 - u * u) ** 2
-        total = float(weight.sum())
+        distance /= 4.685 * scale
+        u = np.minimum(distance, 1.0, out=distance)
+        weight = 1.0 - u * u
+        weight *= weight
+        total = float(np.add.reduce(weight))
         mean_x = float(weight.dot(x)) / total
         mean_y = float(weight.dot(y)) / total
         from_mean = x - mean_x
-        var = float(weight.dot(from_mean**2))
+        var = float(weight.dot(from_mean * from_mean))
         if var <= 0.0:
             break
         slope = float(weight.dot(from_mean * (y - mean_y))) / var

@@ -7,9 +7,14 @@ their annotations (unknown keys are refused through `__pydantic_config__`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any, ClassVar, Literal
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 __all__ = [
     "MOST_EPISODES",
@@ -59,6 +64,23 @@ class _AnySpec:
     stamp_kind: StampKind = "capture"
     arrivals: str | None = None
     findings: list[str] = field(default_factory=list)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle in half the time that dataclasses take: clips travel to every worker."""
+        kind: type[DataclassInstance] = type(self)
+        return _unpickled, (kind, attrgetter(*_names(kind))(self))
+
+
+@cache
+def _names(kind: type[DataclassInstance]) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))
+
+
+def _unpickled(kind: type[DataclassInstance], values: tuple[object, ...]) -> object:
+    spec: object = object.__new__(kind)
+    for name, value in zip(_names(kind), values, strict=True):
+        object.__setattr__(spec, name, value)  # frozen for all others
+    return spec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syncaudit.detectors.stamp_clock import fit_clock, lower_hull_line
+from syncaudit.detectors.stamp_counter import resolution_ns, rounding_s
+from syncaudit.detectors.stamp_grid import number_samples, rough_period
+from syncaudit.detectors.stamp_steps import find_level_steps
 from syncaudit.detectors.stamps import audit_stamps, audit_stream
 from syncaudit.dsp.sound import robust_line
 from syncaudit.model import (
@@ -593,3 +596,37 @@ def test_step_back_is_not_counted_as_a_surplus_sample_too() -> None:
     audit = audit_stamps(stamps)
     assert [round(size, 3) for _, size in audit.steps] == [-0.06]
     assert audit.doubled == 0
+
+
+@given(st.lists(st.integers(9_170, 10_000), min_size=1, max_size=80))
+def test_alike_intervals_have_the_period_of_the_long_way(lengths: list[int]) -> None:
+    steps_s = np.array(lengths) * 1e-5
+    grid = number_samples(steps_s)
+    assert grid is not None
+    assert (grid.period_s, grid.is_bunched) == rough_period(steps_s)
+    assert not np.any(grid.extra)
+
+
+@given(st.lists(st.integers(0, 30), min_size=2, max_size=60), st.sampled_from([1, 10, 1000]))
+def test_resolution_divides_every_interval(steps: list[int], unit: int) -> None:
+    stamps = np.cumsum(np.array(steps) * unit)
+    common = int(np.gcd.reduce(np.diff(stamps)))
+    tick = resolution_ns(stamps)
+    assert common % tick == 0
+    assert not common or tick == 10**8 or common % (10 * tick)
+
+
+@pytest.mark.parametrize(
+    ("steps_ms", "tick_ms"),
+    [([10, 10, 10], 0), ([10, 20, 10], 0), ([0, 10, 30], 0), ([10, 11, 10], 1), ([10, 15, 0], 1)],
+)
+def test_whole_periods_are_no_rounding(steps_ms: list[int], tick_ms: int) -> None:
+    assert rounding_s(1_000_000, np.array(steps_ms) * 1e-3) == pytest.approx(tick_ms * 1e-3)
+
+
+@pytest.mark.parametrize(("jump_ms", "n_found"), [(2.0, 1), (1.3, 0), (0.5, 0)])
+def test_step_above_the_least_size_is_found(jump_ms: float, n_found: int) -> None:
+    times = np.arange(240) / 12.0 + np.random.default_rng(4).normal(0.0, 5e-5, 240)
+    times[120:] += jump_ms * 1e-3
+    found = find_level_steps(np.arange(240), times, min_size_s=1.6e-3)
+    assert len(found) == n_found

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.ndimage import median_filter
 
-from syncaudit.dsp.medians import median, nearest_quantiles, quantiles
+from syncaudit.dsp.medians import median, median_of_five, nearest_quantiles, quantiles
 
 numbers = st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=60)
 shares = st.floats(0.0, 1.0)
@@ -18,6 +19,19 @@ def test_median_is_that_of_numpy(values: list[float]) -> None:
     column = np.array(values)
     assert median(column) == np.median(column)
     assert column.tolist() == values  # left as it was
+
+
+@pytest.mark.parametrize("n", [1023, 1024, 1025, 1026])
+def test_median_of_long_columns_is_that_of_numpy(n: int) -> None:
+    column = np.random.default_rng(n).normal(size=n)
+    assert median(column) == np.median(column)
+
+
+@given(numbers)
+def test_running_median_is_that_of_scipy(values: list[float]) -> None:
+    column = np.array(values)
+    expected = median_filter(column, size=5, mode="nearest")
+    assert median_of_five(column).tolist() == expected.tolist()
 
 
 @given(numbers, st.lists(shares, min_size=1, max_size=4))
