@@ -14,6 +14,7 @@ from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.evidence_words import word_agreement, word_no_plot, word_residuals
 from syncaudit_gui.viewmodel.wording import Z95, word_offset
 from syncaudit_gui.widgets.faults_table import FaultsTable
+from syncaudit_gui.widgets.plain_plot import adopt_menus
 from syncaudit_gui.widgets.tables import ROW_PX, Cell, CellTable, Panel, plain_table
 from syncaudit_gui.widgets.theme import DARK, Theme
 
@@ -49,6 +50,7 @@ class EvidencePanel(Panel):
         self.plot.setAccessibleName("evidence")
         self.plot.setMouseEnabled(False, False)
         self.plot.hideButtons()
+        adopt_menus(self.plot.getPlotItem(), self)
         self.plot.setFrameShape(QtWidgets.QFrame.Shape.NoFrame)
         self.words = QtWidgets.QLabel("")
         self.words.setWordWrap(True)

@@ -27,14 +27,14 @@ from syncaudit_gui.viewmodel.lanes import (
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 from syncaudit_gui.viewmodel.timeline import TimeRange
 from syncaudit_gui.widgets.frames_paint import frames_height
-from syncaudit_gui.widgets.lane_axis import AXIS_PX, LaneAxis, NoAxis
+from syncaudit_gui.widgets.lane_axis import AXIS_PX, LaneAxis
 from syncaudit_gui.widgets.legend import LEGEND_PX, curve_colors, has_legend
+from syncaudit_gui.widgets.plain_plot import make_plot
 from syncaudit_gui.widgets.theme import DARK, Theme
 from syncaudit_gui.widgets.tier_paint import TIER_ROW_PX
 
 __all__ = ["AXIS_PX", "LanePlots", "height_of"]
 
-RIGHT_PX = 6
 CURVE_PX = 46
 MOST_PX = 320
 # More than any: Qt has no word for no limit.
@@ -120,7 +120,7 @@ class LanePlots(pg.GraphicsLayoutWidget):
         self._model = model
         self._put_away()
         for number, lane in enumerate(() if model is None else model.lanes):
-            plot, axis = self._spare.pop() if self._spare else _make_plot(lane, self._theme)
+            plot, axis = self._spare.pop() if self._spare else make_plot(lane, self._theme, self)
             axis.set_lane(lane)
             self.addItem(plot, row=number, col=0)
             plot.show()
@@ -290,22 +290,3 @@ class _Drawn:
     color: str
     channel: int = 0
     is_ghost: bool = False
-
-
-def _make_plot(lane: Lane, theme: Theme) -> tuple[pg.PlotItem, LaneAxis]:
-    """Return a plot without what pyqtgraph offers to the mouse: the timeline has one of its own."""
-    axis = LaneAxis(lane, theme)
-    axes = {side: NoAxis(side) for side in ("right", "top", "bottom")}
-    plot = pg.PlotItem(viewBox=pg.ViewBox(enableMenu=False), axisItems={"left": axis, **axes})
-    for side in axes:
-        plot.hideAxis(side)  # given ones are shown
-    plot.hideButtons()
-    plot.setMenuEnabled(False)
-    plot.layout.setContentsMargins(0, 0, RIGHT_PX, 0)
-    plot.layout.setSpacing(0)
-    box = plot.vb
-    box.setMouseEnabled(False, False)
-    box.setDefaultPadding(0)
-    box.disableAutoRange()
-    box.setBorder(None)
-    return plot, axis
