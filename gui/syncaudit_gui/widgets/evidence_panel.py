@@ -191,7 +191,8 @@ class EvidencePanel(Panel):
                 pen=pg.mkPen(theme.color("accent", 160)),
             )
             self.plot.addItem(band)
-        pen = pg.mkPen(theme.axes[1], width=1, style=_dash(not pair.accepted))
+        width_px = max(1, round(self.devicePixelRatioF()))  # of the screen: one point
+        pen = pg.mkPen(theme.axes[1], width=width_px, style=_dash(not pair.accepted))
         self.plot.plot(1e3 * (found.offsets_s - zero_s), found.agreement, pen=pen, connect="finite")
         zero = pg.InfiniteLine(0.0, pen=pg.mkPen(theme.line))
         self.plot.addItem(zero)

@@ -36,7 +36,6 @@ from syncaudit_gui.widgets.tier_paint import TIER_ROW_PX
 __all__ = ["AXIS_PX", "LanePlots", "height_of"]
 
 CURVE_PX = 46
-MOST_PX = 320
 # More than any: Qt has no word for no limit.
 ANY_PX = 16_777_215
 GHOST_ALPHA = 170
@@ -105,11 +104,11 @@ class LanePlots(pg.GraphicsLayoutWidget):
         return sum(self._height_of(row.lane)[0] for row in self._rows)
 
     def most_height(self) -> int:
-        """Return the height that all lanes can use, in pixels."""
-        return sum(
-            MOST_PX if may_grow else least_px
-            for least_px, may_grow in (self._height_of(row.lane) for row in self._rows)
-        )
+        """Return the height that all lanes can use, in pixels: no end to it where one may grow."""
+        heights = [self._height_of(row.lane) for row in self._rows]
+        if any(may_grow for _, may_grow in heights):
+            return ANY_PX
+        return sum(least_px for least_px, _ in heights)
 
     def _height_of(self, lane: Lane) -> tuple[int, bool]:
         model = self._model
@@ -260,11 +259,7 @@ class LanePlots(pg.GraphicsLayoutWidget):
                 traces[key] = (drawn.clock.apply(trace.times_s), trace.values)
             times_s, values = traces[key]
             has_gap = not bool(np.isfinite(values[:, drawn.channel]).all())
-            alpha = GHOST_ALPHA if drawn.is_ghost else 255
-            pen = QtGui.QPen(self._theme.color(drawn.color, alpha), 1)
-            pen.setCosmetic(True)
-            if drawn.is_ghost:
-                pen.setStyle(QtCore.Qt.PenStyle.DotLine)
+            pen = self._pen(drawn)
             curve.setData(
                 times_s,
                 values[:, drawn.channel],
@@ -272,6 +267,19 @@ class LanePlots(pg.GraphicsLayoutWidget):
                 connect="finite" if has_gap else "all",
                 skipFiniteCheck=not has_gap,
             )
+
+    def _pen(self, drawn: _Drawn) -> QtGui.QPen:
+        """Return a pen of one point, whatever the screen: a cosmetic one counts its pixels."""
+        ratio = max(1, round(self.devicePixelRatioF()))
+        alpha = GHOST_ALPHA if drawn.is_ghost else 255
+        pen = QtGui.QPen(self._theme.color(drawn.color, alpha))
+        pen.setCosmetic(True)
+        if drawn.is_ghost:
+            # Longer dots, not wider ones: wide dotted lines take Qt five times as long.
+            pen.setDashPattern([ratio, max(2, ratio)])
+        else:
+            pen.setWidth(ratio)
+        return pen
 
     def rects(self) -> list[tuple[Lane, QtCore.QRectF]]:
         """Return each lane and the room of its plot, in the coordinates of this widget."""
