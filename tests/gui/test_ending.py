@@ -1,5 +1,6 @@
 """However the viewer ends, nothing of it is left: no process, no thread, no crash."""
 
+import json
 import os
 import signal
 import subprocess
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import pytest
 from barcode_clips import write_clip, write_manifest
-from syncaudit_gui.audits import AuditProcess
+from pyqtgraph.Qt import QtCore
+from syncaudit_gui.audits import AuditProcess, AuditProgress
 from syncaudit_gui.viewmodel.clip_model import build_clip
+from syncaudit_gui.widgets.audit_panel import AuditPanel
 
 from syncaudit.datasets import load_manifest
 from syncaudit.pipeline import read_clip
@@ -112,3 +115,27 @@ def test_audit_that_has_ended_can_be_cancelled(manifest):
     process._process.kill()
     process._thread.join()
     process.cancel()  # as the window does with every answer
+
+
+def test_ctrl_q_quits_and_saves_a_note(qtbot, open_window, barcode_folder, tmp_path):
+    window = open_window(barcode_folder / "manifest.jsonl", is_auditing=True)
+    window.player.toggle()
+    window.labels.note.setFocus()
+    qtbot.keyClicks(window.labels.note, "late")
+    qtbot.keyClick(
+        window.labels.note, QtCore.Qt.Key.Key_Q, QtCore.Qt.KeyboardModifier.ControlModifier
+    )
+    assert not window.isVisible()
+    assert not window.player.is_playing
+    assert not window.auditor.is_running
+    assert json.loads((tmp_path / "labels.jsonl").read_text())["note"] == "late"
+
+
+@pytest.mark.parametrize(
+    ("n_all", "words"), [(0, "looking at the signals"), (9, "looking at pictures  3 of 9")]
+)
+def test_audit_of_no_pictures_looks_at_none(qtbot, n_all, words):
+    panel = AuditPanel()
+    qtbot.addWidget(panel)
+    panel.show_progress(AuditProgress(stage="detect", n_pictures=3, n_all=n_all))
+    assert panel.words.text() == words

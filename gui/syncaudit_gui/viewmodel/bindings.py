@@ -57,6 +57,7 @@ class Action(StrEnum):
     THEME = "theme"
     SHEET = "sheet"
     ESCAPE = "escape"
+    QUIT = "quit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +131,7 @@ BINDINGS: tuple[Binding, ...] = (
     _b("Window", "Ctrl+E", "save a snapshot", snapshot="Ctrl+E"),
     _b("Window", "?", "this sheet", sheet="?"),
     _b("Window", "Esc", "close, cancel", escape="Esc"),
+    _b("Window", "Ctrl+Q", "quit", quit="Ctrl+Q"),
 )
 
 _ACTIONS = {key: action for binding in BINDINGS for key, action in binding.actions.items()}
