@@ -20,6 +20,7 @@ try:
 except ImportError:  # test_qt.py says why
     collect_ignore = [
         "test_command.py",
+        "test_ending.py",
         "test_lanes.py",
         "test_panels.py",
         "test_picture_faults.py",

@@ -313,3 +313,28 @@ def test_lanes_made_anew_span_the_whole_width(qtbot, open_window, barcode_folder
     rooms = [(r.left(), r.right()) for _, r in lanes.plots.rects()]
     assert rooms == before
     assert min(right - left for left, right in rooms) > 0.7 * lanes.width()
+
+
+def test_curves_are_a_point_wide_on_fine_screens(open_window, barcode_folder, monkeypatch):
+    window = open_window(barcode_folder / "manifest.jsonl")
+    window.session.nudge("imu", 0.1)
+    monkeypatch.setattr(window.lanes.plots, "devicePixelRatioF", lambda: 2.0)
+    window.show_clocks()
+    row = next(row for row in window.lanes.plots._rows if row.lane.source == "imu")
+    pens = [curve.opts["pen"] for curve in row.curves]
+    assert {(pen.width(), pen.style().name) for pen in pens} == {
+        (2, "SolidLine"),
+        (1, "CustomDashLine"),
+    }
+
+
+def test_few_lanes_fill_the_window(qtbot, open_window, tmp_path):
+    clip = write_clip(tmp_path / "few", n_cameras=0, clip_id="few", has_sound=False)
+    window = open_window(write_manifest(tmp_path / "m.jsonl", clip))
+    window.resize(1200, 1600)
+    qtbot.waitUntil(lambda: window.lanes.height() > 1400, timeout=30_000)
+
+
+def test_scales_have_the_minus_sign_of_the_tables(open_window, barcode_folder):
+    window = open_window(barcode_folder / "manifest.jsonl")
+    assert window.lanes.plots._rows[0].axis.tickStrings([-10.0, 0.0], 1.0, 10.0) == ["−10", "0"]

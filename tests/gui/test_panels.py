@@ -7,12 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pyqtgraph as pg
 import pytest
+from pyqtgraph.Qt import QtGui
 from syncaudit_gui.audits.curves import find_curves
+from syncaudit_gui.viewmodel.bindings import BINDINGS
 from syncaudit_gui.viewmodel.clip_model import build_clip
+from syncaudit_gui.viewmodel.evidence_words import word_agreement
 from syncaudit_gui.viewmodel.judgement import Judgement
+from syncaudit_gui.widgets.covers import COLUMN_PX, KEYS_PX
 from syncaudit_gui.widgets.evidence_panel import EvidencePanel
 from syncaudit_gui.widgets.sources_panel import SourcesPanel
-from syncaudit_gui.widgets.theme import DARK
+from syncaudit_gui.widgets.theme import DARK, ui_font
 from test_curves import EPOCH, microphones  # beside this file
 from test_jumps import opened
 
@@ -85,3 +89,15 @@ def test_panel_tells_the_jump_of_the_reference(qtbot):
     figures = {row[0].text.split()[-1]: row[1].text for row in panel.table._rows}
     assert figures["imu"] == "reference ⇥+30"
     assert "⇥" not in figures["a"]
+
+
+def test_words_of_the_key_sheet_stay_in_their_column(qapp):
+    metrics = QtGui.QFontMetrics(ui_font())
+    room_px = COLUMN_PX - KEYS_PX - 12  # some air before the next column
+    too_long = [b.text for b in BINDINGS if metrics.horizontalAdvance(b.text) > room_px]
+    assert not too_long
+
+
+def test_best_agreement_at_zero_is_said_without_a_hole():
+    words = word_agreement(np.array([-0.1, 0.0, 0.1]), np.array([0.1, 0.5, 0.1]))
+    assert words == "Agreement is best at 0.0 ms: 0.50."

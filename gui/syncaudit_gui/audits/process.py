@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -78,13 +79,13 @@ class AuditProcess:
         if not is_answered and not self._is_cancelled:
             why = f"the audit ended without an answer (exit code {self._process.exitcode})"
             self._on_message(AuditFailed(why=why))
-        self._process.close()
 
 
 def _audit(
     sender: Connection, clip: Clip, policy: Policy | None, epoch_ns: int, n_pictures: int
 ) -> None:
     """Run in the process."""
+    threading.Thread(target=_end_with_parent, name="syncaudit-parent", daemon=True).start()
     told_s = 0.0
 
     def tell(progress: AuditProgress) -> None:
@@ -105,3 +106,11 @@ def _audit(
             first = str(error).splitlines()[0] if str(error) else ""
             why = f"the audit failed with {type(error).__name__}: {first}"
             sender.send(AuditFailed(why=f"{why}. This is a defect of syncaudit."))
+
+
+def _end_with_parent() -> None:
+    """End this process at once when the window's is gone, also where that was killed or crashed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

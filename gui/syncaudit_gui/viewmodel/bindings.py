@@ -57,6 +57,7 @@ class Action(StrEnum):
     THEME = "theme"
     SHEET = "sheet"
     ESCAPE = "escape"
+    QUIT = "quit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,13 +91,18 @@ BINDINGS: tuple[Binding, ...] = (
     _b("Time", "N P", "next, previous event", next_event="N", previous_event="P"),
     _b(
         "Time",
-        "1 … 7",
-        "next flash, turn, bump, brake, onset, picture fault, clock step",
+        "1 … 5",
+        "next flash, turn, bump, brake, onset",
         next_flash="1",
         next_turn="2",
         next_bump="3",
         next_brake="4",
         next_onset="5",
+    ),
+    _b(
+        "Time",
+        "6 7",
+        "next picture fault, clock step",
         next_fault="6",
         next_step="7",
     ),
@@ -120,11 +126,12 @@ BINDINGS: tuple[Binding, ...] = (
     _b("Mouse", "drag", "move the cursor"),
     _b("Mouse", "Shift+drag", "pan; the wheel with Shift, too"),
     _b("Mouse", "Alt+drag", "nudge the source of that lane"),
-    _b("Mouse", "wheel", "zoom around the mouse; Ctrl: scroll"),
+    _b("Mouse", "wheel", "zoom there; Ctrl scrolls"),
     _b("Mouse", "double click", "enlarge a camera"),
     _b("Window", "Ctrl+E", "save a snapshot", snapshot="Ctrl+E"),
     _b("Window", "?", "this sheet", sheet="?"),
     _b("Window", "Esc", "close, cancel", escape="Esc"),
+    _b("Window", "Ctrl+Q", "quit", quit="Ctrl+Q"),
 )
 
 _ACTIONS = {key: action for binding in BINDINGS for key, action in binding.actions.items()}

@@ -19,7 +19,7 @@ def word_agreement(offsets_s: NDArray[np.float64], agreement: NDArray[np.float64
     best = int(np.nanargmax(agreement))
     at_s = float(offsets_s[best])
     unit = "" if abs(at_s) >= SECONDS_FROM_S else " ms"
-    return f"Agreement is best at {word_offset(at_s, None)}{unit}: {agreement[best]:.2f}."
+    return f"Agreement is best at {word_offset(at_s, None).strip()}{unit}: {agreement[best]:.2f}."
 
 
 def word_residuals(residuals_s: NDArray[np.float64]) -> str:

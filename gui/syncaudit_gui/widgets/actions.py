@@ -84,6 +84,7 @@ class Actions:
             Action.SNAPSHOT: self._snapshot,
             Action.THEME: w.toggle_theme,
             Action.SHEET: w.sheet.toggle,
+            Action.QUIT: w.close,
             Action.ESCAPE: self._escape,
         }
 

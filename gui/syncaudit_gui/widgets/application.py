@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -69,7 +70,22 @@ def make_application() -> QtWidgets.QApplication:
     application = pg.mkQApp("syncaudit")
     application.setFont(ui_font())
     application.setStyle("Fusion")
+    atexit.unregister(_end_windows)
+    atexit.register(_end_windows)  # what is registered last runs first: before PyQt's own
     return application
+
+
+def _end_windows() -> None:
+    """End windows that are left, with their threads and processes, while that is safe.
+
+    As Python ends PyQt walks over the objects that it wraps and deletes those that have no parent.
+    The children of a window vanish from beneath its feet: now and then it crashes.
+    """
+    for widget in QtWidgets.QApplication.topLevelWidgets():
+        if isinstance(widget, ViewerWindow):
+            widget.close()
+            widget.deleteLater()
+    QtCore.QCoreApplication.sendPostedEvents(None, QtCore.QEvent.Type.DeferredDelete.value)
 
 
 def run_viewer(start: Start) -> int:

@@ -57,6 +57,8 @@ class AuditPanel(Panel):
             self.bar.setValue(round(900 * progress.share))
             if progress.stage in ("decode", "detect"):
                 words += f"  {progress.n_pictures} of {progress.n_all}"
+        elif progress.stage in ("decode", "detect"):
+            words = "looking at the signals"
         if progress.stage == "evidence":
             self.bar.setRange(0, 1000)
             self.bar.setValue(970)

@@ -25,8 +25,8 @@ class Auditor(QtCore.QObject):
     failed = QtCore.Signal(str)
     _told = QtCore.Signal(str, object)
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QtCore.QObject | None = None) -> None:
+        super().__init__(parent)
         self.policy: Policy | None = None
         self._process: AuditProcess | None = None
         self._clip_id = ""

@@ -12,7 +12,7 @@ from syncaudit_gui.widgets.theme import DARK, Theme
 
 __all__ = ["KeySheet", "Message"]
 
-LINE_PX, COLUMN_PX, N_COLUMNS = 22, 350, 3
+LINE_PX, COLUMN_PX, KEYS_PX, N_COLUMNS = 22, 350, 96, 3
 
 
 class Message(QtWidgets.QWidget):
@@ -134,7 +134,7 @@ class KeySheet(QtWidgets.QWidget):
                     painter.setPen(theme.color("text"))
                     painter.drawText(left, top + 14, binding.keys)
                     painter.setPen(theme.color("dim"))
-                    painter.drawText(left + 96, top + 14, binding.text)
+                    painter.drawText(left + KEYS_PX, top + 14, binding.text)
                     top += LINE_PX
                 top += LINE_PX
             left += COLUMN_PX

@@ -14,6 +14,7 @@ from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.evidence_words import word_agreement, word_no_plot, word_residuals
 from syncaudit_gui.viewmodel.wording import Z95, word_offset
 from syncaudit_gui.widgets.faults_table import FaultsTable
+from syncaudit_gui.widgets.plain_plot import adopt_menus
 from syncaudit_gui.widgets.tables import ROW_PX, Cell, CellTable, Panel, plain_table
 from syncaudit_gui.widgets.theme import DARK, Theme
 
@@ -49,6 +50,7 @@ class EvidencePanel(Panel):
         self.plot.setAccessibleName("evidence")
         self.plot.setMouseEnabled(False, False)
         self.plot.hideButtons()
+        adopt_menus(self.plot.getPlotItem(), self)
         self.plot.setFrameShape(QtWidgets.QFrame.Shape.NoFrame)
         self.words = QtWidgets.QLabel("")
         self.words.setWordWrap(True)
@@ -189,7 +191,8 @@ class EvidencePanel(Panel):
                 pen=pg.mkPen(theme.color("accent", 160)),
             )
             self.plot.addItem(band)
-        pen = pg.mkPen(theme.axes[1], width=1, style=_dash(not pair.accepted))
+        width_px = max(1, round(self.devicePixelRatioF()))  # of the screen: one point
+        pen = pg.mkPen(theme.axes[1], width=width_px, style=_dash(not pair.accepted))
         self.plot.plot(1e3 * (found.offsets_s - zero_s), found.agreement, pen=pen, connect="finite")
         zero = pg.InfiniteLine(0.0, pen=pg.mkPen(theme.line))
         self.plot.addItem(zero)

@@ -91,7 +91,7 @@ class KeyInput(QtCore.QObject):
         if event.type() != QtCore.QEvent.Type.KeyPress:
             return False
         action = action_of(key_name(event))
-        if is_typing:
+        if is_typing and action is not Action.QUIT:
             return self._left_text(action)
         if action is None:
             return False

@@ -20,8 +20,9 @@ LINE_PX = 15.0
 # Lanes lower than this have one line of words.
 LOW_PX = 34
 BETWEEN_PX = 6.0
-# Names of cameras at the right, beside their rows.
+# Names of cameras at the right, beside their rows; they differ at their ends.
 CAMERA_PX = 64.0
+MIDDLE = QtCore.Qt.TextElideMode.ElideMiddle
 
 
 class NoAxis(pg.AxisItem):
@@ -98,6 +99,10 @@ class LaneAxis(pg.AxisItem):
         inside = [v for v in values if minVal + margin <= v <= maxVal - margin]
         return [(spacing, inside[:: max(1, len(inside) // 2)])]
 
+    def tickStrings(self, values: Any, scale: float, spacing: float) -> list[str]:
+        """Return figures with the minus sign that the tables have."""
+        return [x.replace("-", "−") for x in super().tickStrings(values, scale, spacing)]
+
     def drawPicture(self, p: QtGui.QPainter, axisSpec: Any, tickSpecs: Any, textSpecs: Any) -> None:
         """Draw the scale and, at its left, the title."""
         super().drawPicture(p, axisSpec, tickSpecs, textSpecs)
@@ -132,7 +137,7 @@ class LaneAxis(pg.AxisItem):
             if camera in lane.faulty:
                 room_px = min(CAMERA_PX, self._width(p, camera, 10) + 2.0)
                 left, top = box.right() - 8.0 - room_px, row.center().y() - 0.5 * LINE_PX
-                self._words(p, left, top, room_px, camera, self._theme.dim, 10)
+                self._words(p, left, top, room_px, camera, self._theme.dim, 10, MIDDLE)
 
     @staticmethod
     def _width(p: QtGui.QPainter, words: str, size_px: int) -> float:
@@ -149,6 +154,7 @@ class LaneAxis(pg.AxisItem):
         words: str,
         color: str,
         size_px: int = 12,
+        elided: QtCore.Qt.TextElideMode = QtCore.Qt.TextElideMode.ElideRight,
     ) -> float:
         """Draw words as far as there is room, and return how much they took."""
         font = QtGui.QFont(p.font())
@@ -156,7 +162,6 @@ class LaneAxis(pg.AxisItem):
         p.setFont(font)
         p.setPen(QtGui.QColor(color))
         flags = QtCore.Qt.AlignmentFlag.AlignLeft | QtCore.Qt.AlignmentFlag.AlignVCenter
-        right = QtCore.Qt.TextElideMode.ElideRight
-        shown = p.fontMetrics().elidedText(words, right, int(room_px))
+        shown = p.fontMetrics().elidedText(words, elided, int(room_px))
         p.drawText(QtCore.QRectF(left, top, room_px, LINE_PX), int(flags), shown)
         return float(p.fontMetrics().horizontalAdvance(shown))

@@ -8,8 +8,9 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from syncaudit_gui.viewmodel.wording import word_span, word_time
 from syncaudit_gui.widgets.lane_paint import LanePainter
-from syncaudit_gui.widgets.lane_plots import AXIS_PX, RIGHT_PX
+from syncaudit_gui.widgets.lane_plots import AXIS_PX
 from syncaudit_gui.widgets.lane_tips import tip_at
+from syncaudit_gui.widgets.plain_plot import RIGHT_PX
 
 if TYPE_CHECKING:
     from syncaudit_gui.widgets.lane_view import LaneView

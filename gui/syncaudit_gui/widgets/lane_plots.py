@@ -27,16 +27,15 @@ from syncaudit_gui.viewmodel.lanes import (
 from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 from syncaudit_gui.viewmodel.timeline import TimeRange
 from syncaudit_gui.widgets.frames_paint import frames_height
-from syncaudit_gui.widgets.lane_axis import AXIS_PX, LaneAxis, NoAxis
+from syncaudit_gui.widgets.lane_axis import AXIS_PX, LaneAxis
 from syncaudit_gui.widgets.legend import LEGEND_PX, curve_colors, has_legend
+from syncaudit_gui.widgets.plain_plot import make_plot
 from syncaudit_gui.widgets.theme import DARK, Theme
 from syncaudit_gui.widgets.tier_paint import TIER_ROW_PX
 
 __all__ = ["AXIS_PX", "LanePlots", "height_of"]
 
-RIGHT_PX = 6
 CURVE_PX = 46
-MOST_PX = 320
 # More than any: Qt has no word for no limit.
 ANY_PX = 16_777_215
 GHOST_ALPHA = 170
@@ -105,11 +104,11 @@ class LanePlots(pg.GraphicsLayoutWidget):
         return sum(self._height_of(row.lane)[0] for row in self._rows)
 
     def most_height(self) -> int:
-        """Return the height that all lanes can use, in pixels."""
-        return sum(
-            MOST_PX if may_grow else least_px
-            for least_px, may_grow in (self._height_of(row.lane) for row in self._rows)
-        )
+        """Return the height that all lanes can use, in pixels: no end to it where one may grow."""
+        heights = [self._height_of(row.lane) for row in self._rows]
+        if any(may_grow for _, may_grow in heights):
+            return ANY_PX
+        return sum(least_px for least_px, _ in heights)
 
     def _height_of(self, lane: Lane) -> tuple[int, bool]:
         model = self._model
@@ -120,7 +119,7 @@ class LanePlots(pg.GraphicsLayoutWidget):
         self._model = model
         self._put_away()
         for number, lane in enumerate(() if model is None else model.lanes):
-            plot, axis = self._spare.pop() if self._spare else _make_plot(lane, self._theme)
+            plot, axis = self._spare.pop() if self._spare else make_plot(lane, self._theme, self)
             axis.set_lane(lane)
             self.addItem(plot, row=number, col=0)
             plot.show()
@@ -260,11 +259,7 @@ class LanePlots(pg.GraphicsLayoutWidget):
                 traces[key] = (drawn.clock.apply(trace.times_s), trace.values)
             times_s, values = traces[key]
             has_gap = not bool(np.isfinite(values[:, drawn.channel]).all())
-            alpha = GHOST_ALPHA if drawn.is_ghost else 255
-            pen = QtGui.QPen(self._theme.color(drawn.color, alpha), 1)
-            pen.setCosmetic(True)
-            if drawn.is_ghost:
-                pen.setStyle(QtCore.Qt.PenStyle.DotLine)
+            pen = self._pen(drawn)
             curve.setData(
                 times_s,
                 values[:, drawn.channel],
@@ -272,6 +267,19 @@ class LanePlots(pg.GraphicsLayoutWidget):
                 connect="finite" if has_gap else "all",
                 skipFiniteCheck=not has_gap,
             )
+
+    def _pen(self, drawn: _Drawn) -> QtGui.QPen:
+        """Return a pen of one point, whatever the screen: a cosmetic one counts its pixels."""
+        ratio = max(1, round(self.devicePixelRatioF()))
+        alpha = GHOST_ALPHA if drawn.is_ghost else 255
+        pen = QtGui.QPen(self._theme.color(drawn.color, alpha))
+        pen.setCosmetic(True)
+        if drawn.is_ghost:
+            # Longer dots, not wider ones: wide dotted lines take Qt five times as long.
+            pen.setDashPattern([ratio, max(2, ratio)])
+        else:
+            pen.setWidth(ratio)
+        return pen
 
     def rects(self) -> list[tuple[Lane, QtCore.QRectF]]:
         """Return each lane and the room of its plot, in the coordinates of this widget."""
@@ -290,22 +298,3 @@ class _Drawn:
     color: str
     channel: int = 0
     is_ghost: bool = False
-
-
-def _make_plot(lane: Lane, theme: Theme) -> tuple[pg.PlotItem, LaneAxis]:
-    """Return a plot without what pyqtgraph offers to the mouse: the timeline has one of its own."""
-    axis = LaneAxis(lane, theme)
-    axes = {side: NoAxis(side) for side in ("right", "top", "bottom")}
-    plot = pg.PlotItem(viewBox=pg.ViewBox(enableMenu=False), axisItems={"left": axis, **axes})
-    for side in axes:
-        plot.hideAxis(side)  # given ones are shown
-    plot.hideButtons()
-    plot.setMenuEnabled(False)
-    plot.layout.setContentsMargins(0, 0, RIGHT_PX, 0)
-    plot.layout.setSpacing(0)
-    box = plot.vb
-    box.setMouseEnabled(False, False)
-    box.setDefaultPadding(0)
-    box.disableAutoRange()
-    box.setBorder(None)
-    return plot, axis

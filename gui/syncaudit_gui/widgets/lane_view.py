@@ -8,7 +8,8 @@ from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.lanes import Lane
 from syncaudit_gui.viewmodel.timeline import Timeline, TimeRange
 from syncaudit_gui.widgets.lane_overlay import LaneOverlay
-from syncaudit_gui.widgets.lane_plots import AXIS_PX, RIGHT_PX, LanePlots
+from syncaudit_gui.widgets.lane_plots import AXIS_PX, LanePlots
+from syncaudit_gui.widgets.plain_plot import RIGHT_PX
 from syncaudit_gui.widgets.spectrogram import SpectrogramCache
 from syncaudit_gui.widgets.theme import DARK, Theme
 from syncaudit_gui.widgets.time_scale import TimeScale
@@ -41,7 +42,7 @@ class LaneView(QtWidgets.QWidget):
         self.model: ClipModel | None = None
         self.timeline: Timeline | None = None
         self.theme: Theme = DARK
-        self.spectrograms = SpectrogramCache(self.invalidate)
+        self.spectrograms = SpectrogramCache(self.invalidate, self)
         self._settle = QtCore.QTimer(self)
         self._settle.setSingleShot(True)
         self._settle.timeout.connect(self.refresh)

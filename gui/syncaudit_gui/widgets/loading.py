@@ -30,8 +30,8 @@ class Loader(QtCore.QObject):
     _answered = QtCore.Signal(int, object, str)
     _told = QtCore.Signal(int, str)
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QtCore.QObject | None = None) -> None:
+        super().__init__(parent)
         self._number = 0
         self._n_busy = 0
         self._waiting: tuple[int, Callable[[Callable[[str], None]], object]] | None = None

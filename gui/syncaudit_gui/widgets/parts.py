@@ -34,8 +34,9 @@ class WindowParts(QtWidgets.QWidget):
         self.session: Session | None = None
         self.theme = theme
         self.setFont(ui_font())
-        self.player, self.auditor, self.sound = Player(), Auditor(), SoundOutput()
-        self.opener, self.reader = Loader(), Loader()
+        # Children of the window end with it (see `application`).
+        self.player, self.auditor, self.sound = Player(self), Auditor(self), SoundOutput(self)
+        self.opener, self.reader = Loader(self), Loader(self)
         self._build()
         self.sheet = KeySheet(self)
 

@@ -20,8 +20,8 @@ class Player(QtCore.QObject):
     moved = QtCore.Signal(float)
     state_changed = QtCore.Signal()
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QtCore.QObject | None = None) -> None:
+        super().__init__(parent)
         self.clock = PlayClock()
         self._timeline: Timeline | None = None
         self._timer = QtCore.QTimer(self)

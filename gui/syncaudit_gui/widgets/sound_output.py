@@ -37,8 +37,8 @@ def bytes_from(lane: SoundLane, model: ClipModel, time_s: float) -> bytes:
 class SoundOutput(QtCore.QObject):
     """Plays the sound of a clip along with the cursor."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QtCore.QObject | None = None) -> None:
+        super().__init__(parent)
         self._multimedia: Any = None
         self._sink: Any = None
         self._buffer: QtCore.QBuffer | None = None

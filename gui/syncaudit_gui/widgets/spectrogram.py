@@ -28,12 +28,14 @@ class SpectrogramCache(QtCore.QObject):
     ----------
     on_made : callable
         Called when a new one is there.
+    parent : QObject, optional
+        It ends with.
     """
 
     _made = QtCore.Signal(str, object, object)
 
-    def __init__(self, on_made: Callable[[], None]) -> None:
-        super().__init__()
+    def __init__(self, on_made: Callable[[], None], parent: QtCore.QObject | None = None) -> None:
+        super().__init__(parent)
         self.is_wanted = False
         self._on_made = on_made
         self._done: dict[str, tuple[tuple[int, int], NDArray[np.uint8]]] = {}

@@ -152,6 +152,7 @@ def plain_table(
         As for `CellDelegate`.
     """
     view = QtWidgets.QTableView()
+    model.setParent(view)
     view.setModel(model)
     view.setItemDelegate(CellDelegate(view, middle=middle))
     view.setAccessibleName(name)

@@ -1,0 +1,53 @@
+"""Plots without what pyqtgraph offers to the mouse: the timeline has one of its own."""
+
+from __future__ import annotations
+
+import pyqtgraph as pg
+from pyqtgraph.Qt import QtWidgets
+
+from syncaudit_gui.viewmodel.lanes import Lane
+from syncaudit_gui.widgets.lane_axis import LaneAxis, NoAxis
+from syncaudit_gui.widgets.theme import Theme
+
+__all__ = ["RIGHT_PX", "adopt_menus", "make_plot"]
+
+RIGHT_PX = 6
+
+
+def make_plot(lane: Lane, theme: Theme, parent: QtWidgets.QWidget) -> tuple[pg.PlotItem, LaneAxis]:
+    """Return a plot for lanes and its axis.
+
+    Parameters
+    ----------
+    lane : Lane
+        The first that it shows.
+    theme : Theme
+        Colours of the axis.
+    parent : QWidget
+        What belongs to the plot and lies in no scene ends with it.
+    """
+    axis = LaneAxis(lane, theme)
+    axes = {side: NoAxis(side) for side in ("right", "top", "bottom")}
+    plot = pg.PlotItem(viewBox=pg.ViewBox(enableMenu=False), axisItems={"left": axis, **axes})
+    for side in axes:
+        plot.hideAxis(side)  # given ones are shown
+    plot.hideButtons()
+    plot.setMenuEnabled(False)
+    plot.layout.setContentsMargins(0, 0, RIGHT_PX, 0)
+    plot.layout.setSpacing(0)
+    box = plot.vb
+    box.setMouseEnabled(False, False)
+    box.setDefaultPadding(0)
+    box.disableAutoRange()
+    box.setBorder(None)
+    adopt_menus(plot, parent)
+    return plot, axis
+
+
+def adopt_menus(plot: pg.PlotItem, parent: QtWidgets.QWidget) -> None:
+    """Let the menu that every plot of pyqtgraph has end with a widget.
+
+    It has no parent else, and PyQt may crash over such families as Python ends.
+    """
+    plot.ctrlMenu.setParent(parent, plot.ctrlMenu.windowFlags())
+    plot.stateGroup.setParent(parent)
