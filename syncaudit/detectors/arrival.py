@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from syncaudit.detectors.stamp_clock import has_floor
 from syncaudit.detectors.stamp_steps import find_level_steps
+from syncaudit.dsp.robust import student_widening
 from syncaudit.dsp.sound import robust_line
 from syncaudit.model import ArrivalAudit, Arrivals
 
@@ -124,7 +124,7 @@ def _floor(at_s: _Floats, delay_s: _Floats) -> _Floor:
     slope = float(centred @ (y - y.mean())) / spread
     residual = y - y.mean() - slope * centred
     std = max(RESOLUTION_S, float(np.sqrt(residual @ residual / (n_runs - 2))))
-    widen = float(student.ppf(0.975, n_runs - 2)) / 1.96
+    widen = student_widening(n_runs - 2)
     return _Floor(
         level_s=float(y.mean() - slope * x.mean()),
         # The minimum of a run lies above the floor by as much as the minima scatter.

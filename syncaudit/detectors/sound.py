@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d, percentile_filter
-from scipy.signal import upfirdn
 
 from syncaudit.dsp.sound import SampleClock, sample_clock
 from syncaudit.model import Activity, AudioStream, EventTrain, Quantity
@@ -138,6 +137,8 @@ def _energy(stream: AudioStream, hop: int) -> NDArray[np.float64]:
     half = max(1, round(0.5 * WINDOW_S * stream.rate_hz))
     window = np.hanning(2 * half + 3)[1:-1]
     window /= float(np.sum(window))
+    from scipy.signal import upfirdn  # 25 MiB that clips without sound are spared
+
     # upfirdn starts where the window first touches the signal: `half` zeros put its middle there.
     padded = np.concatenate((slope**2, np.zeros(half)))
     full = upfirdn(window, np.concatenate((np.zeros(hop - half % hop), padded)), 1, hop)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 __all__ = [
     "block_covariance",
@@ -11,6 +12,7 @@ __all__ = [
     "hac_covariance",
     "mad_std",
     "mad_std_of_rows",
+    "student_widening",
 ]
 
 Floats = NDArray[np.float64]
@@ -93,3 +95,21 @@ def block_covariance(scores: Floats, *, n_blocks: int) -> Floats:
     centred = sums - sums.mean(axis=0)
     covariance: Floats = n_blocks / (n_blocks - 1.0) * (centred.T @ centred)
     return covariance
+
+
+def student_widening(n_free: int) -> float:
+    """Return by how much 95 % intervals widen where n degrees of freedom tell the deviation.
+
+    Student ("The probable error of a mean", Biometrika 6, 1908, doi:10.1093/biomet/6.1.1).
+
+    Parameters
+    ----------
+    n_free : int
+        Degrees of freedom, at least one.
+
+    Returns
+    -------
+    float
+        Quantile of Student's t over 1.96: multiplies a standard error.
+    """
+    return float(stdtrit(n_free, 0.975)) / 1.96

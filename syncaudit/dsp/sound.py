@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter
-from scipy.signal import resample_poly
 
 from syncaudit.dsp.medians import median
 from syncaudit.model import AudioStream, seconds_since
@@ -192,5 +191,7 @@ def cut_piece(stream: AudioStream, first: int, n_out: int, ratio: Fraction) -> N
         )
     if ratio == 1:
         return raw[:n_out]
+    from scipy.signal import resample_poly  # 25 MiB that clips without sound are spared
+
     skip = margin * up // down
     return np.asarray(resample_poly(raw, up, down)[skip : skip + n_out])

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
-from scipy.signal import fftconvolve
-from scipy.stats import t as student
 
+from syncaudit.dsp.robust import student_widening
 from syncaudit.model import Activity, PairMeasurement
 
 __all__ = ["LOBE_S", "N_BLOCKS", "correlate_envelopes", "likeness_of_envelopes"]
@@ -64,9 +63,7 @@ def correlate_envelopes(
     peaks = np.array([_peak(whole - part) for part in parts])
     n_parts = peaks.size
     random = float(np.sqrt((n_parts - 1) / n_parts * np.sum((peaks - np.mean(peaks)) ** 2)))
-    random = (
-        max(random, ENVELOPE_GRID_S / 12.0**0.5) * float(student.ppf(0.975, n_parts - 1)) / 1.96
-    )
+    random = max(random, ENVELOPE_GRID_S / 12.0**0.5) * student_widening(n_parts - 1)
     return replace(
         first,
         offset_s=level,
@@ -130,6 +127,8 @@ def _envelope(activity: Activity, zero_s: float, n: int) -> NDArray[np.float64] 
 
 def _normalised(a: NDArray[np.float64], b: NDArray[np.float64], n_lags: int) -> NDArray[np.float64]:
     """Return the correlation of a[i] with b[i + lag], by the energies in each lag's overlap."""
+    from scipy.signal import fftconvolve  # 25 MiB that clips without sound are spared
+
     pad = np.zeros(n_lags)
     live_a, live_b = (a != 0.0).astype(np.float64), (b != 0.0).astype(np.float64)
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
+from syncaudit.dsp.robust import student_widening
 from syncaudit.estimators.knock_envelopes import LOBE_S, N_BLOCKS, correlate_envelopes
 from syncaudit.estimators.knock_onsets import MIN_EVENTS, Onsets, find_onsets
 from syncaudit.estimators.knock_trains import GRID_S, blur_of, correlate_trains
@@ -168,7 +168,7 @@ def _matched(
     level = _robust_mean(differences)
     scatter = float(np.std(differences, ddof=1))
     n = differences.size
-    random = scatter / n**0.5 * float(student.ppf(0.975, n - 1)) / 1.96
+    random = scatter / n**0.5 * student_widening(n - 1)
     random = max(random, _jackknife(times, differences))
     # An onset of the accelerometer lies anywhere in its interval, whatever the scatter says.
     interval = max(a.interval_s, b.interval_s)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
 
+from syncaudit.dsp.robust import student_widening
 from syncaudit.estimators.sound_blocks import MIN_BLOCKS, Blocks, measure_blocks
 from syncaudit.estimators.sound_line import BlockLine, fit_blocks
 from syncaudit.estimators.sound_pair import Refusal, SoundPair
@@ -99,7 +99,7 @@ def _answer(
     with_drift = float(np.ptp(x)) >= MIN_DRIFT_SPAN_S and x.size >= 6
     line = fit_blocks(x, blocks.offsets_s, with_drift=with_drift)
     n = int(np.count_nonzero(line.is_kept))
-    wide = line.kinship * float(student.ppf(0.975, max(1, n - line.n_free))) / 1.96
+    wide = line.kinship * student_widening(max(1, n - line.n_free))
     bound = float(np.median(blocks.bound_s))
     # The bound at its own share of each parameter: scatter may be small by luck.
     share = wide * max(line.scatter_s, bound, 1e-12)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import stft
 
 __all__ = ["TOP_HZ", "spectrogram_ink", "spectrogram_png", "waveform_path"]
 
@@ -38,6 +37,8 @@ def spectrogram_ink(samples: NDArray[np.float32], rate_hz: float) -> NDArray[np.
     x = np.append(x[:1], x[1:] - 0.95 * x[:-1])  # lift the high frequencies by 6 dB an octave
     x = np.pad(x, (0, max(0, window - x.size)))
     size = 1 << int(np.ceil(np.log2(max(window, 256))))
+    from scipy.signal import stft  # 25 MiB that clips without sound are spared
+
     freq, _, spectrum = stft(
         x,
         fs=rate_hz,

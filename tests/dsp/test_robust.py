@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncaudit.dsp.robust import block_covariance, cauchy_weights, hac_covariance, mad_std
+from syncaudit.dsp.robust import (
+    block_covariance,
+    cauchy_weights,
+    hac_covariance,
+    mad_std,
+    student_widening,
+)
 
 
 def test_scale_of_normal_values_is_their_standard_deviation():
@@ -84,3 +90,9 @@ def test_blocks_agree_with_white_noise_on_average():
     found = [block_covariance(rng.normal(size=(200, 1)), n_blocks=10)[0, 0] for _ in range(400)]
     # chi-square of nine: standard error of the mean of 400 is 2.4 %
     assert np.mean(found) == pytest.approx(200.0, abs=15.0)
+
+
+@pytest.mark.parametrize(("n_free", "quantile"), [(1, 12.7062), (2, 4.30265), (9, 2.26216)])
+def test_few_degrees_of_freedom_widen_an_interval(n_free, quantile):
+    """Quantiles as printed in tables of Student's t."""
+    assert student_widening(n_free) == pytest.approx(quantile / 1.96, rel=1e-5)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
+from syncaudit.dsp.robust import student_widening
 from syncaudit.estimators.speech.borders import Borders, weigh_borders
 from syncaudit.estimators.speech.course import Course
 from syncaudit.model import BandEnergies, SpokenTier
@@ -135,7 +135,7 @@ def _newton(
     scores = np.zeros((n_pieces, design.shape[1]))
     np.add.at(scores, piece, design * left[:, None])
     freedom = max(1, n_pieces - len(names))
-    wide = (float(student.ppf(0.975, freedom)) / 1.96) ** 2 * n_pieces / freedom
+    wide = student_widening(freedom) ** 2 * n_pieces / freedom
     sandwich: Floats = wide * inverse @ (scores.T @ scores) @ inverse
     covariance = np.zeros((3, 3))
     covariance[np.ix_(names, names)] = sandwich
