@@ -36,10 +36,10 @@ def cameras_to_track(evidence: ClipEvidence, verdict: ClipVerdict) -> list[str]:
     Returns
     -------
     list of str
-        First the cameras that move but agree with no gyroscope, whose delay changes oddly, or whose
-        verdict is open: how a delay wanders shows in all frames only. Those that still agree with
-        none are held against other cameras, which must be tracked throughout for it: the liveliest
-        few.
+        First the cameras that move but agree with no gyroscope, whose delay changes oddly, or that
+        do not pass: what kind of error it is, and how a delay wanders, shows in all frames only.
+        Those that still agree with none are held against other cameras, which must be tracked
+        throughout for it: the liveliest few.
     """
     if not evidence.sampled:
         return []
@@ -48,7 +48,7 @@ def cameras_to_track(evidence: ClipEvidence, verdict: ClipVerdict) -> list[str]:
     alone = evidence.rotations.keys() - told.keys()
     undecided = []
     for name in sorted(evidence.sampled & evidence.rotations.keys()):
-        is_open = name in alone or verdict.sources[name].verdict is Verdict.UNVERIFIED
+        is_open = name in alone or verdict.sources[name].verdict is not Verdict.PASS
         if _is_odd(told.get(name)) or (is_open and _moves(evidence.rotations[name])):
             undecided.append(name)
     if undecided or alone <= evidence.sampled:
