@@ -489,3 +489,21 @@ def test_marks_at_one_place_loop_around_the_cursor(window):
     loop = window.session.timeline.loop
     assert (loop.start_s, loop.stop_s) == (1.0, 2.0)
     assert window.transport.loop.text() == "loop 1.000 s"
+
+
+def test_panels_are_not_emptied_between_two_clips(qtbot, window, monkeypatch):
+    shown = []
+    show = window.sources.show_model
+    monkeypatch.setattr(
+        window.sources,
+        "show_model",
+        lambda model, *args, **more: (shown.append(model), show(model, *args, **more)),
+    )
+    monkeypatch.setattr(window._emptying, "start", lambda: None)  # the clip is there in time
+    with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
+        window.open_clip("second")
+    assert shown
+    assert None not in shown
+    monkeypatch.undo()
+    window.close_clip()
+    qtbot.waitUntil(lambda: window.sources.table.rowCount() == 0, timeout=WAIT_MS)
