@@ -19,7 +19,7 @@ from syncaudit_gui.viewmodel.batch import BatchList, Show, SortBy
 from syncaudit_gui.viewmodel.bindings import BINDINGS
 from syncaudit_gui.viewmodel.collection import open_collection
 from syncaudit_gui.viewmodel.judgement import Judgement, SourceEstimate
-from syncaudit_gui.viewmodel.labels import Labels
+from syncaudit_gui.viewmodel.labels import Label, Labels
 from syncaudit_gui.viewmodel.verdict_rows import ClipRow, read_verdict_rows
 from syncaudit_gui.viewmodel.wording import short_names
 from syncaudit_gui.widgets import clips_panel
@@ -365,6 +365,8 @@ def test_labels_of_a_folder_that_cannot_be_written_go_to_ones_own(
     qtbot, open_window, tmp_path, monkeypatch
 ):
     run = write_run(tmp_path / "out", write_clip(tmp_path / "all", n_cameras=1, clip_id="a"))
+    Labels(run / "labels.jsonl").give("of another", Label.REJECT)  # before it was closed
+    older = (run / "labels.jsonl").read_bytes()
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "mine"))
     can_write = os.access
     monkeypatch.setattr(
@@ -378,7 +380,8 @@ def test_labels_of_a_folder_that_cannot_be_written_go_to_ones_own(
     home = tmp_path / "mine" / "syncaudit" / "viewer"
     assert str(home) in window.transport.message.text()
     key(window, "A")
-    assert list(run.glob("labels*")) == []
+    assert (run / "labels.jsonl").read_bytes() == older
+    assert window.session.labels.of("of another").label is Label.REJECT
     again = open_collection(str(run))
     assert again.is_apart
     assert again.labels_path.parent == home
