@@ -19,7 +19,7 @@ from syncaudit_gui.viewmodel.batch import BatchList, Show, SortBy
 from syncaudit_gui.viewmodel.bindings import BINDINGS
 from syncaudit_gui.viewmodel.collection import open_collection
 from syncaudit_gui.viewmodel.judgement import Judgement, SourceEstimate
-from syncaudit_gui.viewmodel.labels import Labels
+from syncaudit_gui.viewmodel.labels import Label, Labels
 from syncaudit_gui.viewmodel.verdict_rows import ClipRow, read_verdict_rows
 from syncaudit_gui.viewmodel.wording import short_names
 from syncaudit_gui.widgets import clips_panel
@@ -365,6 +365,8 @@ def test_labels_of_a_folder_that_cannot_be_written_go_to_ones_own(
     qtbot, open_window, tmp_path, monkeypatch
 ):
     run = write_run(tmp_path / "out", write_clip(tmp_path / "all", n_cameras=1, clip_id="a"))
+    Labels(run / "labels.jsonl").give("of another", Label.REJECT)  # before it was closed
+    older = (run / "labels.jsonl").read_bytes()
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "mine"))
     can_write = os.access
     monkeypatch.setattr(
@@ -378,7 +380,8 @@ def test_labels_of_a_folder_that_cannot_be_written_go_to_ones_own(
     home = tmp_path / "mine" / "syncaudit" / "viewer"
     assert str(home) in window.transport.message.text()
     key(window, "A")
-    assert list(run.glob("labels*")) == []
+    assert (run / "labels.jsonl").read_bytes() == older
+    assert window.session.labels.of("of another").label is Label.REJECT
     again = open_collection(str(run))
     assert again.is_apart
     assert again.labels_path.parent == home
@@ -489,3 +492,21 @@ def test_marks_at_one_place_loop_around_the_cursor(window):
     loop = window.session.timeline.loop
     assert (loop.start_s, loop.stop_s) == (1.0, 2.0)
     assert window.transport.loop.text() == "loop 1.000 s"
+
+
+def test_panels_are_not_emptied_between_two_clips(qtbot, window, monkeypatch):
+    shown = []
+    show = window.sources.show_model
+    monkeypatch.setattr(
+        window.sources,
+        "show_model",
+        lambda model, *args, **more: (shown.append(model), show(model, *args, **more)),
+    )
+    monkeypatch.setattr(window._emptying, "start", lambda: None)  # the clip is there in time
+    with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
+        window.open_clip("second")
+    assert shown
+    assert None not in shown
+    monkeypatch.undo()
+    window.close_clip()
+    qtbot.waitUntil(lambda: window.sources.table.rowCount() == 0, timeout=WAIT_MS)

@@ -9,6 +9,7 @@ import pytest
 from barcode_clips import START_NS, write_clip, write_manifest, write_stamps
 from barcodes import write_video
 from pyqtgraph.Qt import QtCore, QtGui
+from syncaudit_gui.viewmodel.lane_building import build_lanes
 from syncaudit_gui.viewmodel.lanes import NO_AUDIO, CurveLane, FramesLane, TierLane, TurningLane
 from syncaudit_gui.viewmodel.state_groups import MAX_CURVES, group_channels
 from syncaudit_gui.widgets.frames_paint import frame_rows
@@ -16,7 +17,7 @@ from syncaudit_gui.widgets.lane_axis import LaneAxis
 from syncaudit_gui.widgets.lane_tips import lane_words, tip_at
 from syncaudit_gui.widgets.legend import curve_colors
 
-from syncaudit.model import Channel, SignalStream, SourceKind
+from syncaudit.model import CanSpec, Channel, Clip, SignalStream, SourceKind
 
 JOINTS = ("waist", "shoulder", "elbow", "forearm_roll", "wrist_angle", "wrist_rotate", "gripper")
 N = 90
@@ -338,3 +339,20 @@ def test_few_lanes_fill_the_window(qtbot, open_window, tmp_path):
 def test_scales_have_the_minus_sign_of_the_tables(open_window, barcode_folder):
     window = open_window(barcode_folder / "manifest.jsonl")
     assert window.lanes.plots._rows[0].axis.tickStrings([-10.0, 0.0], 1.0, 10.0) == ["−10", "0"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "shown"), [("deg/s", "°/s"), ("deg", "°"), ("m/s2", "m/s²"), ("bar", "bar")]
+)
+def test_units_of_buses_are_spelled_as_those_of_an_imu(unit, shown):
+    stamps = START_NS + np.arange(3) * 10**7
+    channel = Channel(name="x", time_ns=stamps, values=np.arange(3.0)[:, None], unit=unit)
+    stream = SignalStream(
+        name="can", clock="can", kind=SourceKind.CAN, time_ns=stamps, channels=(channel,)
+    )
+    specs = {"can": CanSpec(uri="can.csv")}
+    clip = Clip(clip_id="c", recording_id="c", sources=specs)
+    lanes = build_lanes(clip, {"can": stream}, {}, START_NS)
+    lane = next(lane for lane in lanes if isinstance(lane, CurveLane))
+    assert lane.unit == shown
+    assert lane.pyramid.extremes() == (0.0, 2.0)

@@ -44,6 +44,8 @@ class Collection:
         Where labels and nudges are kept.
     is_apart : bool
         Whether that is the user's own folder, as nothing can be written beside what was opened.
+    labels_before, nudges_before : Path, optional
+        Files beside it that are read first, and cannot be written.
     """
 
     name: str
@@ -54,6 +56,8 @@ class Collection:
     labels_path: Path
     nudges_path: Path
     is_apart: bool = False
+    labels_before: Path | None = None
+    nudges_before: Path | None = None
 
     def clip(self, clip_id: str) -> Clip | None:
         """Return a clip; None where only its verdict is there."""
@@ -115,6 +119,9 @@ def open_collection(
         if folder is not None:
             rows = sorted((*rows, *judged.values()), key=lambda row: row.place or (0, 0))
     home, stem, is_apart = _home(source)
+    beside = _beside_path(Path(source).resolve()) if is_apart and "://" not in source else None
+    if labels is not None:
+        beside = None
     labels_path = labels or home / f"{stem}labels.jsonl"
     nudges_path = (
         labels.with_name(f"{labels.stem}.nudges.jsonl") if labels else home / f"{stem}nudges.jsonl"
@@ -128,6 +135,8 @@ def open_collection(
         labels_path=labels_path,
         nudges_path=nudges_path,
         is_apart=is_apart and labels is None,
+        labels_before=beside and beside[0] / f"{beside[1]}labels.jsonl",
+        nudges_before=beside and beside[0] / f"{beside[1]}nudges.jsonl",
     )
 
 
@@ -169,9 +178,7 @@ def _home(source: str) -> tuple[Path, str, bool]:
     """
     if "://" not in source:
         path = Path(source).resolve()
-        run = _run_folder(path)
-        folder, stem = (path, "manifest.") if path.is_dir() else (path.parent, f"{path.stem}.")
-        folder, stem = (folder, stem) if run is None else (run, "")
+        folder, stem = _beside_path(path)
         file = folder / f"{stem}labels.jsonl"
         if os.access(folder, os.W_OK) and (not file.exists() or os.access(file, os.W_OK)):
             return folder, stem, False
@@ -179,3 +186,11 @@ def _home(source: str) -> tuple[Path, str, bool]:
     data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     mark = hashlib.sha256(source.encode()).hexdigest()[:12]
     return Path(data) / "syncaudit" / "viewer", f"{mark}.", True
+
+
+def _beside_path(path: Path) -> tuple[Path, str]:
+    """Return the folder of side files beside a path, and what their names begin with."""
+    run = _run_folder(path)
+    if run is not None:
+        return run, ""
+    return (path, "manifest.") if path.is_dir() else (path.parent, f"{path.stem}.")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,8 @@ class Labels:
     ----------
     path : Path
         The label file; need not exist.
+    before : Path, optional
+        Read first, never written.
 
     Raises
     ------
@@ -93,10 +96,11 @@ class Labels:
         If the file is there and cannot be read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, before: Path | None = None) -> None:
         self._log = JsonLog(path)
         self._rows: dict[str, LabelRow] = {}
-        for row in self._log.rows():
+        older = [] if before is None else JsonLog(before).rows()
+        for row in chain(older, self._log.rows()):
             label = LabelRow.from_json(row)
             if label is not None:
                 self._rows[label.clip_id] = label

@@ -45,8 +45,15 @@ SAME_S = 1e-6
 MAX_SOUND_POINTS = 1 << 23
 
 _DEG = 180.0 / math.pi
-# Shown unit and factor of units that people do not think in.
-_SHOWN = {"rad/s": ("°/s", _DEG), "rad": ("°", _DEG), "m/s^2": ("m/s²", 1.0)}
+# Shown unit and factor of units that people do not think in, or that files spell in many ways.
+_SHOWN = {
+    "rad/s": ("°/s", _DEG),
+    "rad": ("°", _DEG),
+    "deg/s": ("°/s", 1.0),
+    "deg": ("°", 1.0),
+    "m/s^2": ("m/s²", 1.0),
+    "m/s2": ("m/s²", 1.0),
+}
 _DEFAULT_UNITS = {"gyro": "rad/s", "accel": "m/s^2"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 from syncaudit_gui.viewmodel.json_log import JsonLog
@@ -19,6 +20,8 @@ class Nudges:
     ----------
     path : Path
         The file; need not exist.
+    before : Path, optional
+        Read first, never written.
 
     Raises
     ------
@@ -26,10 +29,11 @@ class Nudges:
         If the file is there and cannot be read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, before: Path | None = None) -> None:
         self._log = JsonLog(path)
         self._nudges: dict[tuple[str, str], float] = {}
-        for row in self._log.rows():
+        older = [] if before is None else JsonLog(before).rows()
+        for row in chain(older, self._log.rows()):
             nudge_s = row.get("nudge_s")
             if isinstance(nudge_s, int | float) and not isinstance(nudge_s, bool):
                 self._nudges[str(row.get("clip_id")), str(row.get("source"))] = float(nudge_s)

@@ -37,8 +37,8 @@ class Session:
 
     def __init__(self, collection: Collection) -> None:
         self.collection = collection
-        self.labels = Labels(collection.labels_path)
-        self.nudges = Nudges(collection.nudges_path)
+        self.labels = Labels(collection.labels_path, collection.labels_before)
+        self.nudges = Nudges(collection.nudges_path, collection.nudges_before)
         self.batch = BatchList(collection.rows, partial(_label_name, self.labels))
         self.undo = UndoStack()
         self.model: ClipModel | None = None

@@ -14,6 +14,7 @@ from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.evidence_words import word_agreement, word_no_plot, word_residuals
 from syncaudit_gui.viewmodel.wording import Z95, word_offset
 from syncaudit_gui.widgets.faults_table import FaultsTable
+from syncaudit_gui.widgets.lane_axis import SignedAxis
 from syncaudit_gui.widgets.plain_plot import adopt_menus
 from syncaudit_gui.widgets.tables import ROW_PX, Cell, CellTable, Panel, plain_table
 from syncaudit_gui.widgets.theme import DARK, Theme
@@ -44,7 +45,8 @@ class EvidencePanel(Panel):
         self._source = ""
         self._problem, self._blank = "", ""
         self._can_audit, self._is_judged = False, False
-        self.plot = pg.PlotWidget()
+        axes = {side: SignedAxis(side) for side in ("left", "bottom")}
+        self.plot = pg.PlotWidget(axisItems=axes)
         self.plot.setFixedHeight(PLOT_PX)
         self.plot.setMenuEnabled(False)
         self.plot.setAccessibleName("evidence")

@@ -11,7 +11,7 @@ from syncaudit_gui.viewmodel.lanes import CurveLane, FramesLane, Lane, TurningLa
 from syncaudit_gui.widgets.frames_paint import frame_rows
 from syncaudit_gui.widgets.theme import Theme
 
-__all__ = ["AXIS_PX", "LaneAxis", "NoAxis"]
+__all__ = ["AXIS_PX", "LaneAxis", "NoAxis", "SignedAxis"]
 
 # One width for all, or lanes would not line up.
 AXIS_PX = 132
@@ -32,7 +32,15 @@ class NoAxis(pg.AxisItem):
         pass
 
 
-class LaneAxis(pg.AxisItem):
+class SignedAxis(pg.AxisItem):
+    """A scale with the minus sign that the tables have."""
+
+    def tickStrings(self, values: Any, scale: float, spacing: float) -> list[str]:
+        """Return the figures at the ticks."""
+        return [x.replace("-", "−") for x in super().tickStrings(values, scale, spacing)]
+
+
+class LaneAxis(SignedAxis):
     """A scale with a title at its left, of fixed width.
 
     Parameters
@@ -98,10 +106,6 @@ class LaneAxis(pg.AxisItem):
         spacing, values = levels[0]
         inside = [v for v in values if minVal + margin <= v <= maxVal - margin]
         return [(spacing, inside[:: max(1, len(inside) // 2)])]
-
-    def tickStrings(self, values: Any, scale: float, spacing: float) -> list[str]:
-        """Return figures with the minus sign that the tables have."""
-        return [x.replace("-", "−") for x in super().tickStrings(values, scale, spacing)]
 
     def drawPicture(self, p: QtGui.QPainter, axisSpec: Any, tickSpecs: Any, textSpecs: Any) -> None:
         """Draw the scale and, at its left, the title."""

@@ -21,6 +21,9 @@ from syncaudit_gui.widgets.theme import Theme
 
 __all__ = ["OpeningWindow"]
 
+# Panels of the clip before stay until the next one is there: emptied and filled again they flicker.
+EMPTY_MS = 150
+
 
 class OpeningWindow(LookingWindow):
     """Opens collections and clips, and has clips audited."""
@@ -34,6 +37,10 @@ class OpeningWindow(LookingWindow):
         super().__init__(theme)
         self._is_auditing = is_auditing
         self._wanted_clip: str | None = None
+        self._emptying = QtCore.QTimer(self)
+        self._emptying.setSingleShot(True)
+        self._emptying.setInterval(EMPTY_MS)
+        self._emptying.timeout.connect(self.show_panels)
         self._source = ""
 
     def open_source(
@@ -111,13 +118,14 @@ class OpeningWindow(LookingWindow):
         self.lanes.set_model(None, None)
         if self.session is not None:
             self.session.close_clip()
-        self.show_panels()
+        self._emptying.start()
         self.show_state()
 
     def _take_clip(self, model: ClipModel) -> None:
         session = self.session
         if session is None:
             return
+        self._emptying.stop()
         session.open_clip(model)
         self.player.set_timeline(session.timeline)
         self.films.set_model(model)
@@ -140,6 +148,7 @@ class OpeningWindow(LookingWindow):
             self._take_audit(known)
 
     def _cannot_read(self, why: str) -> None:
+        self.show_panels()
         self._say("✕", "This clip cannot be read", why)
         self.refused.emit(why)
 
