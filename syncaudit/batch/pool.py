@@ -138,7 +138,7 @@ class Crew(Generic[_Task, _Value]):
                 while len(crew) < min(n_workers, busy + len(queue)):
                     crew.append(Worker(self._function))
                 for worker in crew:
-                    while queue and worker.takes_more:
+                    if queue and worker.takes_more:
                         index = queue.popleft()
                         worker.give(index, tasks[index], self._timeout_s)
                 outcomes = []

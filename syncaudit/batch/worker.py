@@ -34,8 +34,7 @@ _SETTINGS = {
     "OPENCV_LOG_LEVEL": "SILENT",
 }
 _START_LIMIT_S = 120.0
-# A worker whose tasks take less than this gets some ahead, so that it need not wait for us: one
-# more for every eight in a row, lest long ones queue behind a few that failed at once.
+# A worker whose last task took less than this gets some ahead: it then need not wait for us.
 _QUICK_S = 0.05
 _AHEAD = 8
 # What is sent ahead must fit into the buffer of the pipe (some 200 kB), whatever the worker does:
@@ -101,7 +100,7 @@ class Worker(Generic[_Task, _Value]):
         self._unsent: deque[bytes] = deque()  # of the last ones of them
         self._timeout_s: float | None = None
         self._began = 0.0
-        self._n_quick = 0
+        self._is_quick = False
         self._process = context.Process(target=_serve, args=(theirs, function), daemon=True)
         with _spawning():
             self._process.start()
@@ -123,8 +122,7 @@ class Worker(Generic[_Task, _Value]):
     @property
     def takes_more(self) -> bool:
         """Whether it is idle, or so quick that a task more should wait for it."""
-        n_ahead = min(_AHEAD, self._n_quick // _AHEAD)
-        return self.is_idle or (0 < len(self._tasks) <= n_ahead and not self.is_gone)
+        return self.is_idle or (self._is_quick and len(self._tasks) <= _AHEAD and not self.is_gone)
 
     @property
     def is_late(self) -> bool:
@@ -174,8 +172,7 @@ class Worker(Generic[_Task, _Value]):
             self.deadline = None
             return None
         index, self.deadline = self._tasks.popleft(), None
-        is_quick = time.monotonic() - self._began < _QUICK_S
-        self._n_quick = self._n_quick + 1 if is_quick else 0
+        self._is_quick = time.monotonic() - self._began < _QUICK_S
         if self._tasks:
             self._begin()
             self._send()
