@@ -133,12 +133,12 @@ class Crew(Generic[_Task, _Value]):
         queue, crew = deque(indices), self._crew
         limit_bytes = self._memory.bytes_each(n_workers)
         try:
-            while queue or any(worker.is_busy for worker in crew):
-                busy = sum(worker.is_busy for worker in crew)
+            while queue or any(worker.index is not None for worker in crew):
+                busy = sum(worker.index is not None for worker in crew)
                 while len(crew) < min(n_workers, busy + len(queue)):
                     crew.append(Worker(self._function))
                 for worker in crew:
-                    if queue and worker.takes_more:
+                    if queue and worker.is_idle:
                         index = queue.popleft()
                         worker.give(index, tasks[index], self._timeout_s)
                 outcomes = []
@@ -147,7 +147,6 @@ class Crew(Generic[_Task, _Value]):
                     self._count_start(worker)
                 outcomes += self._swollen(limit_bytes)
                 for worker in [worker for worker in crew if worker.is_gone]:
-                    queue.extendleft(reversed(worker.take_back()))
                     worker.stop()
                     crew.remove(worker)
                 yield from (outcome for outcome in outcomes if outcome is not None)

@@ -1,4 +1,4 @@
-"""One worker process, its pipe, the task that it has in hand and those that wait for it."""
+"""One worker process, its pipe and the task that it has in hand."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ import os
 import signal
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from multiprocessing.reduction import ForkingPickler
 from typing import Generic, TypeVar
 
 from syncaudit.batch.memory import held_bytes, size_in_words
@@ -34,12 +32,6 @@ _SETTINGS = {
     "OPENCV_LOG_LEVEL": "SILENT",
 }
 _START_LIMIT_S = 120.0
-# A worker whose last task took less than this gets some ahead: it then need not wait for us.
-_QUICK_S = 0.05
-_AHEAD = 8
-# What is sent ahead must fit into the buffer of the pipe (some 200 kB), whatever the worker does:
-# if both sides waited for the other to read, they would do so for ever.
-_SMALL_BYTES = 8192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +77,7 @@ class Lost:
 
 
 class Worker(Generic[_Task, _Value]):
-    """One process that serves tasks through its pipe, one after the other.
+    """One process that serves tasks through its pipe, one at a time.
 
     Parameters
     ----------
@@ -96,33 +88,19 @@ class Worker(Generic[_Task, _Value]):
     def __init__(self, function: Callable[[_Task], _Value]) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self._tasks: deque[int] = deque()  # the first one is in hand
-        self._unsent: deque[bytes] = deque()  # of the last ones of them
-        self._timeout_s: float | None = None
-        self._began = 0.0
-        self._is_quick = False
         self._process = context.Process(target=_serve, args=(theirs, function), daemon=True)
         with _spawning():
             self._process.start()
         theirs.close()
+        self.index: int | None = None
         self.is_gone = False
         self.is_up = False
         self.deadline: float | None = time.monotonic() + _START_LIMIT_S
 
     @property
-    def is_busy(self) -> bool:
-        """Whether it has a task in hand."""
-        return bool(self._tasks)
-
-    @property
     def is_idle(self) -> bool:
         """Whether it waits for a task."""
-        return self.is_up and not self._tasks and not self.is_gone
-
-    @property
-    def takes_more(self) -> bool:
-        """Whether it is idle, or so quick that a task more should wait for it."""
-        return self.is_idle or (self._is_quick and len(self._tasks) <= _AHEAD and not self.is_gone)
+        return self.is_up and self.index is None and not self.is_gone
 
     @property
     def is_late(self) -> bool:
@@ -131,32 +109,17 @@ class Worker(Generic[_Task, _Value]):
 
     def holds_over(self, limit_bytes: int) -> bool:
         """Whether it is at work on a task and holds more memory than this."""
-        if not self._tasks or self._process.pid is None:
+        if self.index is None or self._process.pid is None:
             return False
         held = held_bytes(self._process.pid)
         return held is not None and held > limit_bytes
 
     def give(self, index: int, task: _Task, timeout_s: float | None) -> None:
-        """Hand it a task, whose time runs from when it is the first."""
-        self._tasks.append(index)
-        self._timeout_s = timeout_s
-        self._unsent.append(bytes(ForkingPickler.dumps(task)))
-        if len(self._tasks) == 1:
-            self._begin()
-        self._send()
-
-    def _begin(self) -> None:
-        self._began = time.monotonic()
-        self.deadline = None if self._timeout_s is None else self._began + self._timeout_s
-
-    def _send(self) -> None:
-        while self._unsent:
-            is_first = len(self._unsent) == len(self._tasks)
-            if not is_first and len(self._unsent[0]) > _SMALL_BYTES:
-                return
-            with suppress(OSError):  # it has died: collect() will see the closed pipe
-                self.pipe.send_bytes(self._unsent[0])
-            self._unsent.popleft()
+        """Hand it a task and set its time."""
+        self.index = index
+        self.deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        with suppress(OSError):  # it died while idle: collect() will see the closed pipe
+            self.pipe.send(task)
 
     def collect(self) -> tuple[int, _Value | Lost] | None:
         """Return the finished task, or None where there is none to tell of (see `is_gone`)."""
@@ -171,23 +134,14 @@ class Worker(Generic[_Task, _Value]):
             self.is_up = True
             self.deadline = None
             return None
-        index, self.deadline = self._tasks.popleft(), None
-        self._is_quick = time.monotonic() - self._began < _QUICK_S
-        if self._tasks:
-            self._begin()
-            self._send()
+        index, self.index, self.deadline = self.index, None, None
+        assert index is not None  # noqa: S101  # only busy workers are listened to
         return index, value
 
     def lose(self, lost: Lost) -> tuple[int, _Value | Lost] | None:
-        """Give the process up and return the task that goes with it; the others can be had back."""
+        """Give the process up and return the task that goes with it."""
         self.is_gone = True
-        return (self._tasks.popleft(), lost) if self._tasks else None
-
-    def take_back(self) -> list[int]:
-        """Return the tasks that waited for a process that is gone."""
-        waiting = list(self._tasks)
-        self._tasks.clear()
-        return waiting
+        return None if self.index is None else (self.index, lost)
 
     def stop(self) -> None:
         """End the process, whatever it does."""

@@ -1,6 +1,5 @@
 """Workers that die or cannot start."""
 
-import os
 import subprocess
 import sys
 import time
@@ -86,40 +85,3 @@ def test_memory_is_named_with_its_limit():
 )
 def test_endings_are_worded(exit_code, words):
     assert words in str(Lost(exit_code=exit_code))
-
-
-def die_at_13(task: int) -> int:
-    if task == 13:
-        os._exit(7)
-    return task
-
-
-def test_dead_worker_costs_only_the_task_in_hand_not_those_sent_ahead():
-    answers = list(map_isolated(die_at_13, range(40), workers=2))
-    assert sorted(index for index, _ in answers) == list(range(40))
-    lost = {index: value for index, value in answers if isinstance(value, Lost)}
-    assert lost == {13: Lost(exit_code=7)}
-    assert all(value == index for index, value in answers if index != 13)
-
-
-def sleep_at_13(task: int) -> int:
-    if task == 13:
-        time.sleep(600.0)
-    return task
-
-
-def test_time_of_tasks_sent_ahead_runs_from_their_turn():
-    answers = dict(map_isolated(sleep_at_13, range(40), workers=1, timeout_s=1.0))
-    assert [index for index, value in answers.items() if isinstance(value, Lost)] == [13]
-    assert answers[13].is_timeout
-    assert len(answers) == 40
-
-
-def doubled(task: bytes) -> bytes:
-    return task + task
-
-
-def test_large_tasks_and_answers_do_not_block_the_pipe():
-    tasks = [bytes([k]) * (1_000_000 if k % 3 == 0 else 1000) for k in range(30)]
-    answers = dict(map_isolated(doubled, tasks, workers=1, timeout_s=60.0))
-    assert [answers[k] for k in range(30)] == [task + task for task in tasks]
