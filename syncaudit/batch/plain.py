@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import cache
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+from syncaudit.model.field_names import field_names
 
 __all__ = ["json_line", "plain"]
 
@@ -67,17 +66,12 @@ def _form(value: object) -> object:
     if isinstance(value, PurePath):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {name: getattr(value, name) for name in _names(type(value))}
+        return {name: getattr(value, name) for name in field_names(type(value))}
     for method in ("model_dump", "tolist"):  # pydantic; numpy scalars and arrays
         convert = getattr(value, method, None)
         if callable(convert):
             return convert()
     raise TypeError(f"no plain form for {type(value).__name__}")
-
-
-@cache
-def _names(kind: type[DataclassInstance]) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def json_line(value: object, *, sort_keys: bool = False) -> str:

@@ -1,7 +1,8 @@
 """From one clip to its verdict: the only place that knows every step."""
 
+from syncaudit.pipeline.clip_evidence import ClipEvidence
 from syncaudit.pipeline.conclude import conclude
-from syncaudit.pipeline.evidence import ClipEvidence, find_events
+from syncaudit.pipeline.evidence import find_events
 from syncaudit.pipeline.examine import Examination, audit, examine
 from syncaudit.pipeline.reading import ReadClip, read_clip
 from syncaudit.pipeline.recordings import Recording, pool_clips

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,84 +26,23 @@ from syncaudit.detectors import (
 from syncaudit.model import (
     Activity,
     AudioStream,
-    BandEnergies,
     CameraStream,
     EventStream,
-    EventTrain,
-    Finding,
-    FlashEdges,
-    FlashIntervals,
-    PictureAudit,
-    PictureMotion,
     Quantity,
-    RotationIncrements,
     SignalStream,
     SourceKind,
-    SpokenTier,
     Stream,
     TranscriptStream,
 )
+from syncaudit.pipeline.clip_evidence import ClipEvidence
 from syncaudit.pipeline.pictures import PictureLook, audit_pictures
 from syncaudit.pipeline.stages import Stages
 from syncaudit.pipeline.watching import Watcher, watch
 
-__all__ = ["ClipEvidence", "find_events", "find_evidence", "track_throughout"]
+__all__ = ["find_events", "find_evidence", "track_throughout"]
 
 # Fewer rotations say nothing about a clock.
 MIN_INCREMENTS = 8
-
-
-@dataclass(slots=True)
-class ClipEvidence:
-    """What happened in a clip, by source.
-
-    Parameters
-    ----------
-    rotations : dict of str to RotationIncrements
-        Of cameras in which anything could be tracked.
-    picture_motions : dict of str to PictureMotion
-        Of cameras in clips with a robot's state.
-    motion : dict of str to dict
-        Activities of IMUs, buses and robots by quantity.
-    flashes : dict of str to FlashEdges or FlashIntervals
-        Light pulses: seen by cameras, counted by the strobe counter of a bus.
-    triggers : dict of str to EventTrain
-        Of event logs.
-    taps : dict of str to EventTrain
-        Sharp knocks in accelerometers.
-    loudness, clicks : dict of str
-        Of microphones.
-    sounds : dict of str to AudioStream
-        The microphones themselves, for waveform methods.
-    spoken : dict of str to SpokenTier
-        Of transcripts with times.
-    bands : dict of str to BandEnergies
-        Of microphones that a transcript belongs to.
-    pictures : dict of str to PictureAudit
-        How the pictures of each camera look.
-    findings : list of Finding
-        Damage found while decoding.
-    fallbacks : dict of str to str
-        Of cameras that the CPU decoded in place of the back end that was asked for: why.
-    sampled : set of str
-        Cameras whose rotation was tracked only where a gyroscope says that it tells most.
-    """
-
-    rotations: dict[str, RotationIncrements] = field(default_factory=dict)
-    picture_motions: dict[str, PictureMotion] = field(default_factory=dict)
-    motion: dict[str, dict[Quantity, Activity]] = field(default_factory=dict)
-    flashes: dict[str, FlashEdges | FlashIntervals] = field(default_factory=dict)
-    triggers: dict[str, EventTrain] = field(default_factory=dict)
-    taps: dict[str, EventTrain] = field(default_factory=dict)
-    loudness: dict[str, Activity] = field(default_factory=dict)
-    clicks: dict[str, EventTrain] = field(default_factory=dict)
-    sounds: dict[str, AudioStream] = field(default_factory=dict)
-    spoken: dict[str, SpokenTier] = field(default_factory=dict)
-    bands: dict[str, BandEnergies] = field(default_factory=dict)
-    pictures: dict[str, PictureAudit] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
-    fallbacks: dict[str, str] = field(default_factory=dict)
-    sampled: set[str] = field(default_factory=set)
 
 
 def find_evidence(

@@ -23,8 +23,9 @@ from syncaudit.model import (
     Stream,
 )
 from syncaudit.pipeline.belonging import doubtful_files
+from syncaudit.pipeline.clip_evidence import ClipEvidence
 from syncaudit.pipeline.conclude import conclude
-from syncaudit.pipeline.evidence import ClipEvidence, find_evidence, track_throughout
+from syncaudit.pipeline.evidence import find_evidence, track_throughout
 from syncaudit.pipeline.known_corrections import apply_calibration, check_calibration
 from syncaudit.pipeline.pairing import measure_pairs
 from syncaudit.pipeline.reading import from_manifest, read_clip, without_base

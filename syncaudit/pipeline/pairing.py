@@ -28,7 +28,7 @@ from syncaudit.model import (
     RotationIncrements,
     SpokenTier,
 )
-from syncaudit.pipeline.evidence import ClipEvidence
+from syncaudit.pipeline.clip_evidence import ClipEvidence
 
 __all__ = ["MAX_HUBS", "by_liveliness", "measure_pairs"]
 

@@ -11,7 +11,7 @@ from syncaudit.model import (
     RotationIncrements,
     Verdict,
 )
-from syncaudit.pipeline.evidence import ClipEvidence
+from syncaudit.pipeline.clip_evidence import ClipEvidence
 from syncaudit.pipeline.pairing import MAX_HUBS, by_liveliness
 
 __all__ = ["cameras_to_track"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from syncaudit.model import EventTrain, FlashIntervals, Quantity
-from syncaudit.pipeline.evidence import ClipEvidence
+from syncaudit.pipeline.clip_evidence import ClipEvidence
 from syncaudit.pipeline.pairing import measure_pairs
 
 # Instants of points are exact to some microseconds.
