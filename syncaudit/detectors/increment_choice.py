@@ -4,7 +4,7 @@ A rotation increment constrains a delay by how much the angular rate changes ove
 information of a delay is the sum of ``(rate(stop) - rate(start))**2`` over the noise (Knapp &
 Carter, "The generalized correlation method for estimation of time delay", 1976,
 doi:10.1109/TASSP.1976.1162830, for the continuous case). A gyroscope on board says where that is
-large; a fifth to a half of all increments tell nearly as much as all.
+large: a quarter of all increments tells about six tenths of what all would tell.
 The choice depends on the gyroscope alone, not on the pictures' noise: it cannot bend the delay.
 Stamps are taken at face value for it; where they are wrong the choice is merely worse.
 """
@@ -27,7 +27,7 @@ SPAN_S = 20.0
 ENOUGH = 0.2
 # Bounds on that: fewer leave robust fits without a majority, more cost more than they tell.
 MIN_CHOSEN, MAX_CHOSEN = 48, 180
-MAX_SHARE = 0.5
+MAX_SHARE = 0.75
 # The gyroscope is averaged over this, so that clocks may differ by as much and the choice be good:
 # with 0.03 s, clocks 60 ms apart cost a quarter of the accuracy.
 AVERAGE_S = 0.2

@@ -84,7 +84,7 @@ def test_few_frames_are_all_tracked(n):
 
 
 def test_a_slow_camera_keeps_enough():
-    chosen = choose_increments(camera(n=80, fps=4.0), gyro(wobble))
+    chosen = choose_increments(camera(n=60, fps=3.0), gyro(wobble))
     assert chosen.sum() == MIN_CHOSEN
 
 
