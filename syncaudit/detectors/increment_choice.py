@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from syncaudit.detectors.rotation import frame_times_s
 from syncaudit.dsp.integral import integrate_samples
 from syncaudit.model import Activity, CameraStream
-from syncaudit.model.time import MAX_SPAN_S
+from syncaudit.model.time import spans_too_long
 
 __all__ = ["choose_increments"]
 
@@ -57,8 +57,8 @@ def choose_increments(
     """
     if stream.time_ns.size <= MIN_CHOSEN or rate.times_s.size < 4:
         return None
-    if float(np.ptp(stream.time_ns.astype(np.float64))) * 1e-9 > MAX_SPAN_S:
-        return None  # such stamps place no frame anywhere
+    if spans_too_long(stream.time_ns):
+        return None
     times_s, epoch_ns, _ = frame_times_s(stream)
     looked_at = np.ones(times_s.size, dtype=np.bool_) if wanted is None else wanted
     ends = np.flatnonzero(looked_at[1:] & looked_at[:-1]) + 1

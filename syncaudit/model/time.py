@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["MAX_SPAN_S", "nanoseconds", "seconds_since", "stamps_of_seconds"]
+__all__ = ["MAX_SPAN_S", "nanoseconds", "seconds_since", "spans_too_long", "stamps_of_seconds"]
 
 # 30 days: longer "seconds" are a wrong unit (conventions, section 1).
 MAX_SPAN_S = 30 * 86400.0
@@ -78,3 +78,8 @@ def stamps_of_seconds(times_s: ArrayLike) -> NDArray[np.int64]:
     if reach_s > MAX_SPAN_S:
         raise OverflowError(f"times reach {reach_s:.3g} s, more than 30 days")
     return np.rint(times * 1e9).astype(np.int64)
+
+
+def spans_too_long(time_ns: NDArray[np.int64]) -> bool:
+    """Tell whether stamps lie more than 30 days apart: such stamps place nothing anywhere."""
+    return (int(time_ns.max()) - int(time_ns.min())) * 1e-9 > MAX_SPAN_S

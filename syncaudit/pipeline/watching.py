@@ -12,7 +12,7 @@ from syncaudit.decode import Picture, iter_luma
 from syncaudit.detectors import PictureAuditor
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import CameraStream, Finding, ReasonCode
-from syncaudit.model.time import MAX_SPAN_S
+from syncaudit.model.time import spans_too_long
 from syncaudit.pipeline.pictures import PictureLook
 from syncaudit.pipeline.reading import unreadable
 from syncaudit.pipeline.stages import Stages
@@ -60,7 +60,7 @@ def watch(
     """
     if stream.time_ns.size == 0 or not stream.files.paths:
         return None, []  # nothing to look at: no frames, or stamps alone
-    if _spans_too_long(stream.time_ns):
+    if spans_too_long(stream.time_ns):
         return None, []  # the stamp audit says so; such stamps place no picture anywhere
     last = None if wanted is None else int(np.flatnonzero(wanted)[-1])
     auditor = PictureAuditor(stream)
@@ -82,10 +82,6 @@ def watch(
         return None, [unreadable(stream.name, error)]
     findings = _count_mismatch(stream, frames.n_decoded) if wanted is None else []
     return PictureLook(auditor, frames, wanted), findings
-
-
-def _spans_too_long(time_ns: NDArray[np.int64]) -> bool:
-    return (int(time_ns.max()) - int(time_ns.min())) * 1e-9 > MAX_SPAN_S
 
 
 def _count_mismatch(stream: CameraStream, n_decoded: int) -> list[Finding]:
