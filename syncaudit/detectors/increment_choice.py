@@ -11,11 +11,13 @@ Stamps are taken at face value for it; where they are wrong the choice is merely
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.rotation import frame_times_s
-from syncaudit.dsp.integral import integrate_samples
+from syncaudit.dsp.integral import RunningIntegral, integrate_samples
 from syncaudit.model import Activity, CameraStream
 from syncaudit.model.time import spans_too_long
 
@@ -84,7 +86,12 @@ def choose_increments(
 
 def _averaged(rate: Activity, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the mean angular rate around each instant, shape (n, d); held outside."""
-    angle = integrate_samples(rate.times_s, rate.values, is_smooth=False)
+    angle = _angle(rate)
     inside_s = np.clip(at_s, rate.times_s[0] + 0.5 * AVERAGE_S, rate.times_s[-1] - 0.5 * AVERAGE_S)
     later_s, earlier_s = inside_s + 0.5 * AVERAGE_S, inside_s - 0.5 * AVERAGE_S
     return np.asarray((angle.at(later_s) - angle.at(earlier_s)) / AVERAGE_S)
+
+
+@lru_cache(maxsize=1)  # all cameras of a clip are chosen by the same gyroscope
+def _angle(rate: Activity) -> RunningIntegral:
+    return integrate_samples(rate.times_s, rate.values, is_smooth=False)

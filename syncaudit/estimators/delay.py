@@ -290,7 +290,9 @@ def record_delay(
             step_std_s=step.step_std_s,
             step_at_ns=task.source_epoch_ns + nanoseconds(step.at_s),
         )
-    drifting = fit_delay(increments, driver, start_s=fit.offset_s, with_drift=True)
+    drifting = fit_delay(
+        increments, driver, start_s=fit.offset_s - fit.row_shift_s, with_drift=True, known=fit
+    )
     if drifting is None or drifting.drift_ppm is None or drifting.drift_std_ppm is None:
         return record
     # A systematic error need not be the same at both ends of the clip: half of it may turn round,

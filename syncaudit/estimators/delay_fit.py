@@ -5,8 +5,10 @@ slow terms + noise`` with ``tau_k = offset + drift * (t_k - anchor)``, a free mi
 Theta the running integral of the target. Gauss-Newton on (offset, drift) with the linear part
 projected out (variable projection; Golub & Pereyra, "The differentiation of pseudo-inverses and
 nonlinear least squares problems whose variables separate", SIAM J. Numer. Anal. 10, 1973,
-doi:10.1137/0710036) and Cauchy weights. Fails where the start lies further than half a lobe
-from the optimum.
+doi:10.1137/0710036) and Cauchy weights. Such steps alone come near by a constant factor each, and
+swing for ever about some optima: each is mixed with the one before (Anderson, "Iterative
+procedures for nonlinear integral equations", J. ACM 12, 1965, doi:10.1145/321296.321305). Fails
+where the start lies further than half a lobe from the optimum.
 
 A rolling shutter whose line delay is stated is corrected row by row. Where it is not stated, it
 is fitted too (it shows in the skew of the picture), and the offset is given for the mean row of
@@ -31,8 +33,13 @@ __all__ = ["DelayFit", "fit_delay"]
 Floats = NDArray[np.float64]
 
 MAX_ITERATIONS = 15
-# Steps below this, or below a thousandth of the standard error, change nothing.
+# Steps below this, or below this share of the standard error, change nothing.
 CONVERGED_S = 1e-7
+CONVERGED_STD = 0.02
+# The first step is without weights and the second the first with them: no two of a kind to mix.
+N_UNMIXED = 2
+# A step is lengthened or turned back by up to so much of the one before.
+MAX_MIXED = 3.0
 MAX_STEP_S = 0.02
 MAX_DRIFT_STEP = 2e-3
 MAX_LINE_STEP_S = 3e-5
@@ -69,9 +76,12 @@ class DelayFit:
         Increments used.
     span_s : float
         Time from the first to the last.
-    mid_s, residuals, sensitivity, weights : ndarray
-        Times (n,), residuals (n, m), derivative by the delay (n, m), weights (n, m) in units of
-        inverse variance: what further tests work on.
+    mid_s : ndarray, shape (n,)
+        Times.
+    robust : ndarray, shape (n, m)
+        Robust weights of the residuals.
+    linear : Linearised
+        The model at the delay: what further tests and fits work on.
     """
 
     offset_s: float
@@ -88,9 +98,23 @@ class DelayFit:
     n_rows: int
     span_s: float
     mid_s: Floats
-    residuals: Floats
-    sensitivity: Floats
-    weights: Floats
+    robust: Floats
+    linear: Linearised
+
+    @property
+    def residuals(self) -> Floats:
+        """Residuals, shape (n, m)."""
+        return self.linear.residuals
+
+    @property
+    def sensitivity(self) -> Floats:
+        """Derivative by the delay, shape (n, m)."""
+        return self.linear.sensitivity
+
+    @property
+    def weights(self) -> Floats:
+        """Weights in units of inverse variance, shape (n, m)."""
+        return self.linear.weights
 
 
 def fit_delay(
@@ -99,6 +123,7 @@ def fit_delay(
     *,
     start_s: float,
     with_drift: bool = False,
+    known: DelayFit | None = None,
 ) -> DelayFit | None:
     """Fit the delay near `start_s`.
 
@@ -112,6 +137,8 @@ def fit_delay(
         Delay found by the search.
     with_drift : bool
         Whether to fit drift as well.
+    known : DelayFit, optional
+        Of the same increments without drift: its weights and line delay are a start too.
 
     Returns
     -------
@@ -135,6 +162,13 @@ def fit_delay(
     robust = np.ones_like(rows.values)
     model = DelayModel.of(rows, driver)
     found: Linearised | None = None
+    n_unmixed = N_UNMIXED
+    if known is not None and np.array_equal(known.mid_s, mid_s):
+        robust, found, n_unmixed = known.robust, known.linear, 1
+        line_delay_s = line_delay_s if known.line_delay_s is None else known.line_delay_s
+        if shutter is not None:
+            rolled = shutter.change_per_line_delay(found.bend, found.rate, found.mixing)
+    last: tuple[Floats, Floats] | None = None
     for iteration in range(MAX_ITERATIONS):
         delays_s = offset_s + drift * (mid_s - anchor_s)
         found = model.at(delays_s, robust, rolled * line_delay_s, found)
@@ -157,7 +191,8 @@ def fit_delay(
             gradient[-1] += (USUAL_LINE_DELAY_S - line_delay_s) * USUAL_LINE_DELAY_STD_S**-2
         if not np.all(np.isfinite(normal)) or (normal.size > 1 and np.linalg.cond(normal) > 1e14):
             return None
-        step = np.linalg.solve(normal, gradient)
+        full = np.linalg.solve(normal, gradient)
+        step = full if last is None or iteration < n_unmixed else _mixed(full, *last, normal)
         limit = [MAX_STEP_S, *[MAX_DRIFT_STEP] * with_drift, *[MAX_LINE_STEP_S] * is_delay_free]
         step = np.clip(step, np.negative(limit), limit)
         offset_s += float(step[0])
@@ -169,7 +204,11 @@ def fit_delay(
             return None
         # Weights of the residuals that the step leaves: of those before it they would lag behind.
         robust = cauchy_weights((linear.residuals - columns @ step) / linear.scale)
-        if iteration > 1 and abs(step[0]) < max(CONVERGED_S, 1e-3 * normal[0, 0] ** -0.5):
+        last = full, step
+        if iteration > n_unmixed and (
+            max(abs(full[0]), abs(step[0])) < CONVERGED_S
+            or max(full @ normal @ full, step @ normal @ step) < CONVERGED_STD**2
+        ):
             break
     row_shift_s = 0.0
     if is_delay_free and shutter is not None:
@@ -210,10 +249,29 @@ def fit_delay(
         n_rows=mid_s.size,
         span_s=float(np.ptp(mid_s)),
         mid_s=mid_s,
-        residuals=linear.residuals,
-        sensitivity=linear.sensitivity,
-        weights=linear.weights,
+        robust=robust,
+        linear=linear,
     )
+
+
+def _mixed(full: Floats, last_full: Floats, last_step: Floats, normal: Floats) -> Floats:
+    """Return the step to where this one and the one before say that no step is left.
+
+    Parameters
+    ----------
+    full, last_full : ndarray, shape (p,)
+        Steps that the equations ask for, here and before.
+    last_step : ndarray, shape (p,)
+        Step that was taken before.
+    normal : ndarray, shape (p, p)
+        What distances are measured by.
+    """
+    turned = full - last_full
+    size = float(turned @ normal @ turned)
+    if size <= 0.0:
+        return full
+    share = float(np.clip(turned @ normal @ full / size, -MAX_MIXED, MAX_MIXED))
+    return full - share * (last_step + turned)
 
 
 def _equations(columns: Floats, linear: Linearised) -> tuple[Floats, Floats]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,12 +66,17 @@ def measure_camera_gyro(
         systematic_std_s=_camera_std_s(camera),
         is_rigid=True,
     )
-    driver = integrate_samples(gyro.times_s, gyro.values, is_smooth=True)
+    driver = _driver(gyro)
     measured = measure_delay(task, from_rotation(camera), driver)
     if camera.regular_start_s is None or camera.regular_stop_s is None:
         return measured
     regular = replace(camera, start_s=camera.regular_start_s, stop_s=camera.regular_stop_s)
     return _better(measured, measure_delay(task, from_rotation(regular), driver))
+
+
+@lru_cache(maxsize=1)  # all cameras of a clip are held against the same gyroscope
+def _driver(gyro: Activity) -> RunningIntegral:
+    return integrate_samples(gyro.times_s, gyro.values, is_smooth=True)
 
 
 def _better(stamped: PairMeasurement, regular: PairMeasurement) -> PairMeasurement:
