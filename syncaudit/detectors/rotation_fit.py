@@ -44,8 +44,8 @@ FIRST_DIRECTIONS = np.array(
 )
 # Pairs that a first direction is sought with, and the growth of the mean log residual that says
 # that the memory leads astray.
-START_PAIRS = 6
-START_ITERATIONS = 5
+START_PAIRS = 5
+START_ITERATIONS = 4
 LOST_COST = 0.7
 # Share of the direction of travel that is remembered from frame to frame.
 MEMORY = 0.9
