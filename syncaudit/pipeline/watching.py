@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode import Picture, iter_luma
+from syncaudit.decode import LumaFrames, Picture, iter_luma
 from syncaudit.detectors import PictureAuditor
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import CameraStream, Finding, ReasonCode
@@ -19,6 +20,10 @@ from syncaudit.pipeline.stages import Stages
 from syncaudit.pipeline.window import part_of
 
 __all__ = ["Watcher", "watch"]
+
+# Pictures that are decoded before detectors look at them: taking turns at each, decoder and
+# detectors drive one another out of the processor's caches.
+N_AT_ONCE = 8
 
 
 class Watcher(Protocol):
@@ -62,26 +67,36 @@ def watch(
         return None, []  # nothing to look at: no frames, or stamps alone
     if spans_too_long(stream.time_ns):
         return None, []  # the stamp audit says so; such stamps place no picture anywhere
-    last = None if wanted is None else int(np.flatnonzero(wanted)[-1])
     auditor = PictureAuditor(stream)
     watchers = (*detectors, auditor)
     try:
         with stages.spent_on("decode"):
             files = stream.files if wanted is None else part_of(stream, wanted)
             frames = iter_luma(files, decoder=decoder)
-        for picture in stages.split("decode", frames, "detect"):
-            if wanted is not None and last is not None:
-                if picture.index > last:
-                    frames.close()
-                    break
-                if not wanted[picture.index]:
-                    continue
+        seen = frames if wanted is None else _wanted(frames, wanted)
+        for pictures in stages.split("decode", _in_turns(seen), "detect"):
             for watcher in watchers:
-                watcher.update(picture)
+                for picture in pictures:
+                    watcher.update(picture)
     except SyncAuditError as error:
         return None, [unreadable(stream.name, error)]
     findings = _count_mismatch(stream, frames.n_decoded) if wanted is None else []
     return PictureLook(auditor, frames, wanted), findings
+
+
+def _wanted(frames: LumaFrames, wanted: NDArray[np.bool_]) -> Iterator[Picture]:
+    last = int(np.flatnonzero(wanted)[-1])
+    for picture in frames:
+        if picture.index > last:
+            frames.close()
+            return
+        if wanted[picture.index]:
+            yield picture
+
+
+def _in_turns(pictures: Iterator[Picture]) -> Iterator[list[Picture]]:
+    while some := list(islice(pictures, N_AT_ONCE)):
+        yield some
 
 
 def _count_mismatch(stream: CameraStream, n_decoded: int) -> list[Finding]:

@@ -118,7 +118,8 @@ def test_shifting_the_stamps_of_a_source_moves_its_offset_by_as_much(clip, healt
     verdict = clip.restamp(f"{source}.csv", lambda t: t - 7_000_000).audit()
     expected = offsets(healthy)
     expected[source] += 0.007
-    assert offsets(verdict) == pytest.approx(expected, abs=2e-4)
+    # Which frames are tracked depends on the stamps: a few are others, with errors of their own.
+    assert offsets(verdict) == pytest.approx(expected, abs=5e-4)
 
 
 def test_order_of_sources_does_not_matter(clip, healthy) -> None:
