@@ -113,7 +113,6 @@ class Case:
             row_moves_px=zeros,
             line_delay_s=0.0,
             has_focal=True,
-            n_frames=len(times),
         )
 
     def can(self) -> dict[Quantity, Activity]:

@@ -117,11 +117,9 @@ class RotationDetector:
     _heading: Heading = field(default_factory=Heading)
     _waiting: list[_Pair] = field(default_factory=list)
     _fitted: list[_Fitted] = field(default_factory=list)
-    _n_frames: int = 0
 
     def update(self, picture: Picture) -> None:
         """Take one frame."""
-        self._n_frames += 1
         if self._wants(picture.index) or self._wants(picture.index + 1):
             small = picture.reduced(track_factor(picture.shape))
             self._kept.append(_Kept(index=picture.index, luma=small, full_shape=picture.shape))
@@ -221,7 +219,6 @@ class RotationDetector:
             line_delay_s=self.stream.line_delay_s,
             has_focal=self.stream.focal_px is not None,
             stamp_std_s=stamp_std_s,
-            n_frames=self._n_frames,
             regular_start_s=None if regular_s is None else regular_s[previous][usable],
             regular_stop_s=None if regular_s is None else regular_s[index][usable],
         )

@@ -156,7 +156,6 @@ def camera(
         line_delay_s=line_delay_s if stated else None,
         has_focal=has_focal,
         stamp_std_s=stamp_std_s,
-        n_frames=t.size,
     )
 
 

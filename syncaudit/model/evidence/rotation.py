@@ -41,8 +41,6 @@ class RotationIncrements:
         Whether the focal length was stated (else angles about x and y carry an unknown factor).
     stamp_std_s : float
         Systematic uncertainty of the frame times (exposure or read-out not stated).
-    n_frames : int
-        Frames decoded.
     regular_start_s, regular_stop_s : ndarray, shape (n,), optional
         The same instants by an even clock, where the stamps jitter around one.
     """
@@ -59,7 +57,6 @@ class RotationIncrements:
     line_delay_s: float | None = None
     has_focal: bool = False
     stamp_std_s: float = 0.0
-    n_frames: int = 0
     regular_start_s: NDArray[np.float64] | None = None
     regular_stop_s: NDArray[np.float64] | None = None
 
