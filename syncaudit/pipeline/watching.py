@@ -19,7 +19,7 @@ from syncaudit.pipeline.reading import unreadable
 from syncaudit.pipeline.stages import Stages
 from syncaudit.pipeline.window import part_of
 
-__all__ = ["Watcher", "watch"]
+__all__ = ["Watcher", "in_turns", "watch"]
 
 # Pictures that are decoded before detectors look at them: taking turns at each, decoder and
 # detectors drive one another out of the processor's caches.
@@ -74,7 +74,7 @@ def watch(
             files = stream.files if wanted is None else part_of(stream, wanted)
             frames = iter_luma(files, decoder=decoder)
         seen = frames if wanted is None else _wanted(frames, wanted)
-        for pictures in stages.split("decode", _in_turns(seen), "detect"):
+        for pictures in stages.split("decode", in_turns(seen), "detect"):
             for watcher in watchers:
                 for picture in pictures:
                     watcher.update(picture)
@@ -94,7 +94,8 @@ def _wanted(frames: LumaFrames, wanted: NDArray[np.bool_]) -> Iterator[Picture]:
             yield picture
 
 
-def _in_turns(pictures: Iterator[Picture]) -> Iterator[list[Picture]]:
+def in_turns(pictures: Iterator[Picture]) -> Iterator[list[Picture]]:
+    """Yield pictures by the few that detectors get at once."""
     while some := list(islice(pictures, N_AT_ONCE)):
         yield some
 
