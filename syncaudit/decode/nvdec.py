@@ -100,6 +100,10 @@ class NvdecDecoder(BackEnd):
 
     def _decoder(self, nvc: Any, path: str) -> Any:
         if self._reused.decoder is None:
+            if self._torch is not None:
+                # Frames are taken over in the CUDA context of a thread, which it has from torch's
+                # first call on.
+                self._torch.cuda.current_stream().synchronize()
             self._reused.decoder = nvc.SimpleDecoder(
                 path,
                 gpu_id=_GPU,
@@ -140,9 +144,8 @@ def _on_device(
     planes = torch.stack(
         [_cropped(nvc, frame, torch.from_dlpack(frame), header) for frame in batch]
     )
-    if planes.is_cuda:
-        # From its next call on the decoder writes to these frames, whatever torch still does.
-        torch.cuda.current_stream(planes.device).synchronize()
+    # From its next call on the decoder writes to these frames, whatever torch still does.
+    torch.cuda.current_stream().synchronize()
     return zip(times, DeviceBatch(planes), strict=True)
 
 

@@ -14,6 +14,7 @@ import ctypes
 import threading
 from enum import Enum
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import av
@@ -46,6 +47,19 @@ class PyNvVCException(Exception):  # noqa: N818
     """Not a RuntimeError there either."""
 
 
+class Stream:
+    """Stands for torch's CUDA stream of a thread: what it still does, and whether it has a context.
+
+    Real tensors on the host do all at once; only what has to be waited for is kept account of.
+    """
+
+    own: ClassVar[threading.local] = threading.local()
+
+    @classmethod
+    def synchronize(cls) -> None:
+        cls.own.has_context, cls.own.is_reading = True, False
+
+
 class Faults:
     """What goes wrong, to be set by tests."""
 
@@ -71,6 +85,15 @@ class Faults:
         cls.fail_at = cls.end_at = None
         cls.late_by = cls.n_created = cls.n_reconfigured = 0
         cls.pixel_format, cls.is_absent = Pixel_Format.NV12, False
+
+
+def torch_on_gpu(torch: Any) -> Any:
+    """Return torch as if on a GPU, in so far as frames are taken over with it."""
+    return SimpleNamespace(
+        from_dlpack=torch.from_dlpack,
+        stack=torch.stack,
+        cuda=SimpleNamespace(current_stream=Stream),
+    )
 
 
 def GetDecoderCaps(  # noqa: N802
@@ -117,6 +140,8 @@ class DecodedFrame:
         assert self._is_on_device
         if Faults.dlpack_error is not None:
             raise Faults.dlpack_error
+        assert getattr(Stream.own, "has_context", False), "invalid device context"
+        Stream.own.is_reading = True
         return self._data.__dlpack__()
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -172,6 +197,7 @@ class SimpleDecoder:
 
     def _take_back(self) -> None:
         assert self._thread is threading.current_thread(), "one decoder a thread"
+        assert not getattr(Stream.own, "is_reading", False), "torch still reads what was lent"
         for frame in self._lent:
             frame.overwrite()
         self._lent = []

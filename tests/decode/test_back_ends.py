@@ -61,7 +61,7 @@ def nvdec(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def nvdec_device(nvdec: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let torch on the CPU take over the frames of the stand-in, as if on a GPU."""
-    torch = pytest.importorskip("torch")
+    torch = fake.torch_on_gpu(pytest.importorskip("torch"))
     monkeypatch.setattr(nvdec_module, "_torch_on_gpu", lambda: torch)
 
 

@@ -40,11 +40,12 @@ def test_nvdec_gives_the_same_row_and_makes_no_decoder_for_every_clip(
     torch = pytest.importorskip("torch") if is_on_device else None
     monkeypatch.syspath_prepend(Path(__file__).parents[1] / "decode")
     fake = importlib.import_module("fake_nvvideocodec")
+    on_gpu = fake.torch_on_gpu(torch) if is_on_device else None
     monkeypatch.setitem(sys.modules, "PyNvVideoCodec", fake)
     monkeypatch.setattr(NvdecDecoder, "_agreement", None)
     monkeypatch.setattr(NvdecDecoder, "_torch", None)
     monkeypatch.setattr(NvdecDecoder, "_reused", nvdec._Reused())
-    monkeypatch.setattr(nvdec, "_torch_on_gpu", lambda: torch)
+    monkeypatch.setattr(nvdec, "_torch_on_gpu", lambda: on_gpu)
     nvdec._capabilities.cache_clear()
     fake.Faults.clear()
     for _ in range(6):
