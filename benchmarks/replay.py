@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import syncaudit.pipeline.evidence as evidence
+import syncaudit.pipeline.camera_evidence as camera_evidence
 import syncaudit.pipeline.watching as watching
 from syncaudit.decode import Picture
 from syncaudit.detectors import PictureAuditor, RotationDetector
@@ -58,13 +58,13 @@ class Replay:
             return _Redated(seen, stream)
 
         watching.iter_luma = decode  # type: ignore[assignment]
-        evidence.RotationDetector = tracker  # type: ignore[assignment,misc]
+        camera_evidence.RotationDetector = tracker  # type: ignore[assignment,misc]
         watching.PictureAuditor = auditor  # type: ignore[assignment,misc]
         try:
             yield
         finally:
             watching.iter_luma = real_decode
-            evidence.RotationDetector = RotationDetector  # type: ignore[misc]
+            camera_evidence.RotationDetector = RotationDetector  # type: ignore[misc]
             watching.PictureAuditor = PictureAuditor  # type: ignore[misc]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Generator
@@ -37,8 +38,9 @@ class BackEnd(ABC):
 
     name: str
     tells_damage = False
-    # Found out once a process.
+    # Found out once a process, by the first thread that asks.
     _agreement: ClassVar[Agreement | None] = None
+    _comparing: ClassVar[threading.Lock] = threading.Lock()
 
     @abstractmethod
     def probe(self) -> str | None:
@@ -145,9 +147,15 @@ class BackEnd(ABC):
     @classmethod
     def agreement(cls) -> Agreement:
         """Return on what this back end and the CPU agree; compared once a process."""
-        if cls._agreement is None:
-            cls._agreement = compare_with_cpu(cls())
-        return cls._agreement
+        with cls._comparing:
+            if cls._agreement is None:
+                cls._agreement = cls.compare()
+            return cls._agreement
+
+    @classmethod
+    def compare(cls) -> Agreement:
+        """Decode the samples, and compare with the CPU."""
+        return compare_with_cpu(cls())
 
 
 def _take_over(tally: DecodeTally, rest: LumaFrames) -> None:

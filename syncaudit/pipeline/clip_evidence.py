@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from syncaudit.model import (
     Activity,
@@ -73,3 +73,9 @@ class ClipEvidence:
     findings: list[Finding] = field(default_factory=list)
     fallbacks: dict[str, str] = field(default_factory=dict)
     sampled: set[str] = field(default_factory=set)
+
+    def add(self, part: ClipEvidence) -> None:
+        """Take over what happened in some of the sources; what is said twice is replaced."""
+        for one in fields(self):
+            known, more = getattr(self, one.name), getattr(part, one.name)
+            known.extend(more) if isinstance(known, list) else known.update(more)

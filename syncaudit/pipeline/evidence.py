@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors import (
-    FlashDetector,
-    PictureMotionDetector,
-    RotationDetector,
     audit_tier,
-    choose_increments,
     detect_motion,
     find_band_energies,
     find_clicks,
@@ -34,15 +31,13 @@ from syncaudit.model import (
     Stream,
     TranscriptStream,
 )
+from syncaudit.pipeline.camera_evidence import find_flashes, find_in_pictures, find_rotation
+from syncaudit.pipeline.cameras import look_at_each
 from syncaudit.pipeline.clip_evidence import ClipEvidence
 from syncaudit.pipeline.pictures import PictureLook, audit_pictures
 from syncaudit.pipeline.stages import Stages
-from syncaudit.pipeline.watching import Watcher, watch
 
 __all__ = ["find_events", "find_evidence", "track_throughout"]
-
-# Fewer rotations say nothing about a clock.
-MIN_INCREMENTS = 8
 
 
 def find_evidence(
@@ -78,30 +73,25 @@ def find_evidence(
     """
     evidence = ClipEvidence()
     looks: list[PictureLook] = []
-    is_robot = _is_robot(streams)
     with stages.spent_on("detect"):
         for name, stream in streams.items():
             if isinstance(stream, SignalStream):
                 evidence.motion[name] = _motion_of(stream)
-    gyro = None if is_thorough else _gyroscope(evidence)
-    for name, stream in streams.items():
+    look = partial(
+        find_in_pictures,
+        gyro=None if is_thorough else _gyroscope(evidence),
+        is_robot=_is_robot(streams),
+        wanted=wanted or {},
+        decoder=decoder,
+    )
+    cameras = [stream for stream in streams.values() if isinstance(stream, CameraStream)]
+    seen = iter(look_at_each(look, cameras, stages, decoder=decoder))
+    for stream in streams.values():
         if isinstance(stream, CameraStream):
-            seen = (wanted or {}).get(name)
-            chosen = None if gyro is None else choose_increments(stream, gyro, wanted=seen)
-            if chosen is not None:
-                evidence.sampled.add(name)
-            rotation, flash = RotationDetector(stream, chosen), FlashDetector(stream)
-            picture = PictureMotionDetector(stream) if is_robot else None
-            detectors = (rotation, flash) if picture is None else (rotation, flash, picture)
-            look = _watch(stream, detectors, evidence, stages, wanted=seen, decoder=decoder)
-            if look is None:
-                continue
-            looks.append(look)
-            with stages.spent_on("detect"):
-                _keep_rotation(rotation, evidence)
-                _keep_flashes(flash, evidence)
-                if picture is not None:
-                    _keep_picture(picture, evidence)
+            part, pictures = next(seen)
+            evidence.add(part)
+            if pictures is not None:
+                looks.append(pictures)
             continue
         with stages.spent_on("detect"):
             if isinstance(stream, SignalStream):
@@ -137,14 +127,12 @@ def track_throughout(
     streams, stages, wanted, decoder
         As for `find_evidence`.
     """
-    for name in names:
-        evidence.sampled.discard(name)
-        stream = streams[name]
-        if isinstance(stream, CameraStream):
-            detector = RotationDetector(stream)
-            watch(stream, (detector,), stages, wanted=(wanted or {}).get(name), decoder=decoder)
-            with stages.spent_on("detect"):
-                _keep_rotation(detector, evidence)
+    names = tuple(names)
+    evidence.sampled.difference_update(names)
+    cameras = [stream for name in names if isinstance(stream := streams[name], CameraStream)]
+    track = partial(find_rotation, wanted=wanted or {}, decoder=decoder)
+    for part in look_at_each(track, cameras, stages, decoder=decoder):
+        evidence.add(part)
 
 
 def find_events(streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence:
@@ -155,11 +143,10 @@ def find_events(streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence:
     evidence = ClipEvidence()
     for name, stream in streams.items():
         if isinstance(stream, CameraStream):
-            flash = FlashDetector(stream)
-            look = _watch(stream, (flash,), evidence, stages)
+            part, look = find_flashes(stream, stages)
+            evidence.add(part)
             if look is not None:
                 with stages.spent_on("detect"):
-                    _keep_flashes(flash, evidence)
                     evidence.pictures |= audit_pictures([look], streams, {}, {})
             continue
         with stages.spent_on("detect"):
@@ -193,28 +180,10 @@ def _gyroscope(evidence: ClipEvidence) -> Activity | None:
     return next((rate for rate in rates if rate is not None), None)
 
 
-def _keep_rotation(detector: RotationDetector, evidence: ClipEvidence) -> None:
-    rotation = detector.finish()
-    if rotation is not None and _n_in_order(rotation.start_s) >= MIN_INCREMENTS:
-        evidence.rotations[rotation.source] = rotation
-
-
 def _is_robot(streams: Mapping[str, Stream]) -> bool:
     """Tell whether pictures are to be held against a robot's state: no clip of a car has to pay."""
     kinds = {stream.kind for stream in streams.values()}
     return SourceKind.STATE in kinds and SourceKind.CAN not in kinds
-
-
-def _keep_picture(detector: PictureMotionDetector, evidence: ClipEvidence) -> None:
-    picture = detector.finish()
-    if picture is not None and picture.start_s.size >= MIN_INCREMENTS:
-        evidence.picture_motions[picture.source] = picture
-
-
-def _keep_flashes(detector: FlashDetector, evidence: ClipEvidence) -> None:
-    flashes = detector.finish()
-    if flashes is not None:
-        evidence.flashes[flashes.source] = flashes
 
 
 def _keep_strobe(stream: SignalStream, evidence: ClipEvidence) -> None:
@@ -250,24 +219,3 @@ def _keep_spoken(stream: TranscriptStream, audio: Stream | None, evidence: ClipE
         bands = find_band_energies(audio)
         if bands is not None:
             evidence.bands[audio.name] = bands
-
-
-def _watch(
-    stream: CameraStream,
-    detectors: Sequence[Watcher],
-    evidence: ClipEvidence,
-    stages: Stages,
-    *,
-    wanted: NDArray[np.bool_] | None = None,
-    decoder: str = "cpu",
-) -> PictureLook | None:
-    look, findings = watch(stream, detectors, stages, wanted=wanted, decoder=decoder)
-    evidence.findings += findings
-    if look is not None and look.frames.fallback is not None:
-        evidence.fallbacks[stream.name] = look.frames.fallback
-    return look
-
-
-def _n_in_order(times_s: NDArray[np.float64]) -> int:
-    """Count the times that are later than all before them."""
-    return int(np.count_nonzero(np.diff(np.maximum.accumulate(times_s)) > 0.0)) + 1

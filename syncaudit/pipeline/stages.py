@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -22,22 +22,26 @@ class Stages:
     seconds : dict of str to float
         Filled as stages end.
     on_stage : callable, optional
-        Told the name of every stage that begins: ``decode`` once a picture.
+        Told the name of every stage that begins: ``decode`` once a picture, by the thread that
+        decodes it.
+    clock : callable
+        CPU time in seconds: of the process, or of the thread where several are at work.
     """
 
     seconds: dict[str, float] = field(default_factory=dict)
     on_stage: Callable[[str], None] | None = None
+    clock: Callable[[], float] = time.process_time
 
     @contextmanager
     def spent_on(self, stage: str) -> Iterator[None]:
         """Add the CPU time of the block to `stage`."""
         if self.on_stage is not None:
             self.on_stage(stage)
-        begun = time.process_time()
+        begun = self.clock()
         try:
             yield
         finally:
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.process_time() - begun
+            self._add(stage, self.clock() - begun)
 
     def split(self, getting: str, items: Iterable[_Item], using: str) -> Iterator[_Item]:
         """Yield items; add what it takes to get them to one stage, to use them to another.
@@ -45,7 +49,7 @@ class Stages:
         CPU time is asked for once, and shared out by the clock on the wall: asking for it costs
         as much as some detectors do.
         """
-        begun_s, now_s = time.process_time(), time.perf_counter()
+        begun_s, now_s = self.clock(), time.perf_counter()
         getting_s = using_s = 0.0
         source = iter(items)
         try:
@@ -63,10 +67,23 @@ class Stages:
                 before_s, now_s = now_s, time.perf_counter()
                 using_s += now_s - before_s
         finally:
-            spent_s = time.process_time() - begun_s
+            spent_s = self.clock() - begun_s
             share = getting_s / max(getting_s + using_s, 1e-9)
-            for stage, part in ((getting, share), (using, 1.0 - share)):
-                self.seconds[stage] = self.seconds.get(stage, 0.0) + part * spent_s
+            self._add(getting, share * spent_s)
+            self._add(using, (1.0 - share) * spent_s)
+
+    def share_out(self, spent_s: float, threads: Sequence[Stages]) -> None:
+        """Add what the process spent while threads were at work, by what each counted itself.
+
+        Libraries have threads of their own, whose time none of these counts.
+        """
+        scale = spent_s / max(sum(thread.total_s for thread in threads), 1e-9)
+        for thread in threads:
+            for stage, seconds in thread.seconds.items():
+                self._add(stage, scale * seconds)
+
+    def _add(self, stage: str, spent_s: float) -> None:
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + spent_s
 
     @property
     def total_s(self) -> float:

@@ -11,7 +11,9 @@ import importlib.util
 import inspect
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import fake_nvvideocodec as fake
@@ -20,8 +22,11 @@ import pytest
 from fake_nvvideocodec import Faults
 
 from syncaudit.decode import DECODERS, iter_luma
+from syncaudit.decode import nvdec as nvdec_module
 from syncaudit.decode.container import list_frames
+from syncaudit.decode.device_planes import DevicePlane
 from syncaudit.decode.nvdec import BATCH, NvdecDecoder
+from syncaudit.decode.parity import Agreement
 from syncaudit.decode.samples import SAMPLES
 from syncaudit.decode.torchcodec_planes import TorchcodecDecoder
 from syncaudit.errors import StreamReadError
@@ -42,22 +47,33 @@ def nvdec(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Put the stand-in in place of PyNvVideoCodec, and forget what was found out by it."""
     monkeypatch.setitem(sys.modules, "PyNvVideoCodec", fake)
     monkeypatch.setattr(NvdecDecoder, "_agreement", None)
+    monkeypatch.setattr(NvdecDecoder, "_torch", None)
+    monkeypatch.setattr(nvdec_module, "_torch_on_gpu", lambda: None)
     NvdecDecoder._reused.decoder = None
+    nvdec_module._capabilities.cache_clear()
     Faults.clear()
     yield
     NvdecDecoder._reused.decoder = None
+    nvdec_module._capabilities.cache_clear()
     Faults.clear()
 
 
-@pytest.fixture(params=["nvdec", "torchcodec"])
+@pytest.fixture
+def nvdec_device(nvdec: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let torch on the CPU take over the frames of the stand-in, as if on a GPU."""
+    torch = fake.torch_on_gpu(pytest.importorskip("torch"))
+    monkeypatch.setattr(nvdec_module, "_torch_on_gpu", lambda: torch)
+
+
+@pytest.fixture(params=["nvdec", "nvdec_device", "torchcodec"])
 def back_end(request: pytest.FixtureRequest) -> str:
-    if request.param == "nvdec":
-        request.getfixturevalue("nvdec")
-    else:
-        why = TorchcodecDecoder().probe()
-        if why is not None:
-            pytest.skip(why)
-    return str(request.param)
+    if request.param != "torchcodec":
+        request.getfixturevalue(request.param)
+        return "nvdec"
+    why = TorchcodecDecoder().probe()
+    if why is not None:
+        pytest.skip(why)
+    return "torchcodec"
 
 
 def frames_of(
@@ -235,6 +251,63 @@ def test_a_thread_reuses_its_decoder_and_shares_it_with_none(encode: Encode) -> 
     thread.start()
     thread.join()
     assert (Faults.n_created, Faults.n_reconfigured) == (2, len(SAMPLES) + 2)
+
+
+@pytest.mark.usefixtures("nvdec")
+def test_the_gpu_is_asked_once_for_each_codec(encode: Encode) -> None:
+    path = encode("a.mp4")
+    DECODERS["nvdec"]().hindrance()
+    n_asked = Faults.n_asked
+    for _ in range(3):
+        frames_of(path, "nvdec")
+    assert n_asked == Faults.n_asked == len(SAMPLES)
+
+
+@pytest.mark.usefixtures("nvdec_device")
+def test_features_are_computed_where_the_pictures_are(encode: Encode) -> None:
+    assert NvdecDecoder.keeps_on_device()
+    path = encode("a.mp4", n_frames=40, size_px=(190, 150))
+    frames = iter_luma(FrameFiles(paths=(str(path),)), decoder="nvdec")
+    # Kept until the end: by then the decoder has overwritten all of its frames.
+    pictures = list(frames)
+    assert frames.fallback is None
+    for picture, expected in zip(pictures, iter_luma(FrameFiles(paths=(str(path),))), strict=True):
+        assert isinstance(picture._plane, DevicePlane)
+        np.testing.assert_array_equal(picture.reduced(2), expected.reduced(2))
+        np.testing.assert_array_equal(picture.block_sums(16), expected.block_sums(16))
+        np.testing.assert_array_equal(picture.luma, expected.luma)
+
+
+@pytest.mark.usefixtures("nvdec_device")
+@pytest.mark.parametrize(
+    "faults", [{"dlpack_error": RuntimeError("no DLPack")}, {"device_level_error": 1}]
+)
+def test_pictures_are_copied_where_torch_cannot_take_them_over(
+    encode: Encode, faults: dict[str, object]
+) -> None:
+    for name, value in faults.items():
+        setattr(Faults, name, value)
+    path = encode("a.mp4", n_frames=40)
+    found, why = frames_of(path, "nvdec")
+    assert why is None
+    assert found == frames_of(path, "cpu")[0]
+    assert not NvdecDecoder.keeps_on_device()
+
+
+def test_threads_that_ask_at_once_compare_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    n_compared = 0
+
+    def compare(cls: type[NvdecDecoder]) -> Agreement:
+        nonlocal n_compared
+        n_compared += 1
+        time.sleep(0.05)
+        return Agreement(general="none")
+
+    monkeypatch.setattr(NvdecDecoder, "_agreement", None)
+    monkeypatch.setattr(NvdecDecoder, "compare", classmethod(compare))
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: NvdecDecoder().hindrance(), range(8)))
+    assert (n_compared, set(found)) == (1, {"none"})
 
 
 def test_a_package_that_is_missing_says_what_installs_it(

@@ -144,3 +144,15 @@ def faulty(original: Path, tmp_path: Path) -> Callable[..., Folder]:
         return Folder(folder)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def figures() -> Callable[[ClipVerdict], dict[str, Any]]:
+    """Return what gives the row of a verdict without times and without who decoded."""
+
+    def row_of(verdict: ClipVerdict) -> dict[str, Any]:
+        row = verdict.to_json()
+        record = {key: value for key, value in row["record"].items() if key != "fallbacks"}
+        return {**row, "record": record, "seconds": None, "stages": None}
+
+    return row_of

@@ -2,31 +2,59 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from syncaudit.batch import run_batch
+from syncaudit.decode import nvdec
 from syncaudit.decode.nvdec import NvdecDecoder
 from syncaudit.decode.torchcodec_planes import TorchcodecDecoder
+from syncaudit.pipeline.cameras import CAMERAS_AT_ONCE
 from syncaudit.policy import load_policy
 
-
-def figures(verdict: Any) -> dict[str, Any]:
-    """Return the row without times and without who decoded."""
-    row = verdict.to_json()
-    record = {key: value for key, value in row["record"].items() if key != "fallbacks"}
-    return {**row, "record": record, "seconds": None, "stages": None}
+Figures = Callable[[Any], dict[str, Any]]
 
 
-def test_torchcodec_gives_the_same_row(clip: Any, healthy: Any) -> None:
+def test_torchcodec_gives_the_same_row(clip: Any, healthy: Any, figures: Figures) -> None:
     why = TorchcodecDecoder().probe()
     if why is not None:
         pytest.skip(why)
     verdict = clip.audit(decoder="torchcodec")
     assert verdict.record.fallbacks == {}
     assert figures(verdict) == figures(healthy)
+
+
+@pytest.mark.parametrize("is_on_device", [False, True])
+def test_nvdec_gives_the_same_row_and_makes_no_decoder_for_every_clip(
+    clip: Any,
+    healthy: Any,
+    figures: Figures,
+    monkeypatch: pytest.MonkeyPatch,
+    is_on_device: bool,
+) -> None:
+    torch = pytest.importorskip("torch") if is_on_device else None
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "decode")
+    fake = importlib.import_module("fake_nvvideocodec")
+    on_gpu = fake.torch_on_gpu(torch) if is_on_device else None
+    monkeypatch.setitem(sys.modules, "PyNvVideoCodec", fake)
+    monkeypatch.setattr(NvdecDecoder, "_agreement", None)
+    monkeypatch.setattr(NvdecDecoder, "_torch", None)
+    monkeypatch.setattr(NvdecDecoder, "_reused", nvdec._Reused())
+    monkeypatch.setattr(nvdec, "_torch_on_gpu", lambda: on_gpu)
+    nvdec._capabilities.cache_clear()
+    fake.Faults.clear()
+    for _ in range(6):
+        verdict = clip.audit(decoder="nvdec")
+        assert verdict.record.fallbacks == {}
+        assert figures(verdict) == figures(healthy)
+    assert fake.Faults.n_created <= CAMERAS_AT_ONCE
+    assert all(name.startswith("camera") for name in fake.Faults.threads)
+    nvdec._capabilities.cache_clear()
 
 
 def test_the_cpu_takes_over_and_that_is_told(

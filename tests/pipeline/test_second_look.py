@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-import syncaudit.pipeline.evidence as evidence_module
 from syncaudit.detectors import RotationDetector
 from syncaudit.model import CameraStream, Verdict
-from syncaudit.pipeline import examine
+from syncaudit.pipeline import camera_evidence, examine
 from syncaudit.simulate import ClockFault
 
 # Of the small rig's clocks; 4 sigma of the poorest.
@@ -27,7 +26,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
         made.append((stream.name, chosen is None))
         return RotationDetector(stream, chosen)
 
-    monkeypatch.setattr(evidence_module, "RotationDetector", detector)
+    monkeypatch.setattr(camera_evidence, "RotationDetector", detector)
     return made
 
 

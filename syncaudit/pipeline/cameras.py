@@ -1,0 +1,106 @@
+"""Look at the cameras of a clip: in turn on the CPU, several at once where a GPU decodes."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import cache
+from typing import TypeVar
+
+from syncaudit.model import CameraStream
+from syncaudit.pipeline.stages import Stages
+
+__all__ = ["CAMERAS_AT_ONCE", "look_at_each"]
+
+# Each has a decoder, with its memory on the GPU. An H100 or H200 decodes with seven engines; one
+# thread more waits while Python works on the pictures of another. Python does so for one at a time,
+# so that more processes (`--workers`) bring more than more threads. Not measured on a GPU yet:
+# `benchmarks/gpu.py` does.
+CAMERAS_AT_ONCE = 8
+_WAKE_S = 0.5
+
+_Found = TypeVar("_Found")
+
+
+class _StoppedError(Exception):
+    """Another camera failed, or the run ends."""
+
+
+def look_at_each(
+    look: Callable[[CameraStream, Stages], _Found],
+    cameras: Sequence[CameraStream],
+    stages: Stages,
+    *,
+    decoder: str,
+) -> list[_Found]:
+    """Return what a function finds in every camera.
+
+    The CPU's decoder runs in the thread of the caller: there is a process for every core. Other
+    back ends get threads that live as long as the process, for each of them reuses its decoder
+    from clip to clip.
+
+    Parameters
+    ----------
+    look : callable
+        Gets a camera, and the stages to add its time to; changes nothing that others see.
+    cameras : sequence of CameraStream
+        In any order.
+    stages : Stages
+        Gets the CPU time of all of them, by stage.
+    decoder : str
+        Back end, a key of `syncaudit.decode.DECODERS`.
+
+    Returns
+    -------
+    list
+        In the order of `cameras`, whichever was ready first.
+
+    Raises
+    ------
+    BaseException
+        The first error in that order, or an interrupt, after all other threads have stopped.
+    """
+    if decoder == "cpu":
+        return [look(camera, stages) for camera in cameras]
+    is_stopped = threading.Event()
+
+    def tell(stage: str) -> None:
+        if is_stopped.is_set():
+            raise _StoppedError
+        if stages.on_stage is not None:
+            stages.on_stage(stage)
+
+    begun_s = time.process_time()
+    spent = [Stages(on_stage=tell, clock=time.thread_time) for _ in cameras]
+    running: list[Future[_Found]] = []
+    try:
+        for camera, own in zip(cameras, spent, strict=True):  # an interrupt finds those begun
+            running.append(_threads().submit(look, camera, own))
+        found = [_result(future) for future in running]
+    except BaseException:
+        is_stopped.set()
+        for future in running:
+            future.cancel()
+        wait(running)
+        raise
+    stages.share_out(time.process_time() - begun_s, spent)
+    return found
+
+
+def _result(future: Future[_Found]) -> _Found:
+    # A signal that comes just before a thread begins to wait does not wake it.
+    while wait((future,), timeout=_WAKE_S).not_done:
+        pass
+    return future.result()
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(CAMERAS_AT_ONCE, thread_name_prefix="camera")
+
+
+# A forked process has none of the threads.
+os.register_at_fork(after_in_child=_threads.cache_clear)
