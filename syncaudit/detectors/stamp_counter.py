@@ -7,7 +7,14 @@ from bisect import bisect_left, bisect_right
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NOMINAL_RATES_HZ", "float32_tick_ns", "nominal_rate", "resolution_ns", "rounding_s"]
+__all__ = [
+    "NOMINAL_RATES_HZ",
+    "float32_tick_ns",
+    "nominal_rate",
+    "resolution_ns",
+    "rounding_between",
+    "rounding_s",
+]
 
 _FILM = (24.0, 30.0, 48.0, 60.0, 120.0, 240.0)
 _WHOLE = (
@@ -53,7 +60,8 @@ def float32_tick_ns(time_ns: NDArray[np.int64]) -> int:
 
     Robot data sets keep their stamps so. The step is 60 ns at 0.5 s and 7.6 us at 100 s.
     """
-    for end in time_ns[[0, -1]].tolist() if time_ns.size else ():  # which tell most already
+    ends = (time_ns.item(0), time_ns.item(-1)) if time_ns.size else ()
+    for end in ends:  # which tell most already
         if round(float(np.float32(end * 1e-9)) * 1e9) != float(end):
             return 0
     with np.errstate(over="ignore"):
@@ -97,23 +105,38 @@ def nominal_rate(
 
 def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns: int) -> bool:
     n = since_ns.size
-    # n / rate in whole nanoseconds: no float error for 1e6 samples (2^53 ns are 104 days).
-    ideal = np.arange(n, dtype=np.float64) * (1e9 / close)
-    residual = since_ns - ideal
-    width = float(residual.max()) - float(residual.min())
+    period_ns = 1e9 / close
     # Rounding of every stamp, the first included, to the tick: a width of at most one tick; 2 ns
     # for made-up stamps that passed through another rounding. An interval that is a multiple of
     # a coarse tick leaves no rounding at all.
-    tick = float(tick_ns) if not _is_multiple(1e9 / close, tick_ns) else 0.0
-    if width <= max(tick, float_tick_ns) + 2.0:
+    tick = 0.0 if _is_multiple(period_ns, tick_ns) else float(tick_ns)
+    widest_ns = max(tick, float_tick_ns) + 2.0
+    others = _TICKS_S if tick_ns == 1 else ()
+    if _strays(since_ns[:_HEAD].tolist(), period_ns, widest_ns, others):
+        return False
+    # n / rate in whole nanoseconds: no float error for 1e6 samples (2^53 ns are 104 days).
+    residual = since_ns - np.arange(n, dtype=np.float64) * period_ns
+    width = float(residual.max()) - float(residual.min())
+    if width <= widest_ns:
         return True
-    if tick_ns == 1:
-        for other in _TICKS_S:
-            if width > other * 1e9 + 2.0:
-                continue
-            if all(_is_on(part, other) for part in (since_ns[:_HEAD], since_ns)):
-                return True
-    return False
+    return any(width <= other * 1e9 + 2.0 and _is_on(since_ns, other) for other in others)
+
+
+def _strays(
+    head_ns: list[int], period_ns: float, widest_ns: float, others: tuple[float, ...]
+) -> bool:
+    """Tell by the first stamps, as nearly always one can, that they lie on no multiples."""
+    residual = [since - k * period_ns for k, since in enumerate(head_ns)]
+    width = max(residual) - min(residual)
+    return width > widest_ns and not any(
+        width <= other * 1e9 + 2.0
+        and all(_off_tick(since / (other * 1e9)) * other * 1e9 <= 1.0 for since in head_ns)
+        for other in others
+    )
+
+
+def _off_tick(ticks: float) -> float:
+    return abs(ticks - round(ticks))
 
 
 def _is_on(since_ns: NDArray[np.int64], tick_s: float) -> bool:
@@ -134,12 +157,26 @@ def rounding_s(tick_ns: int, steps_s: NDArray[np.float64]) -> float:
         if steps_s.size == 0:
             return 0.0
         least = float(steps_s.min())
+    if most < 1.5 * least:
+        return rounding_between(tick_ns, least, most)
     if most - least < 0.5e-9:
         return 0.0
     # Whole periods (dropped frames of an exact clock) are no rounding.
-    if most < 1.5 * least:
-        off = most / least - 1.0  # all are nearest to one
-    else:
-        ratio = steps_s / least
-        off = float(np.abs(ratio - np.rint(ratio)).max())
+    ratio = steps_s / least
+    off = float(np.abs(ratio - np.rint(ratio)).max())
     return 0.0 if off < 1e-9 else tick_ns * 1e-9
+
+
+def rounding_between(tick_ns: int, least_s: float, most_s: float) -> float:
+    """Return `rounding_s` of intervals of which the longest has less than 1.5 times the shortest.
+
+    Parameters
+    ----------
+    tick_ns : int
+        From `resolution_ns`.
+    least_s, most_s : float
+        Shortest and longest interval; positive.
+    """
+    # All are nearest to one whole period.
+    is_even = most_s - least_s < 0.5e-9 or most_s / least_s - 1.0 < 1e-9
+    return 0.0 if is_even else tick_ns * 1e-9
