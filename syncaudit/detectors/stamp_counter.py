@@ -12,6 +12,7 @@ __all__ = [
     "float32_tick_ns",
     "nominal_rate",
     "resolution_ns",
+    "resolutions_ns",
     "rounding_between",
     "rounding_s",
 ]
@@ -33,6 +34,7 @@ NOMINAL_RATES_HZ: tuple[float, ...] = tuple(
         }
     )
 )
+_COARSEST_NS = 100_000_000
 # So many stamps show nearly always that a column has no coarse tick, at little cost.
 _HEAD = 16
 # Container clocks whose tick is no decimal fraction.
@@ -43,15 +45,26 @@ def resolution_ns(time_ns: NDArray[np.int64]) -> int:
     """Return the largest power of ten in ns, up to 0.1 s, that divides all intervals."""
     if time_ns.size < 2:
         return 1
-    with np.errstate(over="ignore"):
-        steps_ns = time_ns[1:] - time_ns[:-1]
-    for part in (steps_ns[:_HEAD], steps_ns):
-        common = abs(int(np.gcd.reduce(part)))
-        if common % 10:
-            return 1
-    tick = 1
-    while tick < 100_000_000 and common and common % (tick * 10) == 0:
-        tick *= 10
+    steps_ns = time_ns[1:] - time_ns[:-1]
+    return _resolution_ns(steps_ns, int(np.gcd.reduce(steps_ns[:_HEAD])))
+
+
+def resolutions_ns(rows_ns: NDArray[np.int64]) -> list[int]:
+    """Return `resolution_ns` of every row, shape (m, n) with n >= 2."""
+    steps_ns = rows_ns[:, 1:] - rows_ns[:, :-1]
+    common = np.gcd.reduce(steps_ns[:, :_HEAD], axis=1).tolist()
+    return [_resolution_ns(row, of_head) for row, of_head in zip(steps_ns, common, strict=True)]
+
+
+def _resolution_ns(steps_ns: NDArray[np.int64], common: int) -> int:
+    """Return the resolution of intervals of which the first ones have a common divisor."""
+    if common % 10 or not np.count_nonzero(steps_ns):
+        return 1
+    tick = _COARSEST_NS
+    while common % tick:
+        tick //= 10
+    while tick > 1 and np.count_nonzero(steps_ns % tick):
+        tick //= 10
     return tick
 
 
@@ -64,8 +77,7 @@ def float32_tick_ns(time_ns: NDArray[np.int64]) -> int:
     for end in ends:  # which tell most already
         if round(float(np.float32(end * 1e-9)) * 1e9) != float(end):
             return 0
-    with np.errstate(over="ignore"):
-        singles = (time_ns * 1e-9).astype(np.float32)
+    singles = (time_ns * 1e-9).astype(np.float32)
     if not np.array_equal(np.rint(singles.astype(np.float64) * 1e9), time_ns.astype(np.float64)):
         return 0
     return int(np.ceil(float(np.max(np.spacing(np.abs(singles)), initial=0.0)) * 1e9))
@@ -128,15 +140,18 @@ def _strays(
     """Tell by the first stamps, as nearly always one can, that they lie on no multiples."""
     residual = [since - k * period_ns for k, since in enumerate(head_ns)]
     width = max(residual) - min(residual)
-    return width > widest_ns and not any(
-        width <= other * 1e9 + 2.0
-        and all(_off_tick(since / (other * 1e9)) * other * 1e9 <= 1.0 for since in head_ns)
-        for other in others
-    )
+    if width <= widest_ns:
+        return False
+    near = [other for other in others if width <= other * 1e9 + 2.0]
+    for since in head_ns[1:]:
+        if not near:
+            break
+        near = [other for other in near if _is_whole(since / (other * 1e9), other)]
+    return not near
 
 
-def _off_tick(ticks: float) -> float:
-    return abs(ticks - round(ticks))
+def _is_whole(ticks: float, tick_s: float) -> bool:
+    return abs(ticks - round(ticks)) * tick_s * 1e9 <= 1.0
 
 
 def _is_on(since_ns: NDArray[np.int64], tick_s: float) -> bool:

@@ -65,7 +65,12 @@ def audit_stamps(
     a twentieth of a period. Any other jump is a step of its whole size: the stamps alone cannot
     tell a stepped clock from a device that restarted with another phase.
     """
-    return audit_columns([StampColumn(time_ns=time_ns, n_expected=n_expected, pts_s=pts_s)])[0]
+    column = StampColumn(
+        time_ns=np.asarray(time_ns),
+        n_expected=n_expected,
+        pts_s=None if pts_s is None else np.asarray(pts_s),
+    )
+    return audit_columns([column])[0]
 
 
 def audit_columns(columns: Sequence[StampColumn]) -> list[StampAudit]:
@@ -76,61 +81,84 @@ def audit_columns(columns: Sequence[StampColumn]) -> list[StampAudit]:
     columns : sequence of StampColumn
         Each as `audit_stamps` takes it, with the same errors.
     """
-    columns = [_checked(column) for column in columns]
+    checked = [_checked(column) for column in columns]
+    by_length: dict[int, list[int]] = {}
+    for k, column in enumerate(checked):
+        by_length.setdefault(column.time_ns.size, []).append(k)
+    audits: dict[int, StampAudit] = {}
+    for n, which in by_length.items():
+        alike = [checked[k] for k in which]
+        audits.update(zip(which, _audit_alike(alike, is_short=1 < n <= FEW), strict=True))
+    return [audits[k] for k in range(len(checked))]
+
+
+def _audit_alike(columns: Sequence[StampColumn], *, is_short: bool) -> list[StampAudit]:
+    """Audit columns of one length."""
     ticks_ns = [float32_tick_ns(column.time_ns) for column in columns]
-    places = [
-        _place_of(column, tick_ns) if _is_short(column.time_ns) else None
-        for column, tick_ns in zip(columns, ticks_ns, strict=True)
-    ]
-    _fill(places, columns, ticks_ns)
+    known: Sequence[StampAudit | None] = [None] * len(columns)
+    if is_short:
+        known = _audit_patterns(columns, ticks_ns)
     return [
         # Steps, and their words, have their place in time.
-        audit_column(column, tick_ns) if place is None or place[0].steps else place[0]
-        for place, column, tick_ns in zip(places, columns, ticks_ns, strict=True)
+        audit_column(column, tick_ns) if audit is None or audit.steps else audit
+        for audit, column, tick_ns in zip(known, columns, ticks_ns, strict=True)
     ]
 
 
-def _fill(
-    places: Sequence[list[StampAudit] | None],
-    columns: Sequence[StampColumn],
-    ticks_ns: Sequence[int],
-) -> None:
-    """Audit the patterns that are not known, those of one length together."""
-    unknown: dict[int, dict[int, int]] = {}
-    for k, place in enumerate(places):
-        if place is not None and not place:
-            unknown.setdefault(columns[k].time_ns.size, {})[id(place)] = k
-    for alike in unknown.values():
-        which = list(alike.values())
+def _audit_patterns(
+    columns: Sequence[StampColumn], ticks_ns: Sequence[int]
+) -> list[StampAudit | None]:
+    """Audit stamps by what they are after the first one; None where that overflows.
+
+    `steps` and their words count from the first stamp.
+    """
+    stamps = np.array([column.time_ns for column in columns])
+    since = stamps - stamps[:, :1]
+    places = [
+        _remembered(row.tobytes(), column.n_expected, _bytes_of(column.pts_s), tick_ns)
+        if high - low < _SPAN_NS
+        else None
+        for row, column, tick_ns, high, low in zip(
+            since,
+            columns,
+            ticks_ns,
+            stamps.max(axis=1).tolist(),
+            stamps.min(axis=1).tolist(),
+            strict=True,
+        )
+    ]
+    unknown = {id(place): k for k, place in enumerate(places) if place is not None and not place}
+    if unknown:
+        which = list(unknown.values())
         patterns = [
-            replace(columns[k], time_ns=columns[k].time_ns - columns[k].time_ns[0]) for k in which
+            StampColumn(time_ns=since[k], n_expected=columns[k].n_expected, pts_s=columns[k].pts_s)
+            for k in which
         ]
         ticks = [ticks_ns[k] for k in which]
         for k, pattern, audit in zip(which, patterns, audit_rows(patterns, ticks), strict=True):
             place = places[k]
             if place is not None:
                 place.append(audit or audit_column(pattern, ticks_ns[k]))
+    return [None if place is None else place[0] for place in places]
 
 
 def _checked(column: StampColumn) -> StampColumn:
-    stamps = np.asarray(column.time_ns)
+    stamps, pts_s = column.time_ns, column.pts_s
     if stamps.ndim != 1:
         raise ValueError(f"time_ns must have shape (n,), got {stamps.shape}")
     if stamps.size and stamps.dtype.kind not in "iu":
         raise TypeError(f"time_ns must be integer nanoseconds, got {stamps.dtype}")
-    pts_s = None if column.pts_s is None else np.asarray(column.pts_s, dtype=np.float64)
-    return StampColumn(time_ns=stamps.astype(np.int64), n_expected=column.n_expected, pts_s=pts_s)
+    if stamps.dtype == np.int64 and (pts_s is None or pts_s.dtype == np.float64):
+        return column
+    return replace(
+        column,
+        time_ns=stamps.astype(np.int64),
+        pts_s=None if pts_s is None else pts_s.astype(np.float64),
+    )
 
 
-def _is_short(stamps: NDArray[np.int64]) -> bool:
-    return 1 < stamps.size <= FEW and int(stamps.max()) - int(stamps.min()) < _SPAN_NS
-
-
-def _place_of(column: StampColumn, float_tick_ns: int) -> list[StampAudit]:
-    """Return where the audit of a column is remembered by what its stamps are after the first."""
-    pts = None if column.pts_s is None else column.pts_s.tobytes()
-    since = column.time_ns - column.time_ns[0]
-    return _remembered(since.tobytes(), column.n_expected, pts, float_tick_ns)
+def _bytes_of(values: NDArray[np.float64] | None) -> bytes | None:
+    return None if values is None else values.tobytes()
 
 
 @lru_cache(maxsize=64)
@@ -140,8 +168,5 @@ def _remembered(
     pts: bytes | None,  # noqa: ARG001
     float_tick_ns: int,  # noqa: ARG001
 ) -> list[StampAudit]:
-    """Return the audit of a pattern, as a list that is empty until it is known.
-
-    `steps` and their words count from the first stamp.
-    """
+    """Return the place of a pattern's audit: a list that is empty until it is known."""
     return []

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.stamp_clock import MIN_SHAPE, centred, fit_clock, robust_jitter
-from syncaudit.detectors.stamp_counter import nominal_rate, resolution_ns, rounding_between
+from syncaudit.detectors.stamp_counter import nominal_rate, resolutions_ns, rounding_between
 from syncaudit.detectors.stamp_grid import ALIKE, BUNCHED, NEAR_PERIOD
 from syncaudit.detectors.stamp_ledger import least_step_s
 from syncaudit.detectors.stamp_steps import find_level_steps, may_hold_steps
@@ -117,7 +117,7 @@ def _audit_even(
     x = centred(index)
     times = np.asarray((since - since[:, n // 2 : n // 2 + 1]) * 1e-9)
     most = steps_s.max(axis=1).tolist()
-    ticks_ns = [resolution_ns(column.time_ns) for column in columns]
+    ticks_ns = resolutions_ns(since)
     ticks_s = [
         rounding_between(tick_ns, *extremes)
         for tick_ns, *extremes in zip(ticks_ns, steps_s.min(axis=1).tolist(), most, strict=True)

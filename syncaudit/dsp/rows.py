@@ -70,23 +70,31 @@ def robust_lines(
     slope = (medians(rows[:, -third:]) - medians(rows[:, :third])) / spread
     level = medians(rows - slope[:, None] * x)
     is_sound = np.ones(rows.shape[0], dtype=np.bool_)
+    distance, ordered, weight = np.empty_like(rows), np.empty_like(rows), np.empty_like(rows)
     for _ in range(4):
-        distance = rows - slope[:, None] * x
+        np.multiply(slope[:, None], x, out=distance)
+        np.subtract(rows, distance, out=distance)
         distance -= level[:, None]
         np.abs(distance, out=distance)
-        scale = 1.4826 * medians(distance)
+        ordered[...] = distance
+        ordered.sort(axis=1)
+        scale = 1.4826 * median_of_sorted(ordered)
         if scale.min() <= 0.0:
             is_sound &= scale > 0.0
             scale[scale <= 0.0] = 1.0
         distance /= (4.685 * scale)[:, None]
         u = np.minimum(distance, 1.0, out=distance)
-        weight = 1.0 - u * u
+        np.multiply(u, u, out=weight)
+        np.subtract(1.0, weight, out=weight)
         weight *= weight
         total = np.add.reduce(weight, axis=1)
         mean_x = np.vecdot(weight, x) / total
         mean_y = np.vecdot(weight, rows) / total
-        from_mean = x - mean_x[:, None]
-        var = np.vecdot(weight, from_mean * from_mean)
-        slope = np.vecdot(weight, from_mean * (rows - mean_y[:, None])) / var
+        from_mean = np.subtract(x, mean_x[:, None], out=ordered)
+        moment = np.multiply(from_mean, from_mean, out=distance)
+        var = np.vecdot(weight, moment)
+        np.subtract(rows, mean_y[:, None], out=moment)
+        moment *= from_mean
+        slope = np.vecdot(weight, moment) / var
         level = mean_y - slope * mean_x
     return slope, level, is_sound
