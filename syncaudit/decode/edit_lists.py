@@ -16,7 +16,7 @@ def edit_shift(
     content: bytes,
     times: NDArray[np.int64],
     steps: NDArray[np.int64],
-    is_key: NDArray[np.bool_],
+    keys: NDArray[np.int64],
     *,
     timescale: int,
     movie_timescale: int,
@@ -29,8 +29,8 @@ def edit_shift(
         Of the ``elst`` box.
     times, steps : ndarray of int64, shape (n_samples,)
         In decoding order.
-    is_key : ndarray of bool, shape (n_samples,)
-        Key frames.
+    keys : ndarray of int64, shape (n_keys,)
+        Indices of the key frames, in any order.
     timescale, movie_timescale : int
         Units a second of the media, and of the movie, in which durations are stated.
 
@@ -50,10 +50,10 @@ def edit_shift(
     if len(starts) != 1 or starts[0] < 0:
         raise UnusualFileError("several edits")
     start, stop = starts[0], starts[0] + durations[0]
-    is_whole = times[0] == start == times.min() and is_key[0] and times.max() < stop
+    is_whole = times[0] == start == times.min() and 0 in keys and times.max() < stop
     # At the first key frame that reaches the end the demuxer stops.
-    n_early_ends = np.count_nonzero(((times + steps >= stop) & is_key)[:-1])
-    if not is_whole or n_early_ends:
+    early = keys[keys < times.size - 1]
+    if not is_whole or np.count_nonzero(times[early] + steps[early] >= stop):
         raise UnusualFileError("edits that cut frames off")
     return pause - start
 
