@@ -37,6 +37,8 @@ NOMINAL_RATES_HZ: tuple[float, ...] = tuple(
 _COARSEST_NS = 100_000_000
 # So many stamps show nearly always that a column has no coarse tick, at little cost.
 _HEAD = 16
+# So many show nearly always that stamps lie on no multiples of a period.
+_FIRST = 8
 # Container clocks whose tick is no decimal fraction.
 _TICKS_S = (1.0 / 90_000.0, 1.0 / 15_360.0, 1.0 / 12_800.0, 1.0 / 12_288.0, 1.0 / 600.0)
 
@@ -124,7 +126,7 @@ def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns
     tick = 0.0 if _is_multiple(period_ns, tick_ns) else float(tick_ns)
     widest_ns = max(tick, float_tick_ns) + 2.0
     others = _TICKS_S if tick_ns == 1 else ()
-    if _strays(since_ns[:_HEAD].tolist(), period_ns, widest_ns, others):
+    if _strays(since_ns[:_FIRST].tolist(), period_ns, widest_ns, others):
         return False
     # n / rate in whole nanoseconds: no float error for 1e6 samples (2^53 ns are 104 days).
     residual = since_ns - np.arange(n, dtype=np.float64) * period_ns

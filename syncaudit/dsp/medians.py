@@ -100,5 +100,8 @@ def nearest_quantiles(values: NDArray[np.int64], shares: Sequence[float]) -> lis
     """
     places = [round(share * (values.size - 1)) for share in shares]
     ordered = values.copy()
-    ordered.partition(places)
-    return [int(ordered[place]) for place in places]
+    if values.size <= _FEW:
+        ordered.sort()
+    else:
+        ordered.partition(places)
+    return [ordered.item(place) for place in places]
