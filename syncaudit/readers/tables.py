@@ -12,6 +12,7 @@ from syncaudit.model import Finding, ReasonCode
 from syncaudit.readers.arrays import NPY_MAGIC, array_name, list_arrays, read_arrays
 from syncaudit.readers.columns import STAMPS, Table, base_column, check_names
 from syncaudit.readers.parquet import read_parquet_part, too_short
+from syncaudit.readers.plain_column import digit_cells
 from syncaudit.readers.uris import read_bytes
 
 __all__ = ["STAMPS", "Table", "decode_text", "read_table"]
@@ -148,6 +149,10 @@ def _read_csv(uri: str, data: bytes, text_columns: set[str]) -> Table:
     if not rows.strip():
         empty = pa.table({name: pa.array([], pa.string()) for name in names})
         return Table(uri=uri, data=empty, first_row=2)
+    if len(names) == 1 and names[0] in text_columns:
+        cells = digit_cells(rows)
+        if cells is not None:
+            return Table(uri=uri, data=pa.table({names[0]: cells}), first_row=2)
     options = {
         "read_options": csv.ReadOptions(
             column_names=names, use_threads=False, block_size=min(len(rows) + 1, 1 << 30)
