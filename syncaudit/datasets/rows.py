@@ -56,7 +56,8 @@ def _spec_to_row(
     spec: SourceSpec, base_uri: str, relative_to: str, real: Callable[[str], str]
 ) -> dict[str, Any]:
     row: dict[str, Any] = {"kind": str(spec.kind)}
-    for name, default in _optional(type(spec)):
+    kind: type[DataclassInstance] = type(spec)
+    for name, default in _optional(kind):
         value = getattr(spec, name)
         if value == default:
             continue
