@@ -186,8 +186,7 @@ def _read_csv(uri: str, data: bytes, text_columns: set[str]) -> Table:
             path=uri,
             hint="Expected one header line and one row a line, cells separated by one of , ; tab.",
         ) from error
-    n_blank = _blank_lines(rows)
-    findings = _judge_faulty(uri, rows, faulty, len(names), found.num_rows, n_blank)
+    findings = _judge_faulty(uri, rows, faulty, len(names), found.num_rows)
     return Table(uri=uri, data=found, first_row=2, findings=findings)
 
 
@@ -197,14 +196,13 @@ def _judge_faulty(
     faulty: list[tuple[int | None, int]],
     n_columns: int,
     n_good: int,
-    n_blank: int,
 ) -> tuple[Finding, ...]:
     """Return a finding for a last line that is cut off; refuse earlier faulty lines."""
     if not faulty:
         return ()
     last_line = rows.rstrip(b"\r\n").count(b"\n") + 2
     number, n_found = faulty[0]
-    line = n_good + n_blank + 2 if number is None else number + 1
+    line = n_good + _blank_lines(rows) + 2 if number is None else number + 1
     is_last = len(faulty) == 1 and (number is None or number == n_good + 1)
     is_last = is_last and _columns_of_last(rows) == n_found
     if not is_last:
