@@ -78,7 +78,9 @@ def fingerprint_of(
         return None
     subject: dict[str, object] = {
         "version": __version__,
-        "row": plain(replace(clip, origin=None)),  # where it comes from changes no verdict
+        "row": clip
+        if clip.origin is None
+        else replace(clip, origin=None),  # where it comes from changes no verdict
         "max_offset_s": policy.max_offset_s,
         "calibration": plain(calibration),
         "files": files,

@@ -10,11 +10,14 @@ from dataclasses import MISSING, asdict, fields
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip, SourceSpec
 from syncaudit.readers.uris import is_url, resolve
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 __all__ = ["clip_to_row", "write_manifest"]
 
@@ -53,22 +56,33 @@ def _spec_to_row(
     spec: SourceSpec, base_uri: str, relative_to: str, real: Callable[[str], str]
 ) -> dict[str, Any]:
     row: dict[str, Any] = {"kind": str(spec.kind)}
-    for field in fields(spec):
-        value = getattr(spec, field.name)
-        default = field.default
-        if field.default_factory is not MISSING:
-            default = field.default_factory()
-        if field.name == "kind" or value == default:
+    kind: type[DataclassInstance] = type(spec)
+    for name, default in _optional(kind):
+        value = getattr(spec, name)
+        if value == default:
             continue
-        if field.name in _URI_KEYS:
+        if name in _URI_KEYS:
             value = _moved(value, base_uri, relative_to, real)
         elif isinstance(value, Mapping):
             value = {
                 key: list(item) if isinstance(item, list | tuple) else item
                 for key, item in value.items()
             }
-        row[field.name] = value
+        row[name] = value
     return row
+
+
+@cache
+def _optional(kind: type[DataclassInstance]) -> tuple[tuple[str, object], ...]:
+    """Return the fields of a kind of source beside `kind`, each with the value that is left out."""
+    return tuple(
+        (
+            field.name,
+            field.default if field.default_factory is MISSING else field.default_factory(),
+        )
+        for field in fields(kind)
+        if field.name != "kind"
+    )
 
 
 def _moved(uri: str, base_uri: str, relative_to: str, real: Callable[[str], str]) -> str:
@@ -87,7 +101,8 @@ def _moved(uri: str, base_uri: str, relative_to: str, real: Callable[[str], str]
         return _moved_url(found, target)
     # Links in the folders are followed (".." would leave a linked folder elsewhere), the file
     # itself keeps its name.
-    folder, name = os.path.split(str(Path(found).absolute()))
+    # What `resolve` returns is tidy.
+    folder, name = os.path.split(found if found[0] == "/" else str(Path(found).absolute()))
     path = os.path.join(real(folder), name)  # noqa: PTH118  # globs stay text
     return os.path.relpath(path, real(target))
 

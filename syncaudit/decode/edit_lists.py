@@ -16,8 +16,9 @@ def edit_shift(
     content: bytes,
     times: NDArray[np.int64],
     steps: NDArray[np.int64],
-    is_key: NDArray[np.bool_],
+    keys: NDArray[np.int64],
     *,
+    is_reordered: bool,
     timescale: int,
     movie_timescale: int,
 ) -> int:
@@ -29,8 +30,10 @@ def edit_shift(
         Of the ``elst`` box.
     times, steps : ndarray of int64, shape (n_samples,)
         In decoding order.
-    is_key : ndarray of bool, shape (n_samples,)
-        Key frames.
+    keys : ndarray of int64, shape (n_keys,)
+        Indices of the key frames, in any order.
+    is_reordered : bool
+        Whether samples are shown in another order than they are decoded in.
     timescale, movie_timescale : int
         Units a second of the media, and of the movie, in which durations are stated.
 
@@ -50,12 +53,19 @@ def edit_shift(
     if len(starts) != 1 or starts[0] < 0:
         raise UnusualFileError("several edits")
     start, stop = starts[0], starts[0] + durations[0]
-    is_whole = times[0] == start == times.min() and is_key[0] and times.max() < stop
-    # At the first key frame that reaches the end the demuxer stops.
-    n_early_ends = np.count_nonzero(((times + steps >= stop) & is_key)[:-1])
-    if not is_whole or n_early_ends:
+    first, last = (times.min(), times.max()) if is_reordered else (times[0], times[-1])
+    is_whole = times[0] == start == first and last < stop and keys.size and keys.min() == 0
+    if not is_whole or (is_reordered and _ends_early(times, steps, keys, stop)):
         raise UnusualFileError("edits that cut frames off")
     return pause - start
+
+
+def _ends_early(
+    times: NDArray[np.int64], steps: NDArray[np.int64], keys: NDArray[np.int64], stop: int
+) -> bool:
+    """Tell whether a key frame reaches the end before the last sample: there the demuxer stops."""
+    early = keys[keys < times.size - 1]
+    return bool(np.count_nonzero(times[early] + steps[early] >= stop))
 
 
 def _rows(content: bytes) -> list[tuple[int, int, int]]:

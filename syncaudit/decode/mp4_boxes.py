@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Boxes", "UnusualFileError", "read_movie_box"]
+__all__ = ["Boxes", "UnusualFileError", "any_of", "number", "read_movie_box"]
 
 # A day of 60 Hz video with ten tracks has 100 MB of tables; a file of tiny boxes is no video.
 MAX_MOVIE_BYTES = 256 * 2**20
 MAX_TOP_BOXES = 1000
+
+# Read at a time: the first boxes of a file, and those behind its pictures.
+_HEAD_BYTES, _TAIL_BYTES = 256, 16384
 
 _HEADER = struct.Struct(">I4s")
 _LENGTH = struct.Struct(">Q")
@@ -31,8 +34,8 @@ class UnusualFileError(ValueError):
 def read_movie_box(path: str) -> tuple[bytes, int]:
     """Return the content of the ``moov`` box of an MP4 file, and the file's size in bytes.
 
-    Nothing but box headers is read besides. The file is read rather than mapped, so that one
-    that is cut off meanwhile does not kill the process.
+    Of the rest hardly more than box headers is read. The file is read rather than mapped, so that
+    one that is cut off meanwhile does not kill the process.
 
     Raises
     ------
@@ -47,16 +50,22 @@ def read_movie_box(path: str) -> tuple[bytes, int]:
         if not stat.S_ISREG(status.st_mode):
             raise UnusualFileError("no regular file")
         size, at, movie = status.st_size, 0, b""
+        window, begin = os.pread(file, _HEAD_BYTES, 0), 0
         for n_seen in range(MAX_TOP_BOXES):
             if at == size:
                 break
-            kind, start, stop = _header(os.pread(file, 16, at), 0, at, size)
+            if at + 16 > begin + len(window):
+                # Behind the pictures mostly the movie box comes, and nothing more.
+                window, begin = os.pread(file, _TAIL_BYTES, at), at
+            kind, start, stop = _header(window, at - begin, at, size)
             if (n_seen == 0) != (kind == b"ftyp") or kind in _FRAGMENTS:
                 raise UnusualFileError(f"box {kind!r}")
             if kind == b"moov":
                 if movie or stop - start > MAX_MOVIE_BYTES:
                     raise UnusualFileError("two movies, or a huge one")
-                movie = os.pread(file, stop - start, start)
+                movie = window[start - begin : stop - begin]
+                if len(movie) != stop - start:
+                    movie = os.pread(file, stop - start, start)
                 if len(movie) != stop - start:
                     raise UnusualFileError("it breaks off")
             at = stop
@@ -104,31 +113,34 @@ class Boxes:
         Half-open range of this box's content in it.
     """
 
+    __slots__ = ("_data", "_inside", "_places", "_repeated")
+
     def __init__(self, data: bytes, start: int = 0, stop: int | None = None) -> None:
         self._data = data
-        self._start = start
-        self._stop = len(data) if stop is None else stop
-        self._places: dict[bytes, list[tuple[int, int]]] = {}
         self._inside: dict[bytes, Boxes] = {}
-        at, stop, unpack = start, self._stop, _HEADER.unpack_from
+        self._places: dict[bytes, tuple[int, int]] = {}
+        self._repeated: dict[bytes, list[tuple[int, int]]] = {}
+        places, unpack = self._places, _HEADER.unpack_from
+        at, stop, readable = start, len(data) if stop is None else stop, len(data) - 8
         while at < stop:
-            length, kind = unpack(data, at) if at + 8 <= stop else (0, b"")
+            length, kind = unpack(data, at) if at <= readable else (0, b"")
             if 8 <= length <= stop - at:
                 begin, at = at + 8, at + length
             else:
                 kind, begin, at = _header(data, at, at, stop)
-            if kind in self._places:
-                self._places[kind].append((begin, at))
+            if kind in places:
+                self._repeated.setdefault(kind, []).append((begin, at))
             else:
-                self._places[kind] = [(begin, at)]
+                places[kind] = (begin, at)
 
     def __contains__(self, kind: bytes) -> bool:
         return kind in self._places
 
     def all_of(self, kind: bytes) -> Iterator[Boxes]:
         """Yield the boxes of one kind, each with the boxes inside it."""
-        for start, stop in self._places.get(kind, ()):
-            yield Boxes(self._data, start, stop)
+        if kind in self._places:
+            for start, stop in (self._places[kind], *self._repeated.get(kind, ())):
+                yield Boxes(self._data, start, stop)
 
     def inside(self, kind: bytes) -> Boxes:
         """Return the boxes inside the only box of one kind."""
@@ -178,7 +190,17 @@ class Boxes:
         return np.frombuffer(self._data, dtype, n_rows * per_row, begin).astype(np.int64)
 
     def _only(self, kind: bytes) -> tuple[int, int]:
-        places = self._places.get(kind, ())
-        if len(places) != 1:
-            raise UnusualFileError(f"{len(places)} boxes {kind!r}")
-        return places[0]
+        place = self._places.get(kind)
+        if place is None or kind in self._repeated:
+            raise UnusualFileError(f"not one box {kind!r}")
+        return place
+
+
+def any_of(flags: NDArray[np.bool_]) -> bool:
+    """Return whether any flag is set: `flags.any()` costs four times as much on short tables."""
+    return bool(np.count_nonzero(flags))
+
+
+def number(data: bytes, at: int) -> int:
+    """Return the 32 bits at a place of a box."""
+    return int.from_bytes(data[at : at + 4], "big")

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode.edit_lists import edit_shift
-from syncaudit.decode.mp4_boxes import Boxes, UnusualFileError, read_movie_box
+from syncaudit.decode.mp4_boxes import Boxes, UnusualFileError, any_of, number, read_movie_box
+from syncaudit.decode.sample_places import count_samples
 
 __all__ = ["SampleTable", "read_sample_table"]
 
@@ -39,13 +40,10 @@ _OTHER_HANDLERS = frozenset({b"soun", b"text", b"sbtl", b"subt", b"meta", b"tmcd
 _OWN_DATA = bytes.fromhex("0000000000000001 0000000c 75726c20 00000001")
 # Header of the description table, and of the entry for pictures that follows.
 _VISUAL_ENTRY_BYTES = 8 + 86
-# 46 hours at 60 frames a second; the demuxer takes longer ones.
-_MAX_SAMPLES = 10_000_000
-# FFmpeg drops a table of composition offsets beyond this, or steps that are negative.
+# FFmpeg drops a table of composition offsets beyond this.
 _MAX_OFFSET = 2**28
-_MAX_STEP = 2**31
 
-_U4, _I4, _I8 = np.dtype(">u4"), np.dtype(">i4"), np.dtype(">i8")
+_U4, _I4 = np.dtype(">u4"), np.dtype(">i4")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -86,19 +84,48 @@ def read_sample_table(path: str, stream: int = 0) -> SampleTable | None:
     try:
         data, file_bytes = read_movie_box(path)
         movie = Boxes(data)
-        if any(kind in movie for kind in (b"mvex", b"cmov")) or _has_cover(movie):
-            return None
-        tracks = list(movie.all_of(b"trak"))
-        videos = [track for track in tracks if _is_video(track)]
-        if not 0 <= stream < len(videos):
+        if b"mvex" in movie or b"cmov" in movie or _has_cover(movie):
             return None
         # The demuxer stumbles over the faults of any track, so all are looked at.
-        counts = [_count_samples(track, file_bytes) for track in tracks]
-        return _table_of(
-            videos[stream], counts[tracks.index(videos[stream])], _timescale(movie.content(b"mvhd"))
-        )
+        tracks = [_Track.of(boxes, file_bytes) for boxes in movie.all_of(b"trak")]
+        videos = [track for track in tracks if track.is_video]
+        if not 0 <= stream < len(videos):
+            return None
+        return _table_of(videos[stream], _timescale(movie.content(b"mvhd")))
     except (UnusualFileError, OSError, MemoryError):
         return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Track:
+    """A track, all samples of which lie in this very file."""
+
+    boxes: Boxes
+    media: Boxes
+    tables: Boxes
+    description: bytes
+    n_samples: int
+    is_video: bool
+
+    @classmethod
+    def of(cls, boxes: Boxes, file_bytes: int) -> _Track:
+        """Return the track that its box describes."""
+        media = boxes.inside(b"mdia")
+        information = media.inside(b"minf")
+        tables = information.inside(b"stbl")
+        if information.inside(b"dinf").content(b"dref") != _OWN_DATA:
+            raise UnusualFileError("data in another file")
+        description = tables.content(b"stsd")
+        if number(description, 4) != 1 or number(description, 8) != len(description) - 8:
+            raise UnusualFileError("several descriptions of samples")
+        return cls(
+            boxes=boxes,
+            media=media,
+            tables=tables,
+            description=description,
+            n_samples=count_samples(tables, file_bytes),
+            is_video=_is_video(boxes, media),
+        )
 
 
 def _has_cover(movie: Boxes) -> bool:
@@ -106,8 +133,7 @@ def _has_cover(movie: Boxes) -> bool:
     return any(b"covr" in movie.content(kind) for kind in (b"udta", b"meta") if kind in movie)
 
 
-def _is_video(track: Boxes) -> bool:
-    media = track.inside(b"mdia")
+def _is_video(track: Boxes, media: Boxes) -> bool:
     handler = media.content(b"hdlr")[8:12]
     # Chapters refer to a track of pictures that the demuxer treats in its own way.
     if b"tref" in track and b"chap" in track.inside(b"tref"):
@@ -122,70 +148,60 @@ def _timescale(header: bytes) -> int:
     at = {0: 12, 1: 20}.get(header[0] if header else -1)
     if at is None:
         raise UnusualFileError("an unknown version of the media header")
-    units = _number(header, at)
+    units = number(header, at)
     if not 0 < units < 2**31:
         raise UnusualFileError(f"{units} units a second")
     return units
 
 
-def _count_samples(track: Boxes, file_bytes: int) -> int:
-    """Return the samples of a track, all of which lie in this very file."""
-    media = track.inside(b"mdia").inside(b"minf")
-    tables = media.inside(b"stbl")
-    if media.inside(b"dinf").content(b"dref") != _OWN_DATA:
-        raise UnusualFileError("data in another file")
-    description = tables.content(b"stsd")
-    if _number(description, 4) != 1 or _number(description, 8) != len(description) - 8:
-        raise UnusualFileError("several descriptions of samples")
-    sizes = _sizes(tables, file_bytes)
-    _check_chunks(tables, sizes, file_bytes)
-    return sizes.size
-
-
-def _any(flags: NDArray[np.bool_]) -> bool:
-    """Return whether any flag is set: `flags.any()` costs four times as much on short tables."""
-    return bool(np.count_nonzero(flags))
-
-
-def _number(data: bytes, at: int) -> int:
-    return int.from_bytes(data[at : at + 4], "big")
-
-
-def _table_of(track: Boxes, n_samples: int, movie_timescale: int) -> SampleTable:
-    media = track.inside(b"mdia")
-    tables = media.inside(b"minf").inside(b"stbl")
-    timescale = _timescale(media.content(b"mdhd"))
-    width_px, height_px = _picture_size(tables.content(b"stsd"))
+def _table_of(track: _Track, movie_timescale: int) -> SampleTable:
+    tables = track.tables
+    timescale = _timescale(track.media.content(b"mdhd"))
+    width_px, height_px = _picture_size(track.description)
     # Sizes are stated twice; where they differ, the stream itself has to be asked.
-    stated = track.content(b"tkhd")[-8:]
-    if (_number(stated, 0), _number(stated, 4)) != (width_px << 16, height_px << 16):
+    stated = track.boxes.content(b"tkhd")[-8:]
+    if (number(stated, 0), number(stated, 4)) != (width_px << 16, height_px << 16):
         raise UnusualFileError("pixels that are not square, or a wrong size")
-    steps = _expanded(tables.table(b"stts", _U4, 2), n_samples)
-    if _any(steps >= _MAX_STEP) or _any(steps[:-1] == 0):
-        raise UnusualFileError("steps of nothing, or negative ones")
-    times = steps.cumsum() - steps
-    if b"ctts" in tables:
+    steps = _steps(tables, track.n_samples)
+    times = np.zeros(steps.size, np.int64)
+    np.add.accumulate(steps[:-1], out=times[1:])
+    is_reordered = b"ctts" in tables
+    if is_reordered:
         offsets = tables.table(b"ctts", _I4, 2)
         least = int(offsets[1].min(initial=0))
         if max(-least, int(offsets[1].max(initial=0))) > _MAX_OFFSET:
             raise UnusualFileError("composition offsets out of range")
         # The demuxer shifts all times by the most negative offset.
-        times += _expanded(offsets, n_samples) - least
-    if b"edts" in track and b"elst" in track.inside(b"edts"):
-        times += edit_shift(
-            track.inside(b"edts").content(b"elst"),
-            times,
-            steps,
-            _keys(tables, n_samples),
-            timescale=timescale,
-            movie_timescale=movie_timescale,
-        )
+        times += _expanded(offsets, track.n_samples) - least
+    if b"edts" in track.boxes:
+        edits = track.boxes.inside(b"edts")
+        if b"elst" in edits:
+            times += edit_shift(
+                edits.content(b"elst"),
+                times,
+                steps,
+                _keys(tables, track.n_samples),
+                is_reordered=is_reordered,
+                timescale=timescale,
+                movie_timescale=movie_timescale,
+            )
+    if is_reordered:
+        times.sort()
     return SampleTable(
-        pts=np.sort(times),
+        pts=times,
         time_base=Fraction(1, timescale),
         width_px=width_px,
         height_px=height_px,
     )
+
+
+def _steps(tables: Boxes, n_samples: int) -> NDArray[np.int64]:
+    """Return the time from every sample to the next in decoding order: forward, but the last."""
+    runs = tables.table(b"stts", _I4, 2)
+    steps = _expanded(runs, n_samples)
+    if any_of(runs[1] <= 0) and (any_of(steps[:-1] <= 0) or steps[-1] < 0):
+        raise UnusualFileError("steps of nothing, or negative ones")
+    return steps
 
 
 def _picture_size(description: bytes) -> tuple[int, int]:
@@ -195,75 +211,26 @@ def _picture_size(description: bytes) -> tuple[int, int]:
     inner, parameters = Boxes(description, _VISUAL_ENTRY_BYTES), _CODECS[description[12:16]]
     if parameters is not None and parameters not in inner:
         raise UnusualFileError("no parameters of the codec")
-    size = _number(description, 40)
+    size = number(description, 40)
     if not size >> 16 or not size & 0xFFFF:
         raise UnusualFileError("no picture size")
     return size >> 16, size & 0xFFFF
 
 
-def _sizes(tables: Boxes, file_bytes: int) -> NDArray[np.int64]:
-    """Return the bytes of every sample."""
-    sizes: NDArray[np.int64]
-    if b"stz2" in tables:
-        if b"stsz" in tables:
-            raise UnusualFileError("two tables of sizes")
-        width = tables.content(b"stz2")[7:8]
-        if width not in (b"\x08", b"\x10"):
-            raise UnusualFileError("sizes of half a byte")
-        sizes = tables.column(b"stz2", np.dtype(f">u{width[0] // 8}"), header_bytes=8)
-    else:
-        header = tables.content(b"stsz")
-        fixed, count = _number(header, 4), _number(header, 8)
-        if fixed * count > file_bytes or count > _MAX_SAMPLES:
-            raise UnusualFileError(f"{count} samples")
-        if fixed:
-            sizes = np.full(count, fixed, np.int64)
-        else:
-            sizes = tables.column(b"stsz", _U4, header_bytes=8)
-    if not 0 < sizes.size <= _MAX_SAMPLES or _any(sizes == 0) or _any(sizes >= 2**31):
-        raise UnusualFileError("no samples, or empty ones")
-    return sizes
-
-
-def _check_chunks(tables: Boxes, sizes: NDArray[np.int64], file_bytes: int) -> None:
-    """Refuse samples that do not lie in the file."""
-    if b"co64" in tables:
-        if b"stco" in tables:
-            raise UnusualFileError("two tables of chunks")
-        offsets = tables.column(b"co64", _I8)
-        if _any(offsets < 0):
-            raise UnusualFileError("samples beyond all files")
-    else:
-        offsets = tables.column(b"stco", _U4)
-    firsts, in_chunk, descriptions = tables.table(b"stsc", _U4, 3)
-    n_in_runs = np.concatenate((firsts[1:], (offsets.size + 1,))) - firsts
-    if firsts.size == 0 or firsts[0] != 1 or _any((n_in_runs < 1) | (descriptions != 1)):
-        raise UnusualFileError("chunks out of order, or of several descriptions")
-    # As floats, so that absurd counts do not overflow.
-    if _any(in_chunk < 1) or float(n_in_runs @ in_chunk.astype(np.float64)) != sizes.size:
-        raise UnusualFileError("chunks do not hold the samples")
-    counts = in_chunk.repeat(n_in_runs)
-    chunk_bytes = np.add.reduceat(sizes, counts.cumsum() - counts)
-    if _any(offsets > file_bytes - chunk_bytes):
-        raise UnusualFileError("samples beyond the end of the file")
-
-
 def _expanded(runs: NDArray[np.int64], n_samples: int) -> NDArray[np.int64]:
     """Return the value of every sample from runs, shape (2, n_runs): count, value."""
     counts, values = runs
-    if _any(counts < 1) or counts.sum() != n_samples:
+    if any_of(counts < 1) or np.add.reduce(counts) != n_samples:
         raise UnusualFileError("a table that is not of all samples")
     each: NDArray[np.int64] = values.repeat(counts)
     return each
 
 
-def _keys(tables: Boxes, n_samples: int) -> NDArray[np.bool_]:
-    """Return which samples are key frames; without a table, all are."""
+def _keys(tables: Boxes, n_samples: int) -> NDArray[np.int64]:
+    """Return the indices of the key frames; without a table, all are."""
     if b"stss" not in tables:
-        return np.ones(n_samples, np.bool_)
+        return np.arange(n_samples)
     numbers = tables.column(b"stss", _U4)
-    if _any(numbers < 1) or _any(numbers > n_samples):
+    if any_of(numbers < 1) or any_of(numbers > n_samples):
         raise UnusualFileError("key frames that do not exist")
-    is_key = np.zeros(n_samples, np.bool_)
-    is_key[numbers - 1] = True
-    return is_key
+    return numbers - 1

@@ -8,7 +8,7 @@ from syncaudit.detectors.picture_audit import PictureAuditor
 from syncaudit.detectors.picture_motion import PictureMotionDetector
 from syncaudit.detectors.rotation import RotationDetector
 from syncaudit.detectors.sound import find_clicks, find_loudness
-from syncaudit.detectors.stamps import audit_stamps, audit_stream
+from syncaudit.detectors.stamps import audit_stamps, audit_stream, audit_streams
 from syncaudit.detectors.state import find_state
 from syncaudit.detectors.strobe import find_strobe, find_triggers
 from syncaudit.detectors.taps import find_taps
@@ -22,6 +22,7 @@ __all__ = [
     "RotationDetector",
     "audit_stamps",
     "audit_stream",
+    "audit_streams",
     "audit_tier",
     "choose_increments",
     "detect_motion",

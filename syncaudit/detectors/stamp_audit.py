@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.stamp_clock import fit_clock, robust_jitter
 from syncaudit.detectors.stamp_counter import (
-    float32_tick_ns,
     nominal_rate,
     resolution_ns,
     rounding_s,
@@ -18,107 +16,32 @@ from syncaudit.detectors.stamp_counter import (
 from syncaudit.detectors.stamp_grid import Grid, intervals, number_samples, seconds_after
 from syncaudit.detectors.stamp_ledger import keep_ledger
 from syncaudit.detectors.stamp_order import order_of
+from syncaudit.detectors.stamp_rows import StampColumn
 from syncaudit.detectors.stamp_words import (
+    container_rate,
     container_remarks,
     count_remarks,
     figure_remarks,
     in_ms,
     order_remarks,
+    synthetic_remark,
 )
 from syncaudit.dsp.medians import median
 from syncaudit.model import ReasonCode, StampAudit, StampRemark
 from syncaudit.model.time import MAX_SPAN_S
 
-__all__ = ["audit_stamps"]
+__all__ = ["audit_column"]
 
 # Bunched stamps whose jitter exceeds this many periods and grows with the distance like a walk
 # have no regular clock behind them.
 IRREGULAR_PERIODS = 0.5
 
-# Columns of so many stamps are remembered by their pattern: the cameras of a clip, and clip after
-# clip, as often as not share the one that an encoder made up. 64 of them are 4 MB at the most.
-FEW = 4096
-# Differences of stamps closer together than this do not overflow.
-_SPAN_NS = 2**62
 
-
-def audit_stamps(
-    time_ns: NDArray[np.int64],
-    *,
-    n_expected: int | None = None,
-    pts_s: NDArray[np.float64] | None = None,
-) -> StampAudit:
-    """Say what the stamps of one source tell by themselves.
-
-    Samples are numbered first, leaving room for missing ones (`stamp_grid`); lasting jumps that
-    are no whole number of periods are clock steps (`stamp_steps`); the rest is jitter about a
-    straight clock, fitted by the lower hull where delays are one-sided and by robust least
-    squares where they are not (`stamp_clock`, with the sources).
-
-    Parameters
-    ----------
-    time_ns : ndarray of int64, shape (n,)
-        Stamps in file order; any order and any values.
-    n_expected : int, optional
-        Frames that the container holds.
-    pts_s : ndarray, shape (m,), optional
-        Presentation times of the container in seconds.
-
-    Returns
-    -------
-    StampAudit
-        Counts and figures. Jitter below the rounding of the stamps reads zero, and the
-        resolution stands in the remarks.
-
-    Raises
-    ------
-    TypeError
-        If the stamps are not integers.
-    ValueError
-        If they are not one column.
-
-    Notes
-    -----
-    A gap is an interval longer than the clock explains by 1.5 periods or more; its missing
-    samples are counted only where the jump is a whole number of periods to within the jitter or
-    a twentieth of a period. Any other jump is a step of its whole size: the stamps alone cannot
-    tell a stepped clock from a device that restarted with another phase.
-    """
-    stamps = np.asarray(time_ns)
-    if stamps.ndim != 1:
-        raise ValueError(f"time_ns must have shape (n,), got {stamps.shape}")
-    if stamps.size and stamps.dtype.kind not in "iu":
-        raise TypeError(f"time_ns must be integer nanoseconds, got {stamps.dtype}")
-    stamps = stamps.astype(np.int64)
-    if 1 < stamps.size <= FEW and int(stamps.max()) - int(stamps.min()) < _SPAN_NS:
-        audit = _audit_pattern(
-            (stamps - stamps[0]).tobytes(),
-            n_expected,
-            None if pts_s is None else np.asarray(pts_s, dtype=np.float64).tobytes(),
-            float32_tick_ns(stamps),
-        )
-        if not audit.steps:  # which have their place in time
-            return audit
-    return _audit(stamps, n_expected, pts_s, float32_tick_ns(stamps))
-
-
-@lru_cache(maxsize=64)
-def _audit_pattern(
-    since: bytes, n_expected: int | None, pts: bytes | None, float_tick_ns: int
-) -> StampAudit:
-    """Audit stamps by what they are after the first one; `steps` and their words count from it."""
-    pts_s = None if pts is None else np.frombuffer(pts, dtype=np.float64)
-    return _audit(np.frombuffer(since, dtype=np.int64), n_expected, pts_s, float_tick_ns)
-
-
-def _audit(
-    stamps: NDArray[np.int64],
-    n_expected: int | None,
-    pts_s: NDArray[np.float64] | None,
-    float_tick_ns: int,
-) -> StampAudit:
+def audit_column(column: StampColumn, float_tick_ns: int) -> StampAudit:
+    """Audit one column, whatever it holds; parameters as `audit_rows`, to which it is equal."""
+    stamps = column.time_ns
     n = int(stamps.size)
-    remarks = count_remarks(n, n_expected)
+    remarks = count_remarks(n, column.n_expected)
     if n < 2:
         return StampAudit(samples=n, remarks=tuple(remarks))
     steps_s = intervals(stamps)
@@ -134,19 +57,18 @@ def _audit(
                 )
             )
         return replace(base, remarks=tuple(remarks))
-    return _audit_grid(stamps, grid, steps_s, base, remarks, pts_s, float_tick_ns)
+    return _audit_grid(column, grid, steps_s, base, remarks, float_tick_ns)
 
 
 def _audit_grid(
-    stamps: NDArray[np.int64],
+    column: StampColumn,
     grid: Grid,
     steps_s: NDArray[np.float64],
     base: StampAudit,
     remarks: list[StampRemark],
-    pts_s: NDArray[np.float64] | None,
     float_tick_ns: int,
 ) -> StampAudit:
-    period = grid.period_s
+    stamps, period = column.time_ns, grid.period_s
     # A huge stray stamp must not cost the others their nanoseconds: zero is a typical stamp.
     in_order = stamps if not base.backwards else np.sort(stamps)
     times = seconds_after(stamps, int(in_order[stamps.size // 2]))
@@ -185,16 +107,10 @@ def _audit_grid(
     nominal = _nominal(stamps, audit, tick_ns, float_tick_ns)
     if nominal is not None:
         audit = replace(audit, is_synthetic=True)
-        rounding = f" (as far as their rounding to {in_ms(tick_s)} shows)" if tick_s >= 1e-4 else ""
-        remarks.append(
-            StampRemark(
-                code=ReasonCode.RATE,
-                text=f"all {audit.samples} stamps lie exactly on index / {nominal:.6g} Hz: they "
-                f"were made up afterwards, and synthetic stamps prove nothing{rounding}",
-            )
-        )
-    if pts_s is not None:
-        remarks += container_remarks(np.asarray(pts_s, dtype=np.float64), audit)
+        remarks.append(synthetic_remark(audit.samples, nominal, tick_s))
+    if column.pts_s is not None:
+        plays_hz = container_rate(column.pts_s)
+        remarks += container_remarks(plays_hz, audit.samples, audit.rate_hz)
     return replace(audit, remarks=tuple(remarks))
 
 

@@ -165,7 +165,9 @@ def _spread(residual: NDArray[np.float64]) -> float:
     return 1.4826 * median(np.abs(residual - median(residual)))
 
 
-def robust_jitter(residual: NDArray[np.float64], tick_s: float) -> float:
+def robust_jitter(
+    residual: NDArray[np.float64], tick_s: float, *, middle_s: float | None = None
+) -> float:
     """Return the robust deviation without the part that rounding alone makes (0.37 ticks).
 
     Parameters
@@ -174,8 +176,10 @@ def robust_jitter(residual: NDArray[np.float64], tick_s: float) -> float:
         Stamps minus clock in seconds, their median zero.
     tick_s : float
         Rounding of the stamps.
+    middle_s : float, optional
+        Median of the residuals' sizes, where it is known already.
     """
-    jitter = 1.4826 * median(np.abs(residual))
+    jitter = 1.4826 * (median(np.abs(residual)) if middle_s is None else middle_s)
     # Where 96 % lie within 1.1 ticks around zero, so does their middle: 1.1 * 1.4826 < 1.7.
     if tick_s > 0.0 and jitter < 1.7 * tick_s:
         low, high = quantiles(residual, [0.02, 0.98])

@@ -7,7 +7,15 @@ from bisect import bisect_left, bisect_right
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NOMINAL_RATES_HZ", "float32_tick_ns", "nominal_rate", "resolution_ns", "rounding_s"]
+__all__ = [
+    "NOMINAL_RATES_HZ",
+    "float32_tick_ns",
+    "nominal_rate",
+    "resolution_ns",
+    "resolutions_ns",
+    "rounding_between",
+    "rounding_s",
+]
 
 _FILM = (24.0, 30.0, 48.0, 60.0, 120.0, 240.0)
 _WHOLE = (
@@ -26,8 +34,11 @@ NOMINAL_RATES_HZ: tuple[float, ...] = tuple(
         }
     )
 )
+_COARSEST_NS = 100_000_000
 # So many stamps show nearly always that a column has no coarse tick, at little cost.
 _HEAD = 16
+# So many show nearly always that stamps lie on no multiples of a period.
+_FIRST = 8
 # Container clocks whose tick is no decimal fraction.
 _TICKS_S = (1.0 / 90_000.0, 1.0 / 15_360.0, 1.0 / 12_800.0, 1.0 / 12_288.0, 1.0 / 600.0)
 
@@ -36,15 +47,26 @@ def resolution_ns(time_ns: NDArray[np.int64]) -> int:
     """Return the largest power of ten in ns, up to 0.1 s, that divides all intervals."""
     if time_ns.size < 2:
         return 1
-    with np.errstate(over="ignore"):
-        steps_ns = time_ns[1:] - time_ns[:-1]
-    for part in (steps_ns[:_HEAD], steps_ns):
-        common = abs(int(np.gcd.reduce(part)))
-        if common % 10:
-            return 1
-    tick = 1
-    while tick < 100_000_000 and common and common % (tick * 10) == 0:
-        tick *= 10
+    steps_ns = time_ns[1:] - time_ns[:-1]
+    return _resolution_ns(steps_ns, int(np.gcd.reduce(steps_ns[:_HEAD])))
+
+
+def resolutions_ns(rows_ns: NDArray[np.int64]) -> list[int]:
+    """Return `resolution_ns` of every row, shape (m, n) with n >= 2."""
+    steps_ns = rows_ns[:, 1:] - rows_ns[:, :-1]
+    common = np.gcd.reduce(steps_ns[:, :_HEAD], axis=1).tolist()
+    return [_resolution_ns(row, of_head) for row, of_head in zip(steps_ns, common, strict=True)]
+
+
+def _resolution_ns(steps_ns: NDArray[np.int64], common: int) -> int:
+    """Return the resolution of intervals of which the first ones have a common divisor."""
+    if common % 10 or not np.count_nonzero(steps_ns):
+        return 1
+    tick = _COARSEST_NS
+    while common % tick:
+        tick //= 10
+    while tick > 1 and np.count_nonzero(steps_ns % tick):
+        tick //= 10
     return tick
 
 
@@ -53,11 +75,11 @@ def float32_tick_ns(time_ns: NDArray[np.int64]) -> int:
 
     Robot data sets keep their stamps so. The step is 60 ns at 0.5 s and 7.6 us at 100 s.
     """
-    for end in time_ns[[0, -1]].tolist() if time_ns.size else ():  # which tell most already
+    ends = (time_ns.item(0), time_ns.item(-1)) if time_ns.size else ()
+    for end in ends:  # which tell most already
         if round(float(np.float32(end * 1e-9)) * 1e9) != float(end):
             return 0
-    with np.errstate(over="ignore"):
-        singles = (time_ns * 1e-9).astype(np.float32)
+    singles = (time_ns * 1e-9).astype(np.float32)
     if not np.array_equal(np.rint(singles.astype(np.float64) * 1e9), time_ns.astype(np.float64)):
         return 0
     return int(np.ceil(float(np.max(np.spacing(np.abs(singles)), initial=0.0)) * 1e9))
@@ -97,23 +119,41 @@ def nominal_rate(
 
 def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns: int) -> bool:
     n = since_ns.size
-    # n / rate in whole nanoseconds: no float error for 1e6 samples (2^53 ns are 104 days).
-    ideal = np.arange(n, dtype=np.float64) * (1e9 / close)
-    residual = since_ns - ideal
-    width = float(residual.max()) - float(residual.min())
+    period_ns = 1e9 / close
     # Rounding of every stamp, the first included, to the tick: a width of at most one tick; 2 ns
     # for made-up stamps that passed through another rounding. An interval that is a multiple of
     # a coarse tick leaves no rounding at all.
-    tick = float(tick_ns) if not _is_multiple(1e9 / close, tick_ns) else 0.0
-    if width <= max(tick, float_tick_ns) + 2.0:
+    tick = 0.0 if _is_multiple(period_ns, tick_ns) else float(tick_ns)
+    widest_ns = max(tick, float_tick_ns) + 2.0
+    others = _TICKS_S if tick_ns == 1 else ()
+    if _strays(since_ns[:_FIRST].tolist(), period_ns, widest_ns, others):
+        return False
+    # n / rate in whole nanoseconds: no float error for 1e6 samples (2^53 ns are 104 days).
+    residual = since_ns - np.arange(n, dtype=np.float64) * period_ns
+    width = float(residual.max()) - float(residual.min())
+    if width <= widest_ns:
         return True
-    if tick_ns == 1:
-        for other in _TICKS_S:
-            if width > other * 1e9 + 2.0:
-                continue
-            if all(_is_on(part, other) for part in (since_ns[:_HEAD], since_ns)):
-                return True
-    return False
+    return any(width <= other * 1e9 + 2.0 and _is_on(since_ns, other) for other in others)
+
+
+def _strays(
+    head_ns: list[int], period_ns: float, widest_ns: float, others: tuple[float, ...]
+) -> bool:
+    """Tell by the first stamps, as nearly always one can, that they lie on no multiples."""
+    residual = [since - k * period_ns for k, since in enumerate(head_ns)]
+    width = max(residual) - min(residual)
+    if width <= widest_ns:
+        return False
+    near = [other for other in others if width <= other * 1e9 + 2.0]
+    for since in head_ns[1:]:
+        if not near:
+            break
+        near = [other for other in near if _is_whole(since / (other * 1e9), other)]
+    return not near
+
+
+def _is_whole(ticks: float, tick_s: float) -> bool:
+    return abs(ticks - round(ticks)) * tick_s * 1e9 <= 1.0
 
 
 def _is_on(since_ns: NDArray[np.int64], tick_s: float) -> bool:
@@ -134,12 +174,26 @@ def rounding_s(tick_ns: int, steps_s: NDArray[np.float64]) -> float:
         if steps_s.size == 0:
             return 0.0
         least = float(steps_s.min())
+    if most < 1.5 * least:
+        return rounding_between(tick_ns, least, most)
     if most - least < 0.5e-9:
         return 0.0
     # Whole periods (dropped frames of an exact clock) are no rounding.
-    if most < 1.5 * least:
-        off = most / least - 1.0  # all are nearest to one
-    else:
-        ratio = steps_s / least
-        off = float(np.abs(ratio - np.rint(ratio)).max())
+    ratio = steps_s / least
+    off = float(np.abs(ratio - np.rint(ratio)).max())
     return 0.0 if off < 1e-9 else tick_ns * 1e-9
+
+
+def rounding_between(tick_ns: int, least_s: float, most_s: float) -> float:
+    """Return `rounding_s` of intervals of which the longest has less than 1.5 times the shortest.
+
+    Parameters
+    ----------
+    tick_ns : int
+        From `resolution_ns`.
+    least_s, most_s : float
+        Shortest and longest interval; positive.
+    """
+    # All are nearest to one whole period.
+    is_even = most_s - least_s < 0.5e-9 or most_s / least_s - 1.0 < 1e-9
+    return 0.0 if is_even else tick_ns * 1e-9

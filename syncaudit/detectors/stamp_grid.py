@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from syncaudit.dsp.medians import median, quantiles
 
 __all__ = [
+    "ALIKE",
+    "BUNCHED",
     "NEAR_PERIOD",
     "Grid",
     "intervals",
@@ -25,7 +27,7 @@ __all__ = [
 NEAR_PERIOD = 0.3
 # Intervals that differ by less than this share of the shortest are all ordinary: neither bunched
 # (`BUNCHED` of the period, with the 1.4826 of a robust spread) nor odd by `NEAR_PERIOD`.
-_ALIKE = 0.09
+ALIKE = 0.09
 # Relative robust spread of the intervals above which single intervals say nothing (bunching).
 BUNCHED = 0.15
 # Samples of an ordinary run that are needed to read the phase of the clock from it.
@@ -139,7 +141,7 @@ def number_samples(intervals_s: NDArray[np.float64]) -> Grid | None:
         None where there is no positive interval.
     """
     least, most = float(intervals_s.min()), float(intervals_s.max())
-    if most - least < _ALIKE * least:
+    if most - least < ALIKE * least:
         # What the long way below comes to, in three passes.
         extra = np.zeros(intervals_s.size, dtype=np.int64)
         return Grid(period_s=float(np.mean(intervals_s)), extra=extra, is_bunched=False)

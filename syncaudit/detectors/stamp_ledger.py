@@ -12,7 +12,7 @@ from syncaudit.detectors.stamp_grid import Grid, numbers
 from syncaudit.detectors.stamp_steps import LevelStep, find_level_steps
 from syncaudit.dsp.sound import robust_line
 
-__all__ = ["MIN_STEP_S", "Ledger", "keep_ledger"]
+__all__ = ["MIN_STEP_S", "Ledger", "keep_ledger", "least_step_s"]
 
 # Smallest step reported, in periods: below, exposure control and scheduling look the same.
 MIN_STEP_PERIODS = 0.02
@@ -80,7 +80,7 @@ def keep_ledger(
     for i, size in stepped.items():
         numbered[i + 1 :] -= size
     index = numbers(extra)
-    floor = max(MIN_STEP_PERIODS * period, MIN_STEP_S, 1.5 * tick_s)
+    floor = least_step_s(period, tick_s)
     line = robust_line(centred(index), numbered)
     found = find_level_steps(index, numbered, min_size_s=floor, line=line)
     is_plain = not found and not stepped
@@ -99,6 +99,11 @@ def keep_ledger(
         doubled=int(np.count_nonzero(extra < 0)),  # those that were not booked as steps since
         line=line if is_plain else None,
     )
+
+
+def least_step_s(period_s: float, tick_s: float) -> float:
+    """Return the size below which no step is reported."""
+    return max(MIN_STEP_PERIODS * period_s, MIN_STEP_S, 1.5 * tick_s)
 
 
 def _book(

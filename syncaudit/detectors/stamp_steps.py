@@ -12,7 +12,7 @@ from syncaudit.detectors.stamp_clock import centred
 from syncaudit.dsp.medians import median, median_of_five
 from syncaudit.dsp.sound import robust_line
 
-__all__ = ["LevelStep", "find_level_steps"]
+__all__ = ["LevelStep", "find_level_steps", "may_hold_steps"]
 
 # A step must exceed the scatter of such differences elsewhere by this factor. The search looks
 # at n / window independent places: 6 robust sigma leave less than 1e-4 of false alarms at 1e5
@@ -71,7 +71,7 @@ def find_level_steps(
     n = times_s.size
     if n < MIN_SAMPLES:
         return []
-    window = min(max(n // 6, 6), 64)
+    window = _window(n)
     x = centred(index)
     work = times_s.copy()
     found: dict[int, tuple[float, float]] = {}
@@ -91,6 +91,39 @@ def find_level_steps(
     steps = [LevelStep(interval=at, size_s=v[0], std_s=v[1]) for at, v in sorted(found.items())]
     sized = _refined(x, times_s, steps, 4 * window)
     return [s for s in sized if abs(s.size_s) >= max(min_size_s, 5.0 * s.std_s)]
+
+
+def may_hold_steps(
+    residual_s: NDArray[np.float64], min_size_s: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Tell in which columns `find_level_steps` has to look for steps; the others have none.
+
+    Parameters
+    ----------
+    residual_s : ndarray, shape (m, n)
+        Stamps minus their `robust_line`, a column in each row; n >= `MIN_SAMPLES`.
+    min_size_s : ndarray, shape (m,)
+        Smaller jumps are not reported.
+    """
+    jump = _jumps(median_of_five(residual_s), _window(residual_s.shape[1]))
+    may_hold: NDArray[np.bool_] = jump.max(axis=1) - jump.min(axis=1) > 0.7 * min_size_s
+    return may_hold
+
+
+def _window(n: int) -> int:
+    """Return how many of `n` samples are averaged on either side of a jump."""
+    return min(max(n // 6, 6), 64)
+
+
+def _jumps(residual: NDArray[np.float64], window: int) -> NDArray[np.float64]:
+    """Return the mean of a window after every place minus that before it, along the last axis."""
+    n = residual.shape[-1]
+    sums = np.zeros((*residual.shape[:-1], n + 1))
+    np.add.accumulate(residual, axis=-1, out=sums[..., 1:])
+    jump: NDArray[np.float64] = sums[..., 2 * window :] - 2.0 * sums[..., window : n - window + 1]
+    jump += sums[..., : n - 2 * window + 1]
+    jump /= window
+    return jump
 
 
 def _refined(
@@ -125,11 +158,7 @@ def _refined(
 
 def _one_pass(residual: NDArray[np.float64], window: int, min_size: float) -> list[LevelStep]:
     n = residual.size
-    sums = np.zeros(n + 1)
-    np.add.accumulate(residual, out=sums[1:])
-    jump = sums[2 * window :] - 2.0 * sums[window : n - window + 1]
-    jump += sums[: n - 2 * window + 1]
-    jump /= window
+    jump = _jumps(residual, window)
     # No jump is farther from their median, nor any limit lower.
     if float(jump.max()) - float(jump.min()) <= 0.7 * min_size:
         return []

@@ -12,11 +12,14 @@ from syncaudit.model import ReasonCode, StampAudit, StampRemark
 from syncaudit.model.time import MAX_SPAN_S
 
 __all__ = [
+    "container_rate",
     "container_remarks",
     "count_remarks",
     "figure_remarks",
     "in_ms",
     "order_remarks",
+    "rounding_remarks",
+    "synthetic_remark",
     "unit_remarks",
 ]
 
@@ -92,12 +95,7 @@ def figure_remarks(
             f"{interval}): {abs(size) / fit.period_s:.2f} periods, so no dropped samples",
             is_figure=True,
         )
-    if tick_s >= 1e-5:
-        say(
-            ReasonCode.JITTER,
-            f"stamps are rounded to {in_ms(tick_s)}: smaller jitter cannot be seen",
-            is_figure=False,
-        )
+    out += rounding_remarks(tick_s)
     if grid.is_bunched:
         say(
             ReasonCode.JITTER,
@@ -115,6 +113,24 @@ def figure_remarks(
     return out
 
 
+def rounding_remarks(tick_s: float) -> list[StampRemark]:
+    """Word a rounding of the stamps that is coarse enough to hide jitter."""
+    if tick_s < 1e-5:
+        return []
+    text = f"stamps are rounded to {in_ms(tick_s)}: smaller jitter cannot be seen"
+    return [StampRemark(code=ReasonCode.JITTER, text=text)]
+
+
+def synthetic_remark(n: int, nominal_hz: float, tick_s: float) -> StampRemark:
+    """Word stamps that were made up as index / rate."""
+    rounding = f" (as far as their rounding to {in_ms(tick_s)} shows)" if tick_s >= 1e-4 else ""
+    text = (
+        f"all {n} stamps lie exactly on index / {nominal_hz:.6g} Hz: they "
+        f"were made up afterwards, and synthetic stamps prove nothing{rounding}"
+    )
+    return StampRemark(code=ReasonCode.RATE, text=text)
+
+
 def unit_remarks(audit: StampAudit, fastest_hz: float) -> tuple[StampRemark, ...]:
     """Word a rate that no device of the kind has: stamps in another unit than nanoseconds."""
     rate = audit.rate_hz
@@ -127,20 +143,30 @@ def unit_remarks(audit: StampAudit, fastest_hz: float) -> tuple[StampRemark, ...
     return (StampRemark(code=ReasonCode.RATE, text=text, is_defect=True),)
 
 
-def container_remarks(pts: NDArray[np.float64], audit: StampAudit) -> list[StampRemark]:
-    """Word a container that plays at another rate than the stamps say."""
-    ordered = np.sort(pts[np.isfinite(pts)])
+def container_rate(pts_s: NDArray[np.float64]) -> float | None:
+    """Return the frames a second that a container plays; None with fewer than three of them.
+
+    Parameters
+    ----------
+    pts_s : ndarray, shape (m,)
+        Presentation times in any order; what is not finite does not count.
+    """
+    ordered = np.sort(pts_s[np.isfinite(pts_s)])
     gaps = ordered[1:] - ordered[:-1]
     gaps = gaps[gaps > 0.0]
-    if gaps.size < 2 or audit.rate_hz is None:
+    return None if gaps.size < 2 else gaps.size / float(np.add.reduce(gaps))
+
+
+def container_remarks(plays_hz: float | None, n: int, rate_hz: float | None) -> list[StampRemark]:
+    """Word a container that plays at another rate than its `n` stamps say."""
+    if plays_hz is None or rate_hz is None:
         return []
-    rate = gaps.size / float(np.add.reduce(gaps))
     # Dropped frames lower both; 1 % and 2 frames' worth of difference are beyond any crystal.
-    span = audit.samples / audit.rate_hz
-    if abs(rate - audit.rate_hz) <= max(0.01 * audit.rate_hz, 2.0 / span):
+    span = n / rate_hz
+    if abs(plays_hz - rate_hz) <= max(0.01 * rate_hz, 2.0 / span):
         return []
     text = (
-        f"the container plays {rate:.5g} frames a second, the stamps say {audit.rate_hz:.5g} Hz: "
+        f"the container plays {plays_hz:.5g} frames a second, the stamps say {rate_hz:.5g} Hz: "
         "its presentation times are no capture times"
     )
     return [StampRemark(code=ReasonCode.RATE, text=text)]

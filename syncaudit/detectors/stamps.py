@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.arrival import audit_arrivals
-from syncaudit.detectors.stamp_audit import audit_stamps
 from syncaudit.detectors.stamp_clock import fit_clock, robust_jitter
 from syncaudit.detectors.stamp_counter import resolution_ns, rounding_s
 from syncaudit.detectors.stamp_grid import intervals, seconds_after
 from syncaudit.detectors.stamp_ledger import MIN_STEP_S
 from syncaudit.detectors.stamp_order import order_of
+from syncaudit.detectors.stamp_patterns import StampColumn, audit_columns, audit_stamps
 from syncaudit.detectors.stamp_steps import find_level_steps
 from syncaudit.detectors.stamp_words import order_remarks, unit_remarks
 from syncaudit.detectors.strobe import STROBE_ROLE
@@ -32,10 +32,28 @@ from syncaudit.model import (
     TranscriptStream,
 )
 
-__all__ = ["audit_stamps", "audit_stream"]
+__all__ = ["audit_stamps", "audit_stream", "audit_streams"]
 
 # No device of the kind is faster: stamps that say so are milliseconds or microseconds.
 _FASTEST_HZ = {SourceKind.CAMERA: 5e3, SourceKind.IMU: 1e4, SourceKind.CAN: 1e4}
+
+
+def audit_streams(streams: Mapping[str, Stream]) -> dict[str, StampAudit]:
+    """Audit every stream as `audit_stream` does, the cameras together.
+
+    Parameters
+    ----------
+    streams : mapping of str to Stream
+        By source name.
+    """
+    cameras = [stream for stream in streams.values() if isinstance(stream, CameraStream)]
+    of_cameras = iter(audit_columns([_column_of(camera) for camera in cameras]))
+    return {
+        name: _completed(
+            stream, next(of_cameras) if isinstance(stream, CameraStream) else _audit_stamps(stream)
+        )
+        for name, stream in streams.items()
+    }
 
 
 def audit_stream(stream: Stream) -> StampAudit:
@@ -54,10 +72,23 @@ def audit_stream(stream: Stream) -> StampAudit:
     StampAudit
         `samples` counts all stamps of the stream.
     """
-    audit = _audit_stamps(stream)
+    return _completed(stream, _audit_stamps(stream))
+
+
+def _completed(stream: Stream, audit: StampAudit) -> StampAudit:
+    """Return an audit of the stamps with what their unit and the times of arrival tell."""
+    if not isinstance(stream, AudioStream | EventStream | TranscriptStream):
+        unit = unit_remarks(audit, _FASTEST_HZ.get(stream.kind, 1e6))
+        audit = replace(audit, remarks=(*unit, *audit.remarks)) if unit else audit
     if stream.arrivals is None:
         return audit
     return replace(audit, arrival=audit_arrivals(stream.arrivals))
+
+
+def _column_of(camera: CameraStream) -> StampColumn:
+    return StampColumn(
+        time_ns=camera.time_ns, n_expected=camera.n_frames_container, pts_s=camera.pts_s
+    )
 
 
 def _audit_stamps(stream: Stream) -> StampAudit:
@@ -65,16 +96,8 @@ def _audit_stamps(stream: Stream) -> StampAudit:
         return _audit_audio(stream)
     if isinstance(stream, EventStream | TranscriptStream):
         return _order_only(stream)
-    audit = _audit_regular(stream)
-    unit = unit_remarks(audit, _FASTEST_HZ.get(stream.kind, 1e6))
-    return replace(audit, remarks=(*unit, *audit.remarks)) if unit else audit
-
-
-def _audit_regular(stream: Stream) -> StampAudit:
     if isinstance(stream, CameraStream):
-        return audit_stamps(
-            stream.time_ns, n_expected=stream.n_frames_container, pts_s=stream.pts_s
-        )
+        return audit_columns([_column_of(stream)])[0]
     if isinstance(stream, SignalStream) and stream.kind is not SourceKind.IMU:
         distinct = _distinct(stream)
         if distinct:

@@ -45,20 +45,21 @@ def median_of_five(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    values : ndarray, shape (n,)
-        At least one number, none of them NaN.
+    values : ndarray, shape (..., n)
+        At least one number in the last axis, along which it goes; none of them NaN.
 
     Returns
     -------
-    ndarray, shape (n,)
+    ndarray, shape (..., n)
         Equal to ``scipy.ndimage.median_filter(values, size=5, mode="nearest")``.
     """
-    padded = np.empty(values.size + 4)
-    padded[:2], padded[2:-2], padded[-2:] = values[0], values, values[-1]
-    least = np.minimum(padded[:-1], padded[1:])
-    most = np.maximum(padded[:-1], padded[1:])
-    low = np.maximum(least[:-3], least[3:])
-    high = np.minimum(most[:-3], most[3:])
+    padded = np.empty((*values.shape[:-1], values.shape[-1] + 4))
+    padded[..., 2:-2] = values
+    padded[..., :2], padded[..., -2:] = values[..., :1], values[..., -1:]
+    least = np.minimum(padded[..., :-1], padded[..., 1:])
+    most = np.maximum(padded[..., :-1], padded[..., 1:])
+    low = np.maximum(least[..., :-3], least[..., 3:])
+    high = np.minimum(most[..., :-3], most[..., 3:])
     above = np.maximum(low, high)
     np.minimum(low, high, out=low)
     return np.maximum(low, np.minimum(above, values))
@@ -99,5 +100,8 @@ def nearest_quantiles(values: NDArray[np.int64], shares: Sequence[float]) -> lis
     """
     places = [round(share * (values.size - 1)) for share in shares]
     ordered = values.copy()
-    ordered.partition(places)
-    return [int(ordered[place]) for place in places]
+    if values.size <= _FEW:
+        ordered.sort()
+    else:
+        ordered.partition(places)
+    return [ordered.item(place) for place in places]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.detectors import audit_stream
+from syncaudit.detectors import audit_streams
 from syncaudit.model import (
     CameraStream,
     Clip,
@@ -158,9 +158,9 @@ def examine(
             }
         streams = {name: crop(stream, clip, margin_s=MARGIN_S) for name, stream in streams.items()}
     with stages.spent_on("stamps"):
-        stamps = {
-            name: audit_stream(stamps_in_window(stream, clip)) for name, stream in streams.items()
-        }
+        stamps = audit_streams(
+            {name: stamps_in_window(stream, clip) for name, stream in streams.items()}
+        )
         window = window_of(clip, streams)
         doubtful = doubtful_files(clip, streams, window)
     wanted = _wanted(clip, streams)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from syncaudit.model import (
     CameraSpec,
@@ -156,7 +155,12 @@ def judge(
             is_doubtful=name in contradictions.doubtful,
         )
     if is_unseen:  # which is said once, of the clip
-        opinions = {name: replace(opinion, gaps=()) for name, opinion in opinions.items()}
+        opinions = {
+            name: Opinion(
+                verdict=opinion.verdict, defects=opinion.defects, warnings=opinion.warnings
+            )
+            for name, opinion in opinions.items()
+        }
     verdict = _verdict_of_clip(clip, policy, opinions, of_clip)
     reasons, warnings = _sorted_findings(policy, kinds, opinions, of_clip, verdict)
     return ClipVerdict(

@@ -141,6 +141,8 @@ class Policy:
         Patterns apply in file order; an exact name comes last and wins.
         """
         limits = self.kinds.get(str(kind)) or Limits()
+        if not self.overrides:
+            return limits
         fitting = [p for p in self.overrides if p != source and fnmatch.fnmatchcase(source, p)]
         if source in self.overrides:
             fitting.append(source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -78,8 +79,6 @@ def _with_manifest(stream: Stream, spec: SourceSpec, base_uri: str) -> Stream:
     """Return `stream` with what any source may have in its row: arrivals and findings."""
     if spec.arrivals is None and not spec.findings:
         return stream
-    from dataclasses import replace
-
     findings = [*stream.findings, *noted(spec.findings)]
     arrivals = None
     if spec.arrivals is not None:
@@ -92,8 +91,6 @@ def _with_manifest(stream: Stream, spec: SourceSpec, base_uri: str) -> Stream:
 
 def _with_source(stream: Stream, name: str) -> Stream:
     """Return `stream` with its name in those findings that lack it."""
-    from dataclasses import replace
-
     if all(finding.source is not None for finding in stream.findings):
         return stream
     return replace(

@@ -31,7 +31,7 @@ from syncaudit.model import (
 from syncaudit.readers.findings import empty_stream
 from syncaudit.readers.folders import list_folder
 from syncaudit.readers.frame_stamps import FrameStamps
-from syncaudit.readers.uris import check_file, is_url, keep_local, resolve
+from syncaudit.readers.uris import check_file, holds_data, is_url, keep_local, resolve
 
 __all__ = ["is_picture", "read_camera"]
 
@@ -71,9 +71,7 @@ def read_camera(
         return _stamps_alone(name, spec, uri, base_uri)
     findings: list[Finding] = []
     stamps = None if spec.timestamps is None else FrameStamps.read(spec, base_uri)
-    span_ns = None if spec.pts_ns is None else (spec.pts_ns[0], spec.pts_ns[1])
     named = None if stamps is None else stamps.files
-    listed = None if named is not None or spec.pictures is not None else list_folder(uri)
     if spec.pictures is not None:
         files = _in_table(uri, spec, scratch)
     elif named is not None:
@@ -81,15 +79,14 @@ def read_camera(
         if not paths:
             raise StreamReadError("its stamp table names no picture", code="empty", path=uri)
         files = FrameFiles(paths=paths, is_images=True)
-    elif listed is None:
+    elif holds_data(uri):
+        files = _one_file(uri, spec)
+    elif (listed := list_folder(uri)) is not None:
+        files = _pictures(uri, listed, scratch)
+    else:
         path = _local(uri, scratch)
         check_file(path)
-        # A single picture is a folder of one; FFmpeg would give it a made-up clock.
-        files = FrameFiles(
-            paths=(path,), is_images=is_picture(path), stream=spec.stream, span_ns=span_ns
-        )
-    else:
-        files = _pictures(uri, listed, scratch)
+        files = _one_file(path, spec)
     frames = _frames_of(files)
     pts_ns = frames.pts_ns()
     pts_s: NDArray[np.float64] | None = None
@@ -143,6 +140,14 @@ def _stamps_alone(name: str, spec: CameraSpec, uri: str, base_uri: str) -> Camer
         stamp_at=spec.stamp_at,
         line_delay_s=spec.line_delay_s,
         exposure_s=spec.exposure_s,
+    )
+
+
+def _one_file(path: str, spec: CameraSpec) -> FrameFiles:
+    span_ns = None if spec.pts_ns is None else (spec.pts_ns[0], spec.pts_ns[1])
+    # A single picture is a folder of one; FFmpeg would give it a made-up clock.
+    return FrameFiles(
+        paths=(path,), is_images=is_picture(path), stream=spec.stream, span_ns=span_ns
     )
 
 
@@ -242,7 +247,7 @@ def _container_stamps(
                 severity=Severity.WARNING,
             ),
         )
-    return (pts_ns + spec.start_ns).astype(np.int64), findings
+    return (pts_ns + spec.start_ns).astype(np.int64, copy=False), findings
 
 
 def _damage(uri: str, frames: ContainerFrames) -> tuple[Finding, ...]:

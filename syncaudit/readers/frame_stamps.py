@@ -41,7 +41,7 @@ class FrameStamps:
         table = read_table(uri, text_columns=columns, rows=spec.rows, columns=columns)
         time_ns = table.stamps(spec.stamps, may_be_seconds=spec.stamps is not None)
         findings = table.findings if table.n_rows else table.findings + empty_stream(uri, "stamps")
-        names = table.data.column(FILE).to_pylist() if FILE in table.names else None
+        names = table.data.column(FILE).to_pylist() if table.has(FILE) else None
         if names is not None and not all(isinstance(name, str) and name for name in names):
             raise StreamReadError(
                 f"'{FILE}' is blank or no text in a row",

@@ -12,6 +12,7 @@ from syncaudit.model import Finding, ReasonCode
 from syncaudit.readers.arrays import NPY_MAGIC, array_name, list_arrays, read_arrays
 from syncaudit.readers.columns import STAMPS, Table, base_column, check_names
 from syncaudit.readers.parquet import read_parquet_part, too_short
+from syncaudit.readers.plain_column import digit_cells
 from syncaudit.readers.uris import read_bytes
 
 __all__ = ["STAMPS", "Table", "decode_text", "read_table"]
@@ -148,6 +149,10 @@ def _read_csv(uri: str, data: bytes, text_columns: set[str]) -> Table:
     if not rows.strip():
         empty = pa.table({name: pa.array([], pa.string()) for name in names})
         return Table(uri=uri, data=empty, first_row=2)
+    if len(names) == 1 and names[0] in text_columns:
+        cells = digit_cells(rows)
+        if cells is not None:
+            return Table(uri=uri, data=pa.table({names[0]: cells}), first_row=2)
     options = {
         "read_options": csv.ReadOptions(
             column_names=names, use_threads=False, block_size=min(len(rows) + 1, 1 << 30)
@@ -181,8 +186,7 @@ def _read_csv(uri: str, data: bytes, text_columns: set[str]) -> Table:
             path=uri,
             hint="Expected one header line and one row a line, cells separated by one of , ; tab.",
         ) from error
-    n_blank = _blank_lines(rows)
-    findings = _judge_faulty(uri, rows, faulty, len(names), found.num_rows, n_blank)
+    findings = _judge_faulty(uri, rows, faulty, len(names), found.num_rows)
     return Table(uri=uri, data=found, first_row=2, findings=findings)
 
 
@@ -192,14 +196,13 @@ def _judge_faulty(
     faulty: list[tuple[int | None, int]],
     n_columns: int,
     n_good: int,
-    n_blank: int,
 ) -> tuple[Finding, ...]:
     """Return a finding for a last line that is cut off; refuse earlier faulty lines."""
     if not faulty:
         return ()
     last_line = rows.rstrip(b"\r\n").count(b"\n") + 2
     number, n_found = faulty[0]
-    line = n_good + n_blank + 2 if number is None else number + 1
+    line = n_good + _blank_lines(rows) + 2 if number is None else number + 1
     is_last = len(faulty) == 1 and (number is None or number == n_good + 1)
     is_last = is_last and _columns_of_last(rows) == n_found
     if not is_last:

@@ -22,6 +22,7 @@ from syncaudit.readers.archives import Member, find_member
 
 __all__ = [
     "check_file",
+    "holds_data",
     "is_url",
     "keep_local",
     "local_file",
@@ -108,6 +109,18 @@ def read_bytes(uri: str) -> bytes:
     if not data:
         raise _empty(uri)
     return data
+
+
+def holds_data(uri: str) -> bool:
+    """Return whether a resolved `uri` is a local file that is no folder, no device and not empty.
+
+    One look, where asking for each by itself takes several: nearly every source is such a file.
+    """
+    try:
+        status = os.stat(uri)  # noqa: PTH116  # for every file of every clip
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size > 0 and not is_url(uri)
 
 
 def check_file(uri: str) -> None:

@@ -248,3 +248,7 @@ def test_column_that_turns_to_decimals_late_is_read(put: Put) -> None:
     rows = "".join(f"{k},0\n" for k in range(2000)) + "2000,0.5\n"
     table = read_table(put("t.csv", "timestamp_ns,a\n" + rows))
     assert table.numbers("a")[-1] == 0.5
+
+
+def test_half_a_surrogate_pair_is_no_column(put: Put) -> None:
+    assert not read_table(put("t.csv", "timestamp_ns\n1\n")).has("\ud800")
