@@ -21,7 +21,6 @@ from syncaudit.detectors import FlashDetector, PictureAuditor, RotationDetector
 from syncaudit.model import CameraStream
 from syncaudit.pipeline import audit
 from syncaudit.pipeline.reading import read_clip
-from syncaudit.pipeline.watching import in_turns
 
 __all__ = ["LAYERS", "OTHERS", "alternate", "cameras_of", "whole_audit"]
 
@@ -107,13 +106,11 @@ def _ours(
     features: Callable[[Picture], object] | None,
 ) -> None:
     watchers = list(make(camera))
-    for pictures in in_turns(iter_luma(camera.files)):
+    for picture in iter_luma(camera.files):
         for watcher in watchers:
-            for picture in pictures:
-                watcher.update(picture)
+            watcher.update(picture)
         if features is not None:
-            for picture in pictures:
-                features(picture)
+            features(picture)
     for watcher in watchers:
         watcher.finish()
 

@@ -22,8 +22,8 @@ class Stages:
     seconds : dict of str to float
         Filled as stages end.
     on_stage : callable, optional
-        Told the name of every stage that begins: ``decode`` every few pictures, by the thread that
-        decodes them.
+        Told the name of every stage that begins: ``decode`` once a picture, by the thread that
+        decodes it.
     clock : callable
         CPU time in seconds: of the process, or of the thread where several are at work.
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -19,11 +18,7 @@ from syncaudit.pipeline.reading import unreadable
 from syncaudit.pipeline.stages import Stages
 from syncaudit.pipeline.window import part_of
 
-__all__ = ["Watcher", "in_turns", "watch"]
-
-# Pictures that are decoded before detectors look at them: taking turns at each, decoder and
-# detectors drive one another out of the processor's caches.
-N_AT_ONCE = 8
+__all__ = ["Watcher", "watch"]
 
 
 class Watcher(Protocol):
@@ -74,10 +69,9 @@ def watch(
             files = stream.files if wanted is None else part_of(stream, wanted)
             frames = iter_luma(files, decoder=decoder)
         seen = frames if wanted is None else _wanted(frames, wanted)
-        for pictures in stages.split("decode", in_turns(seen), "detect"):
+        for picture in stages.split("decode", seen, "detect"):
             for watcher in watchers:
-                for picture in pictures:
-                    watcher.update(picture)
+                watcher.update(picture)
     except SyncAuditError as error:
         return None, [unreadable(stream.name, error)]
     findings = _count_mismatch(stream, frames.n_decoded) if wanted is None else []
@@ -92,12 +86,6 @@ def _wanted(frames: LumaFrames, wanted: NDArray[np.bool_]) -> Iterator[Picture]:
             return
         if wanted[picture.index]:
             yield picture
-
-
-def in_turns(pictures: Iterator[Picture]) -> Iterator[list[Picture]]:
-    """Yield pictures by the few that detectors get at once."""
-    while some := list(islice(pictures, N_AT_ONCE)):
-        yield some
 
 
 def _count_mismatch(stream: CameraStream, n_decoded: int) -> list[Finding]:
