@@ -66,7 +66,7 @@ def frame_times_s(stream: CameraStream) -> tuple[NDArray[np.float64], int, float
 
 # Pairs whose rotations are fitted at once: enough that arrays pay, few enough that the direction
 # of travel at the first still serves as a start for the last.
-STACK = 32
+STACK = 64
 # Pictures that are kept until they are tracked: a decoder that takes turns with other work finds
 # its caches emptied.
 N_AT_ONCE = 64
