@@ -66,7 +66,7 @@ def evaluate_run(
 
     Raises
     ------
-    UsageError, ManifestError
+    UsageError
         If a file is missing, damaged or empty, or does not belong to this run.
     """
     injected = {} if truth is None else read_truth(truth)

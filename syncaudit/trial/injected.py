@@ -8,7 +8,7 @@ from typing import Any
 
 from syncaudit.datasets.json_lines import iter_json_lines
 from syncaudit.datasets.source import Source
-from syncaudit.errors import UsageError
+from syncaudit.errors import ManifestError, UsageError
 
 __all__ = ["TRUTH", "Injected", "read_truth"]
 
@@ -116,7 +116,7 @@ def read_truth(uri: str) -> dict[str, Injected]:
 
     Raises
     ------
-    UsageError, ManifestError
+    UsageError
         If it is missing or empty, or a line is cut off or something else.
     """
     found = {each.clip_id: each for each in _rows(uri)}
@@ -129,8 +129,11 @@ def _rows(uri: str) -> Iterator[Injected]:
     source = Source(uri)
     if source.file is None:
         raise UsageError("is a folder, expected a file", path=uri, hint=_HINT)
-    for where, row in iter_json_lines(source, source.file):
-        try:
-            yield Injected.from_json(row)
-        except ValueError as error:
-            raise UsageError(f"{where} is no truth: {error}", path=uri, hint=_HINT) from error
+    try:
+        for where, row in iter_json_lines(source, source.file):
+            try:
+                yield Injected.from_json(row)
+            except ValueError as error:
+                raise UsageError(f"{where} is no truth: {error}", path=uri, hint=_HINT) from error
+    except ManifestError as error:
+        raise UsageError(error.message, path=uri, hint=_HINT) from error
