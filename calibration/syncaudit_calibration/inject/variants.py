@@ -123,11 +123,11 @@ def inject_variants(
                 yield row
             if on_clip is not None:
                 on_clip(injection)
+        if not injection.n_variants:
+            raise UsageError("no stamps could be moved", hint=_why_none(injection, clips))
 
     with record_beside(out / TRUTH) as truth:
         write_manifest(rows(truth), out / MANIFEST)
-        if not injection.n_variants:
-            raise UsageError("no stamps could be moved", hint=_why_none(injection, clips))
     return injection
 
 
