@@ -165,7 +165,7 @@ def _print_agreement(console: Console, found: Agreement) -> None:
             console.print(Text(f"{word_count(n, 'label')} {note}", style="yellow"))
     if found.n_damaged:
         lines = word_count(found.n_damaged, "line")
-        console.print(Text(f"{lines} of the label file hold no label", style="yellow"))
+        console.print(Text(f"{lines} without a label in the label file", style="yellow"))
 
 
 def _table(*columns: str) -> Table:
