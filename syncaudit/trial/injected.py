@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -85,11 +86,16 @@ class Injected:
         """
         source = row.get("source")
         moved = row.get("moved", [])
-        for key, kind in (("clip_id", str), ("original", str), ("offset_s", float | int)):
-            if not isinstance(row.get(key), kind):
+        at_ns = row.get("at_ns")
+        for key in ("clip_id", "original"):
+            if not isinstance(row.get(key), str):
                 raise ValueError(f"has no {key}")
-        if not isinstance(row.get("drift_ppm", 0.0), float | int):
-            raise ValueError("its drift_ppm is no number")
+        for key in ("offset_s", "drift_ppm"):
+            value = row.get(key)
+            if not isinstance(value, float | int) or not math.isfinite(value):
+                raise ValueError(f"its {key} is {value!r}, expected a number")
+        if at_ns is not None and not isinstance(at_ns, int):
+            raise ValueError(f"its at_ns is {at_ns!r}, expected integer nanoseconds")
         if source is not None and not isinstance(row.get("kind"), str):
             raise ValueError("has a source without its kind")
         if not isinstance(moved, list):
@@ -100,8 +106,8 @@ class Injected:
             source=source,
             kind=row.get("kind"),
             offset_s=float(row["offset_s"]),
-            drift_ppm=float(row.get("drift_ppm", 0.0)),
-            at_ns=row.get("at_ns"),
+            drift_ppm=float(row["drift_ppm"]),
+            at_ns=at_ns,
             moved=tuple(map(str, moved)) or (() if source is None else (str(source),)),
         )
 

@@ -75,7 +75,7 @@ class Judged:
             clip_id=str(row["clip_id"]),
             verdict=verdict,
             reference=row["reference"],
-            at_ns=row["at_ns"],
+            at_ns=None if row["at_ns"] is None else int(row["at_ns"]),
             sources={name: _source(name, source) for name, source in row["sources"].items()},
             blamed=frozenset(rejected | (named - unseen - {None})),
         )

@@ -46,7 +46,9 @@ def test_folder_and_both_files_say_the_same(tmp_path, truth, run):
         ("[1]", "line 1 is no object"),
         (json.dumps(TRUTH[1] | {"kind": None}), "a source without its kind"),
         (json.dumps(TRUTH[1] | {"moved": "cam"}), "moved is no list"),
-        (json.dumps(TRUTH[1] | {"drift_ppm": "fast"}), "drift_ppm is no number"),
+        (json.dumps(TRUTH[1] | {"drift_ppm": "fast"}), "its drift_ppm is 'fast', expected a num"),
+        (json.dumps(TRUTH[1] | {"offset_s": float("nan")}), "its offset_s is nan"),
+        (json.dumps(TRUTH[1] | {"at_ns": 1.5}), "its at_ns is 1.5, expected integer"),
         (json.dumps(moved("z~1", "z", 0.02)), "the truth of another run.*'z~1'"),
     ],
 )
