@@ -237,6 +237,15 @@ def test_sources_changes_and_signs_are_drawn_evenly() -> None:
     assert set(Counter(found).values()) == {5}  # 90 draws of 3 sources and 6 changes
 
 
+def test_source_of_one_clip_takes_no_more_of_it_than_others_do() -> None:
+    draw = Draw(all_changes([0.01, 0.02], []), np.random.default_rng(4))
+    for _ in range(20):
+        draw.of_clip(["a", "b"], 4)
+    rare = Counter(name for name, _ in draw.of_clip(["a", "b", "rare"], 6))
+    assert rare == {"a": 2, "b": 2, "rare": 2}
+    assert [name for name, _ in draw.of_clip(["a", "b", "rare"], 1)] == ["rare"]
+
+
 def test_variants_of_a_clip_differ_and_are_no_more_than_there_are() -> None:
     changes = [Change(offset_s=0.1), Change(offset_s=-0.1)]
     draw = Draw(changes, np.random.default_rng(0))

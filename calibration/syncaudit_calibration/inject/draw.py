@@ -45,7 +45,10 @@ def all_changes(offsets_s: Sequence[float], drifts_ppm: Sequence[float]) -> list
 
 
 class Draw:
-    """Deals changes to sources: those moved least so far first, of each all changes in turn.
+    """Deals changes to sources, of each all changes in turn.
+
+    First come sources that were moved least in this clip, then those moved least in all clips: the
+    errors of a source are spread over many clips.
 
     Parameters
     ----------
@@ -67,9 +70,9 @@ class Draw:
         for _ in range(min(n_variants, len(sources) * len(self._changes))):
             lots = dict(zip(sources, self._rng.random(len(sources)).tolist(), strict=True))
             done = Counter(source for source, _ in found)
-            source = min(
+            source = min(  # ties by lot
                 (name for name in sources if done[name] < len(self._changes)),
-                key=lambda name: (self._moved[name], lots[name]),
+                key=lambda name: (done[name], self._moved[name], lots[name]),
             )
             self._moved[source] += 1
             taken = {change for name, change in found if name == source}
