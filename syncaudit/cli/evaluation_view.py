@@ -204,4 +204,5 @@ def _bounds(low: float, high: float) -> str:
 def _size(quantity: Quantity, size: float | None) -> str:
     if size is None:
         return "–"
-    return f"{size:.3g} ppm" if quantity is Quantity.DRIFT else word_duration(size)
+    # Stamps are whole nanoseconds.
+    return f"{size:.3g} ppm" if quantity is Quantity.DRIFT else word_duration(round(size, 9))
