@@ -33,6 +33,9 @@ def view(
     corrected: Annotated[
         bool, typer.Option("--corrected", help="Draw corrected clocks, raw ones as ghosts.")
     ] = False,
+    blind: Annotated[
+        bool, typer.Option("--blind", help="Hide verdicts until their clips are labelled.")
+    ] = False,
     audit: Annotated[
         bool, typer.Option("--audit/--no-audit", help="Audit clips that have no verdict.")
     ] = True,
@@ -79,6 +82,7 @@ def view(
         span_s=span,
         selected=source,
         is_corrected=corrected,
+        is_blind=blind,
         is_auditing=audit,
         policy=load_policy(None if policy is None else str(policy), profile=profile),
         theme=theme,

@@ -22,6 +22,7 @@ from syncaudit.cli.align import align
 from syncaudit.cli.baseline import baseline
 from syncaudit.cli.console import printable, stderr
 from syncaudit.cli.doctor import doctor
+from syncaudit.cli.evaluate import evaluate
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.export_shards import export_shards
 from syncaudit.cli.inspect_clip import inspect
@@ -30,6 +31,7 @@ from syncaudit.cli.manifest import manifest
 from syncaudit.cli.merge import merge
 from syncaudit.cli.plugins import add_plugins
 from syncaudit.cli.policy import policy_app
+from syncaudit.cli.sample import sample
 from syncaudit.cli.sample_speech import sample_speech
 from syncaudit.cli.simulate import simulate
 from syncaudit.cli.trace import trace
@@ -92,6 +94,8 @@ def build_app() -> typer.Typer:
     app.command()(judge)
     app.command()(baseline)
     app.command()(merge)
+    app.command()(sample)
+    app.command()(evaluate)
     app.command()(export_shards)
     app.command()(trace)
     app.command()(manifest)

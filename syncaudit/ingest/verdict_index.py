@@ -11,7 +11,7 @@ from typing import Literal
 from syncaudit.errors import StreamReadError, SyncAuditError, UsageError, nearest_name
 from syncaudit.model import Verdict
 
-__all__ = ["UnknownClipError", "VerdictIndex"]
+__all__ = ["UnknownClipError", "VerdictIndex", "find_verdicts"]
 
 # The quick one first.
 _NAMES = ("verdicts.parquet", "verdicts.jsonl")
@@ -84,19 +84,7 @@ class VerdictIndex:
         UsageError
             If there are no verdicts, or the run that wrote them was stopped early.
         """
-        from syncaudit.readers.uris import resolve  # heavy
-
-        place = resolve(str(path))
-        if not place.endswith((".parquet", ".jsonl")):
-            _refuse_half_a_run(place)
-            found = [name for name in _NAMES if _exists(f"{place.rstrip('/')}/{name}")]
-            if not found:
-                raise UsageError(
-                    "holds no verdicts",
-                    path=str(path),
-                    hint="Expected the output folder of 'syncaudit validate'.",
-                )
-            place = f"{place.rstrip('/')}/{found[0]}"
+        place = find_verdicts(path)
         pairs = _parquet(place) if place.endswith(".parquet") else _json_lines(place)
         return cls(pairs, admit=admit, unknown=unknown, place=place)
 
@@ -130,6 +118,30 @@ class VerdictIndex:
     def admitted(self) -> Iterator[str]:
         """Yield the clips that may train, in the order of the verdicts."""
         return (clip_id for clip_id, verdict in self._verdicts.items() if verdict in self._admit)
+
+
+def find_verdicts(path: str | Path) -> str:
+    """Return the verdict file of an output folder, or the file that was named itself.
+
+    Raises
+    ------
+    UsageError
+        If there is none, or the run that wrote the folder was stopped early.
+    """
+    from syncaudit.readers.uris import resolve  # heavy
+
+    place = resolve(str(path))
+    if place.endswith((".parquet", ".jsonl")):
+        return place
+    _refuse_half_a_run(place)
+    found = [name for name in _NAMES if _exists(f"{place.rstrip('/')}/{name}")]
+    if not found:
+        raise UsageError(
+            "holds no verdicts",
+            path=str(path),
+            hint="Expected the output folder of 'syncaudit validate'.",
+        )
+    return f"{place.rstrip('/')}/{found[0]}"
 
 
 def _exists(place: str) -> bool:

@@ -96,6 +96,21 @@ def test_blind_audit_gives_nothing_away_by_its_selection(window):
     assert window.clips.why.text() == "first"
 
 
+def test_window_opened_blind_is_blind_before_the_first_clip_is_shown(
+    barcode_folder, open_window, tmp_path
+):
+    row = {"clip_id": "first", "verdict": "reject", "sources": {}, "reasons": [{"message": "late"}]}
+    (tmp_path / "verdicts.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    manifest = barcode_folder / "manifest.jsonl"
+    window = open_window(manifest, verdicts=tmp_path, is_blind=True)
+    assert window.labels.blind.isChecked()
+    assert "late" not in window.clips.why.text()
+    window.give_label(Label.ACCEPT)
+    (label,) = map(json.loads, (tmp_path / "labels.jsonl").read_text().splitlines())
+    assert (label["blind"], label["verdict_shown"]) == (True, None)
+    assert "late" in window.clips.why.text()
+
+
 def test_click_elsewhere_ends_typing(qtbot, window, tmp_path):
     type_note(qtbot, window, "late ")
     left = QtCore.Qt.MouseButton.LeftButton

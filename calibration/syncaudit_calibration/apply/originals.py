@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from syncaudit.errors import UsageError
@@ -19,7 +19,13 @@ _CURE = "Name another folder: --out DIR."
 
 
 def check_target(
-    out: Path, clips: Sequence[Clip], folders: set[str], inputs: Sequence[str]
+    out: Path,
+    clips: Iterable[Clip],
+    folders: set[str],
+    inputs: Sequence[str],
+    *,
+    record: str = RECORD,
+    command: str = "apply",
 ) -> None:
     """Refuse a folder in which something would be overwritten that an earlier run did not write.
 
@@ -27,12 +33,16 @@ def check_target(
     ----------
     out : Path
         Folder to write into.
-    clips : sequence of Clip
+    clips : iterable of Clip
         Whose files must stay as they are.
     folders : set of str
         Names of the folders of clips in `out`.
     inputs : sequence of str
         Further files to spare.
+    record : str
+        File that tells the folder of an earlier run.
+    command : str
+        Who writes it, for messages.
 
     Raises
     ------
@@ -47,14 +57,14 @@ def check_target(
     if out.exists() and not out.is_dir():
         raise UsageError("is no folder", path=str(out), hint=_CURE)
     home = os.path.realpath(out)
-    written = {MANIFEST, RECORD, *folders}
+    written = {MANIFEST, record, *folders}
     for path in _originals(clips, inputs):
         inside = Path(os.path.relpath(path, home))
         if inside.parts[:1] and inside.parts[0] in written:
             raise UsageError(
                 f"{path} is an original, and would be overwritten", path=str(out), hint=_CURE
             )
-    if (out / RECORD).exists():
+    if (out / record).exists():
         return  # an earlier run made the rest
     for name in sorted(written):
         found = out / name
@@ -62,13 +72,13 @@ def check_target(
             continue
         if found.exists():
             raise UsageError(
-                f"'{name}' is there already, and not from an earlier 'syncaudit apply'",
+                f"'{name}' is there already, and not from an earlier 'syncaudit {command}'",
                 path=str(out),
                 hint=_CURE,
             )
 
 
-def _originals(clips: Sequence[Clip], inputs: Sequence[str]) -> Iterator[str]:
+def _originals(clips: Iterable[Clip], inputs: Sequence[str]) -> Iterator[str]:
     """Yield the real paths of local files (and of the folders of globs) that are read."""
     found: dict[str, None] = {}
     for uri in inputs:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from syncaudit.datasets import clip_to_row, write_manifest
 from syncaudit.errors import SyncAuditError
@@ -28,7 +29,7 @@ from syncaudit_calibration.apply.task import Task, Written
 from syncaudit_calibration.apply.transcripts import write_transcript
 from syncaudit_calibration.apply.writers import write_source
 
-__all__ = ["apply_corrections"]
+__all__ = ["apply_corrections", "corrected_rows", "record_beside"]
 
 # Files whose corrected copies are known: those of clips that lie near in the manifest.
 _REMEMBERED = 4096
@@ -78,32 +79,53 @@ def apply_corrections(
     check_target(out, clips, set(folders.values()), inputs)
     out.mkdir(parents=True, exist_ok=True)
     (out / RECORD).touch()  # marks the folder as one of ours, also if the run is stopped
-    write_manifest(_corrected_rows(clips, corrections, out, folders, on_clip), out / MANIFEST)
+
+    def rows(record: TextIO) -> Iterator[dict[str, Any]]:
+        pairs = ((clip, corrections.of_clip(clip)) for clip in clips)
+        for row, outcome in corrected_rows(pairs, out, folders):
+            record.write(json.dumps(outcome.to_json(), ensure_ascii=False) + "\n")
+            if on_clip is not None:
+                on_clip(outcome)
+            yield row
+
+    with record_beside(out / RECORD) as record:
+        write_manifest(rows(record), out / MANIFEST)
 
 
-def _corrected_rows(
-    clips: Sequence[Clip],
-    corrections: Corrections,
-    out: Path,
-    folders: Mapping[str, str],
-    on_clip: Callable[[ClipOutcome], None] | None,
-) -> Iterator[dict[str, Any]]:
-    """Yield the manifest row of every clip when it is done; then the record is complete too."""
-    draft = out / f"{RECORD}.{os.getpid()}.part"
-    written: dict[tuple[str, str], Written] = {}
+@contextmanager
+def record_beside(path: Path) -> Iterator[TextIO]:
+    """Open a draft of a record that takes its place when all went well."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with draft.open("w", encoding="utf-8", newline="\n") as record:
-            for clip in clips:
-                with tempfile.TemporaryDirectory(prefix="syncaudit-") as scratch:
-                    run = _Run(out=out, scratch=Path(scratch), written=written)
-                    row, outcome = _correct_clip(clip, corrections.of_clip(clip), run, folders)
-                record.write(json.dumps(outcome.to_json(), ensure_ascii=False) + "\n")
-                if on_clip is not None:
-                    on_clip(outcome)
-                yield row
-        draft.replace(out / RECORD)
+            yield record
+        draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def corrected_rows(
+    clips: Iterable[tuple[Clip, Mapping[str, SourceCorrection]]],
+    out: Path,
+    folders: Mapping[str, str],
+) -> Iterator[tuple[dict[str, Any], ClipOutcome]]:
+    """Write the stamps of clip after clip; yield its manifest row and what was done.
+
+    Parameters
+    ----------
+    clips : iterable of (Clip, mapping of str to SourceCorrection)
+        Clips and what is known of every source.
+    out : Path
+        Folder to write into.
+    folders : mapping of str to str
+        Folder in `out` for every clip id.
+    """
+    written: dict[tuple[str, str], Written] = {}
+    for clip, known in clips:
+        with tempfile.TemporaryDirectory(prefix="syncaudit-") as scratch:
+            run = _Run(out=out, scratch=Path(scratch), written=written)
+            done = _correct_clip(clip, known, run, folders)
+        yield done
 
 
 def _correct_clip(

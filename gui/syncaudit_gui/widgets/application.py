@@ -42,6 +42,8 @@ class Start:
         Source.
     is_corrected : bool
         Whether clocks are drawn corrected.
+    is_blind : bool
+        Whether verdicts are hidden until their clips are labelled.
     is_auditing : bool
         Whether clips without a verdict are audited.
     policy : Policy, optional
@@ -58,6 +60,7 @@ class Start:
     span_s: float | None = None
     selected: str | None = None
     is_corrected: bool = False
+    is_blind: bool = False
     is_auditing: bool = True
     policy: Policy | None = None
     theme: str | None = None
@@ -106,7 +109,11 @@ def run_viewer(start: Start) -> int:
             lambda: show_start(window, start), QtCore.Qt.ConnectionType.SingleShotConnection
         )
         window.open_source(
-            start.source, verdicts=start.verdicts, labels=start.labels, clip_id=start.clip_id
+            start.source,
+            verdicts=start.verdicts,
+            labels=start.labels,
+            clip_id=start.clip_id,
+            is_blind=start.is_blind,
         )
     window.show()
     # Python sees Ctrl-C in the terminal only when it runs: a timer makes it.

@@ -37,6 +37,7 @@ class OpeningWindow(LookingWindow):
         super().__init__(theme)
         self._is_auditing = is_auditing
         self._wanted_clip: str | None = None
+        self._opens_blind = False
         self._emptying = QtCore.QTimer(self)
         self._emptying.setSingleShot(True)
         self._emptying.setInterval(EMPTY_MS)
@@ -50,9 +51,14 @@ class OpeningWindow(LookingWindow):
         verdicts: Path | None = None,
         labels: Path | None = None,
         clip_id: str | None = None,
+        is_blind: bool = False,
     ) -> None:
-        """Open a manifest or an output folder; arguments as for `open_collection`."""
+        """Open a manifest or an output folder; arguments as for `open_collection`.
+
+        With `is_blind` verdicts are hidden from the start.
+        """
         self._wanted_clip = clip_id
+        self._opens_blind = is_blind
         self.pages.setCurrentIndex(1)
         self._say("…", "opening", source)
         self._source = source
@@ -67,6 +73,7 @@ class OpeningWindow(LookingWindow):
         self.close_clip()
         self.auditor.forget()
         self.session = session
+        session.is_blind = self._opens_blind
         collection = session.collection
         self.setWindowTitle(f"{collection.name} – syncaudit")
         self.labels.note.setToolTip(f"Labels are kept in {collection.labels_path}")

@@ -96,7 +96,11 @@ def _open(window: ViewerWindow, start: Start, process: Callable[[], None]) -> No
     failures: list[str] = []
     window.refused.connect(failures.append)
     window.open_source(
-        start.source or "", verdicts=start.verdicts, labels=start.labels, clip_id=start.clip_id
+        start.source or "",
+        verdicts=start.verdicts,
+        labels=start.labels,
+        clip_id=start.clip_id,
+        is_blind=start.is_blind,
     )
 
     def has_clip() -> bool:

@@ -1,0 +1,217 @@
+"""Write variants of clips in which one clock is wrong by a known amount."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TextIO
+
+from syncaudit.datasets import write_manifest
+from syncaudit.errors import UsageError
+from syncaudit.model import Clip, ClockCorrection
+from syncaudit.trial.injected import TRUTH, Injected
+from syncaudit_calibration.apply.corrections import SourceCorrection
+from syncaudit_calibration.apply.names import file_names
+from syncaudit_calibration.apply.originals import MANIFEST, check_target
+from syncaudit_calibration.apply.outcomes import ClipOutcome
+from syncaudit_calibration.apply.rewrite import corrected_rows, record_beside
+from syncaudit_calibration.inject.draw import Change, Draw
+from syncaudit_calibration.inject.movable import movable_sources
+
+__all__ = ["Injection", "inject_variants"]
+
+
+@dataclass(slots=True, kw_only=True)
+class Injection:
+    """What was written, counted as it goes.
+
+    Parameters
+    ----------
+    n_controls, n_variants : int
+        Clips of the new manifest.
+    moved : Counter of (kind, source)
+        Variants of each.
+    left_out : Counter of (source, reason)
+        Sources that could not be moved, with the number of clips.
+    """
+
+    n_controls: int = 0
+    n_variants: int = 0
+    moved: Counter[tuple[str, str]] = field(default_factory=Counter)
+    left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Slowed(SourceCorrection):
+    """A drift that begins with the first stamp of the source."""
+
+    def near(self, time_ns: int) -> SourceCorrection:
+        """Return the correction anchored there."""
+        if self.correction is None:
+            return self
+        return SourceCorrection(
+            correction=replace(self.correction, at_ns=time_ns), is_of_this_clip=True
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Variant:
+    clip_id: str
+    place: int  # of the original; a million clips are not held unpacked
+    kind: str | None = None
+    source: str | None = None
+    change: Change | None = None
+    moved: tuple[str, ...] = ()
+
+
+def inject_variants(
+    clips: Sequence[Clip],
+    out: Path,
+    *,
+    draw: Draw,
+    n_variants: int,
+    patterns: Sequence[str] = (),
+    inputs: Sequence[str] = (),
+    on_clip: Callable[[Injection], None] | None = None,
+) -> Injection:
+    """Write stamps, ``manifest.jsonl`` and ``truth.jsonl`` of controls and variants.
+
+    A control is the clip as it is; a variant has the stamps of one clock moved. Either is a
+    recording of its own: its verdict comes from itself, and the clocks of no other clip get mixed
+    into it.
+
+    Parameters
+    ----------
+    clips : sequence of Clip
+        Of a manifest: ids are distinct.
+    out : Path
+        Folder to write; new, or of an earlier run, which is then written anew.
+    draw : Draw
+        Deals sources and changes.
+    n_variants : int
+        Variants of a clip beside its control.
+    patterns : sequence of str
+        Kinds or names of sources to move; none: all.
+    inputs : sequence of str
+        Other files that must not be overwritten.
+    on_clip : callable, optional
+        Told after every clip that was written.
+
+    Raises
+    ------
+    UsageError
+        If no source can be moved, or originals would be overwritten.
+    """
+    injection = Injection()
+    variants = list(_variants(clips, draw, n_variants, patterns, injection))
+    if not any(variant.source for variant in variants):
+        raise UsageError("no source can be moved", hint=_why_none(injection, clips))
+    folders = file_names([each.clip_id for each in variants], reserved=(MANIFEST, TRUTH))
+    check_target(out, clips, set(folders.values()), inputs, record=TRUTH, command="inject")
+    out.mkdir(parents=True, exist_ok=True)
+    (out / TRUTH).touch()  # marks the folder as one of ours, also if the run is stopped
+
+    def rows(truth: TextIO) -> Iterator[dict[str, Any]]:
+        pairs = (_moved(each, clips[each.place]) for each in variants)
+        for each, (row, outcome) in zip(variants, corrected_rows(pairs, out, folders), strict=True):
+            injected = _injected(each, clips[each.place].clip_id, outcome, injection)
+            if injected is not None:
+                truth.write(json.dumps(injected.to_json(), ensure_ascii=False) + "\n")
+                yield row
+            if on_clip is not None:
+                on_clip(injection)
+        if not injection.n_variants:
+            raise UsageError("no stamps could be moved", hint=_why_none(injection, clips))
+
+    with record_beside(out / TRUTH) as truth:
+        write_manifest(rows(truth), out / MANIFEST)
+    return injection
+
+
+def _variants(
+    clips: Sequence[Clip],
+    draw: Draw,
+    n_variants: int,
+    patterns: Sequence[str],
+    injection: Injection,
+) -> Iterator[_Variant]:
+    taken: set[str] = set()
+    for place, clip in enumerate(clips):
+        movable = movable_sources(clip, patterns)
+        injection.left_out.update(movable.refused.items())
+        if not movable.moved:
+            continue
+        yield _Variant(clip_id=_name(clip, "control", taken), place=place)
+        for source, change in draw.of_clip(list(movable.moved), n_variants):
+            yield _Variant(
+                clip_id=_name(clip, f"{source}~{change.name}", taken),
+                place=place,
+                kind=str(clip.sources[source].kind),
+                source=source,
+                change=change,
+                moved=movable.moved[source],
+            )
+
+
+def _name(clip: Clip, ending: str, taken: set[str]) -> str:
+    name = f"{clip.clip_id}~{ending}"
+    while name in taken:  # only clips and sources made up to collide
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _moved(variant: _Variant, clip: Clip) -> tuple[Clip, dict[str, SourceCorrection]]:
+    """Return the clip under a name of its own, its recording's too, and what is done to it."""
+    known = {name: SourceCorrection(why="it is not moved") for name in clip.sources}
+    # An episode stands for its clip once; a variant is none.
+    clip = replace(clip, clip_id=variant.clip_id, recording_id=variant.clip_id, origin=None)
+    change = variant.change
+    if change is None:
+        return clip, known
+    if change.drift_ppm:
+        # With this in the stamps, the change is exactly what undoes it.
+        drift_ppm = -change.drift_ppm / (1.0 + 1e-6 * change.drift_ppm)
+        correction = ClockCorrection(offset_s=0.0, drift_ppm=drift_ppm, at_ns=0)
+        moved: SourceCorrection = _Slowed(correction=correction)
+    else:
+        moved = SourceCorrection(correction=ClockCorrection(offset_s=-change.offset_s))
+    return clip, known | dict.fromkeys(variant.moved, moved)
+
+
+def _injected(
+    variant: _Variant, original: str, outcome: ClipOutcome, injection: Injection
+) -> Injected | None:
+    """Return the truth of a variant; None where its stamps could not be moved."""
+    name, kind, change = variant.source, variant.kind, variant.change
+    if name is None or kind is None or change is None:
+        injection.n_controls += 1
+        return Injected(clip_id=variant.clip_id, original=original)
+    done = {source.source: source for source in outcome.sources}
+    for mate in variant.moved:
+        if done[mate].is_failure:
+            injection.left_out[mate, done[mate].why or ""] += 1
+            return None
+    written = done[name].correction
+    injection.n_variants += 1
+    injection.moved[kind, name] += 1
+    return Injected(
+        clip_id=variant.clip_id,
+        original=original,
+        source=name,
+        kind=kind,
+        offset_s=change.offset_s,
+        drift_ppm=change.drift_ppm,
+        at_ns=written.at_ns if change.drift_ppm and written is not None else None,
+        moved=variant.moved,
+    )
+
+
+def _why_none(injection: Injection, clips: Sequence[Clip]) -> str:
+    if injection.left_out:
+        return "; ".join(f"{name}: {why}" for name, why in list(injection.left_out)[:3])
+    names = sorted({name for clip in clips[:1000] for name in clip.sources})
+    return f"--sources takes kinds and names; the clips hold {', '.join(names[:12])}."

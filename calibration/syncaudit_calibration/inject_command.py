@@ -1,0 +1,171 @@
+"""`syncaudit inject`: clips with a known error in their stamps."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from syncaudit.model import Clip
+    from syncaudit_calibration.inject import Injection
+
+__all__ = ["inject"]
+
+_SHOWN = 8
+# Larger ones leave what any audit searches; a drift of a per mille is no clock.
+_MOST_MS = 10_000.0
+_MOST_PPM = 1000.0
+
+
+def inject(
+    manifest: Annotated[
+        str,
+        typer.Argument(help="Clip manifest (.jsonl or .parquet, any fsspec URL), or its folder."),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for stamps and manifest.")],
+    offsets: Annotated[
+        str, typer.Option("--offsets", help="Sizes of offset in ms, with either sign.")
+    ] = "5,10,20,50,100",
+    drift_ppm: Annotated[
+        str, typer.Option("--drift-ppm", help="Sizes of drift in ppm; none by default.")
+    ] = "",
+    variants: Annotated[
+        int, typer.Option("--variants", min=1, help="Variants of a clip beside its control.")
+    ] = 4,
+    sources: Annotated[
+        list[str] | None,
+        typer.Option("--sources", help="Move these: a kind, or a name with *. Repeatable."),
+    ] = None,
+    verdicts: Annotated[
+        str | None, typer.Option("--verdicts", help="Only clips that passed in this run.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Another draw.")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
+) -> None:
+    """Write clips that are wrong by a known amount, to measure the filter on your own data.
+
+    Of every clip a control (nothing moved) and variants in which one clock is early or late;
+    sources, sizes and signs are drawn evenly. Only stamps are written: pictures and sound are
+    named where they lie.
+
+    **Examples**
+
+    - `syncaudit inject manifest.jsonl --verdicts out/ --out trial/`, then
+      `syncaudit validate trial/ --out trial/out` and
+      `syncaudit evaluate trial/out --truth trial/truth.jsonl`
+
+    - `syncaudit inject manifest.jsonl --sources camera --offsets 2,5,10,15 --out trial/`
+
+    **Outputs**: manifest.jsonl, truth.jsonl (what was moved by how much), and a folder a variant.
+    """
+    import numpy as np
+
+    from syncaudit.cli.console import stderr
+    from syncaudit.cli.inputs import load_clips
+    from syncaudit_calibration.inject import Draw, all_changes, inject_variants
+
+    changes = all_changes(
+        [1e-3 * size for size in _sizes(offsets, "--offsets", "ms", _MOST_MS)],
+        _sizes(drift_ppm, "--drift-ppm", "ppm", _MOST_PPM),
+    )
+    if not changes:
+        raise typer.BadParameter("neither --offsets nor --drift-ppm names a size")
+    clips = load_clips(manifest)
+    if verdicts is not None:
+        clips = _passed(clips, verdicts)
+    inputs = [manifest] if verdicts is None else [manifest, verdicts]
+    console = stderr()
+    console.quiet = quiet
+    with console.status("0 variants written ...") as progress:
+        done = inject_variants(
+            clips,
+            out,
+            draw=Draw(changes, np.random.default_rng(seed)),
+            n_variants=variants,
+            patterns=sources or (),
+            inputs=inputs,
+            on_clip=lambda now: progress.update(f"{now.n_variants} variants written ..."),
+        )
+    if not quiet:
+        _print(done, len(clips), out)
+
+
+def _sizes(text: str, option: str, unit: str, most: float) -> list[float]:
+    """Return the distinct sizes that a list names.
+
+    Raises
+    ------
+    UsageError
+        If one is no size.
+    """
+    from syncaudit.errors import UsageError
+
+    sizes: dict[float, None] = {}
+    for word in filter(None, (part.strip() for part in text.split(","))):
+        try:
+            size = abs(float(word))
+        except ValueError:
+            size = math.nan
+        if not 0.0 < size <= most:
+            raise UsageError(
+                f"{option} holds '{word}', expected numbers of {unit} above 0, {most:g} at most",
+                hint="For example 5,10,20. Either sign is drawn of each.",
+            )
+        sizes[size] = None
+    return list(sizes)
+
+
+def _passed(clips: Sequence[Clip], verdicts: str) -> Sequence[Clip]:
+    """Return the clips that passed.
+
+    Raises
+    ------
+    UsageError
+        If none did.
+    """
+    from syncaudit.datasets import ClipTable
+    from syncaudit.errors import UsageError
+    from syncaudit.ingest import VerdictIndex
+
+    index = VerdictIndex.load(verdicts, unknown="drop")
+    kept = ClipTable(clip for clip in clips if index.admits(clip.clip_id))
+    if not kept:
+        raise UsageError(
+            "none of the clips of the manifest passed in this run",
+            path=verdicts,
+            hint="Leave --verdicts out to take all clips.",
+        )
+    return kept
+
+
+def _print(done: Injection, n_clips: int, out: Path) -> None:
+    from rich.text import Text
+
+    from syncaudit.cli.console import printable, stdout
+    from syncaudit.model.wording import word_count
+
+    lines = [
+        f"{word_count(n_clips, 'clip')}: {word_count(done.n_controls, 'control')}, "
+        f"{word_count(done.n_variants, 'variant')}"
+    ]
+    lines += [f"  {kind} {name}: {n}" for (kind, name), n in sorted(done.moved.items())]
+    told = stdout()
+    for line in lines:
+        told.print(Text(printable(line)), soft_wrap=True)
+    for (name, why), n in done.left_out.most_common(_SHOWN):
+        line = f"  {name} left out ({word_count(n, 'time')}): {why}"
+        told.print(Text(printable(line), style="yellow"), soft_wrap=True)
+    if len(done.left_out) > _SHOWN:
+        told.print(Text(f"  ... and {len(done.left_out) - _SHOWN} more", style="yellow"))
+    place = printable(str(out))
+    told.print(Text(f"In {place}: manifest.jsonl, truth.jsonl"), soft_wrap=True)
+    for line in (
+        f"Next: syncaudit validate {place} --out {place}/out",
+        f"      syncaudit evaluate {place}/out --truth {place}/truth.jsonl",
+    ):
+        told.print(Text(line), soft_wrap=True)

@@ -1,0 +1,208 @@
+"""How often a run errs, as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from syncaudit.cli.console import printable
+from syncaudit.cli.glyphs import verdict_text
+from syncaudit.model import Verdict
+from syncaudit.model.wording import word_count, word_duration
+from syncaudit.trial.accuracy import Quantity
+from syncaudit.trial.agreement import Agreement
+from syncaudit.trial.detection import Detection, Group, Size
+from syncaudit.trial.evaluation import Evaluation
+from syncaudit.trial.labels import PersonSays
+from syncaudit.trial.outcomes import Outcome
+from syncaudit.trial.rates import Rate
+
+__all__ = ["print_evaluation"]
+
+_DISPUTES_SHOWN = 20
+
+
+def print_evaluation(console: Console, found: Evaluation) -> None:
+    """Print everything that was compared."""
+    if found.detection is not None:
+        _print_detection(console, found.detection)
+    if found.agreement is not None:
+        if found.detection is not None:
+            console.print()
+        _print_agreement(console, found.agreement)
+
+
+def _print_detection(console: Console, found: Detection) -> None:
+    for group in (group for group in found.groups if group.source is None):
+        console.print(Text.assemble((group.kind, "bold"), f": {_reached(group)}"))
+        console.print(_outcome_table(group))
+        console.print()
+    for quantity in Quantity:
+        groups = [group for group in found.groups if group.quantity is quantity]
+        named = [group for group in groups if group.source is not None]
+        if named:
+            console.print(Text("Found of each source (interval in %)", style="bold"))
+            console.print(_source_table(named))
+            console.print()
+            console.print(Text("Measured minus injected", style="bold"))
+            console.print(_accuracy_table(named))
+            console.print()
+    _print_controls(console, found)
+
+
+def _print_controls(console: Console, found: Detection) -> None:
+    if found.controls.total():
+        line = Text("Controls, with nothing moved: ")
+        for k, verdict in enumerate(Verdict):
+            line.append(", " if k else "")
+            line.append_text(verdict_text(verdict))
+            line.append(f" {_rate(found.control_rate(verdict))}")
+        console.print(line, soft_wrap=True)
+    notes = {
+        "not counted, as the moved source was rejected before": found.n_rejected_before,
+        "counted without a verdict on the unmoved clip": found.n_without_control,
+        "of the truth not judged by this run": found.n_without_verdict,
+    }
+    for note, n in notes.items():
+        if n:
+            console.print(Text(f"{word_count(n, 'variant')} {note}", style="yellow"))
+    console.print(
+        Text("Brackets: 95 % intervals, which count clips, not variants.", style="dim"),
+        soft_wrap=True,
+    )
+
+
+def _outcome_table(group: Group) -> Table:
+    table = _table("moved by", "found", "other blamed", "unverified", "let through")
+    for each in group.sizes:
+        unjudged = each.outcomes[Outcome.UNJUDGED]
+        through = Rate(
+            n_hits=unjudged + each.outcomes[Outcome.PASSED],
+            n=each.outcomes.total(),
+            n_clips=len(each.clips),
+        )
+        remark = f", {unjudged} unjudged" if unjudged else ""
+        table.add_row(
+            _size(group.quantity, each.size),
+            *(
+                _rate(each.rate(outcome))
+                for outcome in (Outcome.FOUND, Outcome.OTHER_BLAMED, Outcome.UNVERIFIED)
+            ),
+            _rate(through) + remark,
+        )
+    return table
+
+
+def _source_table(groups: Sequence[Group]) -> Table:
+    sizes = sorted({each.size for group in groups for each in group.sizes})
+    quantity = groups[0].quantity
+    table = _table("source", *(_size(quantity, size) for size in sizes), "95 % from")
+    for group in groups:
+        cells = [_found(group.by_size.get(size)) for size in sizes]
+        last = group.found_from
+        table.add_row(
+            Text(printable(group.source or "")),
+            *cells,
+            "no size" if last is None else _size(quantity, last.size),
+        )
+    return table
+
+
+def _accuracy_table(groups: Sequence[Group]) -> Table:
+    table = _table("source", "n", "rmse", "bias", "within 1.96 errors", "rmse of change")
+    for group in groups:
+        figures = group.accuracy
+        table.add_row(
+            Text(printable(group.source or "")),
+            str(figures.n),
+            _size(group.quantity, figures.rmse),
+            _size(group.quantity, figures.bias),
+            _rate(figures.coverage),
+            _size(group.quantity, figures.change_rmse),
+        )
+    return table
+
+
+def _print_agreement(console: Console, found: Agreement) -> None:
+    table = _table("verdict", "clips", *(str(says) for says in PersonSays), "bad")
+    for verdict in Verdict:
+        table.add_row(
+            verdict_text(verdict),
+            str(found.n_clips[verdict]),
+            *(str(found.counts[verdict, says]) for says in PersonSays),
+            _rate(found.bad(verdict)),
+        )
+    console.print(table)
+    console.print()
+    share, low, high = found.recall
+    recall = "unknown" if share is None else f"{100.0 * share:.0f} %"
+    console.print(f"Precision of reject: {_rate(found.precision)}", soft_wrap=True)
+    console.print(
+        f"Recall of reject: {recall} ({_bounds(low, high)}), each verdict by its clips in the run",
+        soft_wrap=True,
+    )
+    for dispute in found.disputes[:_DISPUTES_SHOWN]:
+        line = Text.assemble(
+            "  ",
+            verdict_text(dispute.verdict),
+            printable(f" {dispute.clip_id}: a person says {dispute.says}"),
+            printable(f" ({dispute.note})" if dispute.note else ""),
+        )
+        console.print(line, soft_wrap=True)
+    more = len(found.disputes) - _DISPUTES_SHOWN
+    if more > 0:
+        console.print(f"  ... and {word_count(more, 'more disputed clip')}, see --json")
+    notes = {
+        "that fits no clip of this run": found.n_without_verdict,
+        "given with the verdict on screen": found.n_seen,
+    }
+    for note, n in notes.items():
+        if n:
+            console.print(Text(f"{word_count(n, 'label')} {note}", style="yellow"))
+    if found.n_damaged:
+        lines = word_count(found.n_damaged, "line")
+        console.print(Text(f"{lines} without a label in the label file", style="yellow"))
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for k, name in enumerate(columns):
+        table.add_column(name, no_wrap=k == 0, justify="left" if k == 0 else "right")
+    return table
+
+
+def _found(cell: Size | None) -> str:
+    if cell is None:
+        return "–"
+    rate = cell.rate(Outcome.FOUND)
+    return f"{rate.n_hits}/{rate.n}\n({_bounds(*rate.interval()).removesuffix(' %')})"
+
+
+def _reached(group: Group) -> str:
+    last = group.found_from
+    if last is None:
+        return "95 % found: not reached by any size"
+    rate = last.rate(Outcome.FOUND)
+    return f"95 % found from {_size(group.quantity, last.size)} on; there {_rate(rate)}"
+
+
+def _rate(rate: Rate) -> str:
+    """Return ``4/5 (28–99 %)``."""
+    if not rate.n:
+        return "–"
+    return f"{rate.n_hits}/{rate.n} ({_bounds(*rate.interval())})"
+
+
+def _bounds(low: float, high: float) -> str:
+    return f"{100.0 * low:.0f}–{100.0 * high:.0f} %"
+
+
+def _size(quantity: Quantity, size: float | None) -> str:
+    if size is None:
+        return "–"
+    # Stamps are whole nanoseconds.
+    return f"{size:.3g} ppm" if quantity is Quantity.DRIFT else word_duration(round(size, 9))

@@ -1,0 +1,67 @@
+"""`syncaudit sample`: clips for a person to label."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+__all__ = ["sample"]
+
+
+def sample(
+    verdicts: Annotated[
+        str, typer.Argument(help="Output folder of 'validate', local or any fsspec URL.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Manifest to write (.jsonl).")],
+    number: Annotated[int, typer.Option("--number", "-n", min=1, help="Clips to draw.")] = 60,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Another draw.")] = 0,
+) -> None:
+    """Draw clips at random for a person to label, as many of every verdict.
+
+    They come in an order that tells nothing, and are looked at with the verdict hidden. The
+    labels are what `syncaudit evaluate --labels` compares the verdicts with.
+
+    **Example**: `syncaudit sample out/ --number 60 --out sample.jsonl`
+    """
+    import numpy as np
+
+    from syncaudit.cli.console import stdout
+    from syncaudit.cli.judged import load_outputs
+    from syncaudit.datasets import clip_to_row, write_manifest
+    from syncaudit.errors import UsageError
+    from syncaudit.model import Verdict
+    from syncaudit.readers.uris import is_url, resolve
+    from syncaudit.trial.sampling import balanced_sample
+
+    if out.suffix.lower() not in (".jsonl", ".parquet"):
+        raise UsageError(
+            f"--out is '{out}', expected a manifest", hint="A name that ends in .jsonl."
+        )
+    is_remote = is_url(resolve(verdicts))
+    if out.exists() and not is_remote and out.resolve().parent == Path(verdicts).resolve():
+        raise UsageError("is a file of the run", path=str(out), hint="Name another file.")
+    with TemporaryDirectory(prefix="syncaudit-") as scratch:
+        clips, known = load_outputs(verdicts, Path(scratch))
+        judged = {clip_id: Verdict(known.entry(clip_id).verdict) for clip_id in known.clip_ids}
+        places = {clip_id: k for k, clip_id in enumerate(judged)}
+        drawn = balanced_sample(judged, number, np.random.default_rng(seed))
+        folder = str(out.absolute().parent)
+        rows = (clip_to_row(clips[places[clip_id]], relative_to=folder) for clip_id in drawn)
+        write_manifest(rows, out)
+    counts = Counter(judged[clip_id] for clip_id in drawn)
+    labels = out.with_name(f"{out.stem}.labels.jsonl")
+    # The viewer takes verdicts from a local folder; without any it has none to hide.
+    shown = "--no-audit" if is_remote else f"--verdicts {shlex.quote(verdicts)} --blind"
+    lines = [
+        f"{len(drawn)} clips of {len(judged)}: "
+        + ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict),
+        f"Label them: syncaudit view {shlex.quote(str(out))} {shown}",
+        f"Then: syncaudit evaluate {shlex.quote(verdicts)} --labels {shlex.quote(str(labels))}",
+    ]
+    for line in lines:
+        stdout().print(line, markup=False, soft_wrap=True)

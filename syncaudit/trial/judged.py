@@ -1,0 +1,152 @@
+"""What a run said of a clip, as far as its errors are measured by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from syncaudit.datasets.json_lines import iter_json_lines
+from syncaudit.datasets.source import Source
+from syncaudit.errors import ManifestError, UsageError
+from syncaudit.ingest.verdict_index import find_verdicts
+from syncaudit.model import Verdict
+
+__all__ = ["Judged", "JudgedSource", "read_judged"]
+
+_COLUMNS = ("clip_id", "verdict", "reference", "at_ns", "sources", "reasons")
+_HINT = "Expected the output of 'syncaudit validate'."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedSource:
+    """What was said of one source (formats, section 3)."""
+
+    verdict: Verdict
+    clock: str
+    offset_s: float | None = None
+    offset_std_s: float | None = None
+    drift_ppm: float | None = None
+    drift_std_ppm: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What was said of one clip.
+
+    Parameters
+    ----------
+    clip_id : str
+        The clip.
+    verdict : Verdict
+        Of the clip.
+    reference : str, optional
+        Clock that offsets are relative to.
+    at_ns : int, optional
+        Instant at which they hold.
+    sources : mapping of str to JudgedSource
+        By name.
+    blamed : frozenset of str
+        Sources that were rejected, or are named as a reason of the rejection.
+    """
+
+    clip_id: str
+    verdict: Verdict
+    reference: str | None
+    at_ns: int | None
+    sources: Mapping[str, JudgedSource]
+    blamed: frozenset[str]
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Judged:
+        """Return what a row of ``verdicts.jsonl`` says.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError, AttributeError
+            If it is no such row.
+        """
+        verdict = Verdict(row["verdict"])
+        rejected = {n for n, s in row["sources"].items() if s["verdict"] == Verdict.REJECT}
+        named = {r["source"] for r in row["reasons"]} if verdict is Verdict.REJECT else set()
+        # What is only unobservable is a reason too, of being unverified.
+        unseen = {n for n, s in row["sources"].items() if s["verdict"] == Verdict.UNVERIFIED}
+        return cls(
+            clip_id=str(row["clip_id"]),
+            verdict=verdict,
+            reference=row["reference"],
+            at_ns=None if row["at_ns"] is None else int(row["at_ns"]),
+            sources={name: _source(name, source) for name, source in row["sources"].items()},
+            blamed=frozenset(rejected | (named - unseen - {None})),
+        )
+
+
+def _source(name: str, source: Mapping[str, Any]) -> JudgedSource:
+    is_seen = bool(source.get("observable"))
+    return JudgedSource(
+        verdict=Verdict(source["verdict"]),
+        clock=source.get("clock") or name,
+        **{
+            key: float(source[key]) if is_seen and source.get(key) is not None else None
+            for key in ("offset_s", "offset_std_s", "drift_ppm", "drift_std_ppm")
+        },
+    )
+
+
+def read_judged(path: str) -> Iterator[Judged]:
+    """Yield what the run in an output folder, or one of its verdict files, said of each clip.
+
+    Parameters
+    ----------
+    path : str
+        Folder, ``verdicts.jsonl`` or ``verdicts.parquet``; local or any fsspec URL.
+
+    Raises
+    ------
+    UsageError
+        If there are no verdicts, the run was stopped early, or a row is cut off or none.
+    """
+    place = find_verdicts(path)
+    n_rows = 0
+    rows = _parquet_rows(place) if place.endswith(".parquet") else _json_rows(place)
+    for where, row in rows:
+        try:
+            judged = Judged.from_row(row)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise UsageError(
+                f"{where} is no verdict ({type(error).__name__}: {error})", path=place, hint=_HINT
+            ) from error
+        n_rows += 1
+        yield judged
+    if not n_rows:
+        raise UsageError("holds no verdict", path=place, hint=_HINT)
+
+
+def _json_rows(place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    source = Source(place)
+    try:
+        yield from iter_json_lines(source, source.file or "")
+    except ManifestError as error:
+        raise UsageError(error.message, path=place, hint=_HINT) from error
+
+
+def _parquet_rows(place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from syncaudit.errors import StreamReadError
+    from syncaudit.readers.uris import open_file
+
+    number = 0
+    try:
+        with open_file(place) as opened, pq.ParquetFile(opened) as file:
+            for batch in file.iter_batches(columns=list(_COLUMNS), batch_size=1000):
+                for row in batch.to_pylist(maps_as_pydicts="strict"):
+                    yield f"row {number}", row
+                    number += 1
+    except (StreamReadError, OSError, KeyError, pa.ArrowException) as error:
+        raise UsageError(
+            f"is no intact Parquet file ({' '.join(str(error).split())[:160]})",
+            path=place,
+            hint=_HINT,
+        ) from error

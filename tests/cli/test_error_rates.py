@@ -1,0 +1,128 @@
+"""`inject`, `validate`, `evaluate` and `sample` in a row, on a clip of the sample data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from syncaudit_calibration.inject_command import inject
+from typer.testing import CliRunner
+
+from syncaudit.cli.app import build_app
+from syncaudit.datasets import load_manifest
+
+SAMPLES = Path(__file__).parents[2] / "sample_data"
+pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="sample_data is not here")
+
+
+def run(*arguments: object, expected: int = 0) -> Any:
+    app: typer.Typer = build_app()
+    if not any(command.name == "inject" for command in app.registered_commands):
+        app.command("inject")(inject)
+    runner = CliRunner(env={"COLUMNS": "120", "NO_COLOR": "1", "TERM": "dumb"})
+    result = runner.invoke(app, list(map(str, arguments)), prog_name="syncaudit")
+    assert result.exit_code == expected, result.stdout + result.stderr
+    return result
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with variants of one clip, whose run lies in ``out``."""
+    folder = tmp_path_factory.mktemp("trial")
+    row = json.loads((SAMPLES / "good" / "manifest.jsonl").read_text())
+    sources = {name: row["sources"][name] for name in ("cam_rear", "imu", "can")}
+    for source in sources.values():
+        for key in {"uri", "timestamps", "dbc"} & source.keys():
+            source[key] = str(SAMPLES / "good" / source[key])
+    (folder / "manifest.jsonl").write_text(json.dumps(row | {"sources": sources}) + "\n")
+    run("inject", folder / "manifest.jsonl", "--out", folder / "trial", "--offsets", "4,60",
+        "--sources", "camera", "--variants", 4)  # fmt: skip
+    run("validate", folder / "trial", "--out", folder / "out", "-j", 0, "-q", expected=1)
+    return folder
+
+
+def test_injected_offsets_are_found_by_size(trial: Path) -> None:
+    truth = trial / "trial" / "truth.jsonl"
+    found = json.loads(run("evaluate", trial / "out", "--truth", truth, "--json").stdout)
+    assert found["labels"] is None
+    detection = found["detection"]
+    assert (detection["variants"], detection["rejected_before"]) == (4, 0)
+    assert detection["controls"]["reject"]["hits"] == 0
+    kind, source = detection["groups"]
+    assert (kind["kind"], kind["source"], source["source"]) == ("camera", None, "cam_rear")
+    small, large = source["sizes"]
+    # The tolerance of cameras is 10 ms.
+    assert (small["size"], small["passed"]["hits"], small["found"]["hits"]) == (0.004, 2, 0)
+    assert (large["size"], large["found"]["hits"], large["n"]) == (0.06, 2, 2)
+    assert source["found_in_95_percent_from"] == 0.06
+    # The clip is right to within a frame's share; one camera is measured to 1 ms (docs).
+    assert source["measured_minus_injected"]["rmse"] < 0.003
+    assert source["measured_minus_injected"]["change_rmse"] < 0.002
+
+
+def test_tables_say_what_was_found(trial: Path) -> None:
+    said = run("evaluate", trial / "out", "--truth", trial / "trial" / "truth.jsonl").stdout
+    assert "camera: 95 % found from 60 ms on; there 2/2 (3–100 %)" in said
+    assert "Measured minus injected" in said
+    assert "Controls, with nothing moved:" in said
+    assert "reject 0/1 (0–98 %)" in said
+
+
+def test_sample_is_a_manifest_whose_labels_are_evaluated(trial: Path) -> None:
+    drawn = trial / "s.jsonl"
+    said = run("sample", trial / "out", "--number", 4, "--seed", 3, "--out", drawn).stdout
+    assert f"syncaudit view {drawn} --verdicts {trial / 'out'} --blind" in said
+    clips = load_manifest(str(drawn))
+    text = (trial / "out" / "verdicts.jsonl").read_text()
+    rows = [json.loads(line) for line in text.splitlines()]
+    verdicts = {row["clip_id"]: row["verdict"] for row in rows}
+    assert sorted(verdicts[clip.clip_id] for clip in clips) == ["pass"] * 2 + ["reject"] * 2
+    uri = clips[0].sources["imu"].uri
+    assert uri is not None
+    assert (trial / uri).is_file()
+    labels = trial / "s.labels.jsonl"
+    given = [
+        {"clip_id": clip.clip_id, "label": "reject", "note": "late", "verdict_shown": None}
+        for clip in clips
+    ]
+    labels.write_text("".join(json.dumps(row) + "\n" for row in given))
+    said = run("evaluate", trial / "out", "--labels", labels).stdout
+    assert "Precision of reject: 2/2 (16–100 %)" in said
+    assert "Recall of reject: 40 %" in said  # both that were drawn of the 3 that passed are bad
+    assert said.count("a person says reject (late)") == 2
+
+
+def test_labels_beside_the_run_are_taken_without_being_named(trial: Path) -> None:
+    result = run("evaluate", trial / "out", expected=2)
+    assert "nothing to compare" in result.stderr
+    labels = trial / "out" / "labels.jsonl"
+    labels.write_text('{"clip_id": "good~control", "label": "accept"}\n{"clip_id": "x", "la')
+    said = run("evaluate", trial / "out").stdout
+    labels.unlink()
+    assert "1 line without a label in the label file" in said
+    assert "Recall of reject: unknown" in said
+
+
+def test_sample_spares_the_files_of_the_run(trial: Path) -> None:
+    before = (trial / "out" / "passed.jsonl").read_bytes()
+    result = run("sample", trial / "out", "--out", trial / "out" / "passed.jsonl", expected=2)
+    assert "is a file of the run" in result.stderr
+    assert (trial / "out" / "passed.jsonl").read_bytes() == before
+    result = run("sample", trial / "out", "--out", trial / "s.csv", expected=2)
+    assert "expected a manifest" in result.stderr
+    run("sample", trial / "none", "--out", trial / "n.jsonl", expected=2)
+
+
+def test_trial_in_which_nothing_can_be_judged_ends_with_4(tmp_path: Path) -> None:
+    truth = {"clip_id": "a~1", "original": "a", "source": "cam", "kind": "camera"}
+    truth |= {"offset_s": 0.05, "drift_ppm": 0.0, "moved": ["cam"]}
+    (tmp_path / "t.jsonl").write_text(json.dumps(truth) + "\n")
+    source = {"verdict": "unverified", "clock": "cam", "observable": False}
+    row = {"clip_id": "a~1", "verdict": "unverified", "reference": None, "at_ns": None}
+    row |= {"reasons": [], "sources": {"cam": source}}
+    (tmp_path / "v.jsonl").write_text(json.dumps(row) + "\n")
+    said = run("evaluate", tmp_path / "v.jsonl", "--truth", tmp_path / "t.jsonl", expected=4).stdout
+    assert "not reached by any size" in said
