@@ -290,6 +290,8 @@ def record_delay(
             step_std_s=step.step_std_s,
             step_at_ns=task.source_epoch_ns + nanoseconds(step.at_s),
         )
+    if task.is_baseline_only:
+        return record  # what belongs to the vehicle tells of no oscillator
     drifting = fit_delay(
         increments, driver, start_s=fit.offset_s - fit.row_shift_s, with_drift=True, known=fit
     )
