@@ -24,12 +24,12 @@ from syncaudit.model.time import spans_too_long
 __all__ = ["choose_increments"]
 
 # Of every span of about so long (drift and steps want some throughout) as many are chosen as tell
-# enough, in (rad/s)^2: a camera with errors of 0.25 mrad an increment is then known to 0.6 ms.
+# enough, in (rad/s)^2: a camera with errors of 0.22 mrad an increment is then known to 0.6 ms.
 SPAN_S = 20.0
-ENOUGH = 0.2
+ENOUGH = 0.15
 # Bounds on that: fewer leave robust fits without a majority, more cost more than they tell.
-MIN_CHOSEN, MAX_CHOSEN = 48, 180
-MAX_SHARE = 0.75
+MIN_CHOSEN, MAX_CHOSEN = 48, 150
+MAX_SHARE = 0.65
 # The gyroscope is averaged over this, so that clocks may differ by as much and the choice be good:
 # with 0.03 s, clocks 60 ms apart cost a quarter of the accuracy.
 AVERAGE_S = 0.2

@@ -24,12 +24,12 @@ Floats = NDArray[np.float64]
 
 # Corners looked for, and how many of the best are followed.
 MAX_CORNERS = 250
-MAX_POINTS = 80
+MAX_POINTS = 100
 MIN_POINTS = 12
 # Contrast of a corner in luma levels, from picture to picture such that about so many are found:
 # more only cost time. Where there are fewer than enough, the lowest is tried at once.
 FIRST_CONTRAST, LOWEST_CONTRAST, HIGHEST_CONTRAST = 20.0, 12.0, 80.0
-USUAL_CORNERS = (120, 180)
+USUAL_CORNERS = (140, 220)
 ENOUGH_CORNERS = 100
 CONTRAST_STEP = 1.2
 CELL_PX = 20
