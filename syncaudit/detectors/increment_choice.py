@@ -24,12 +24,14 @@ from syncaudit.model.time import spans_too_long
 __all__ = ["choose_increments"]
 
 # Of every span of about so long (drift and steps want some throughout) as many are chosen as tell
-# enough, in (rad/s)^2: a camera with errors of 0.22 mrad an increment is then known to 0.6 ms.
+# enough, in (rad/s)^2: a camera with errors of 0.25 mrad an increment is then known to 0.6 ms.
 SPAN_S = 20.0
-ENOUGH = 0.15
+ENOUGH = 0.17
 # Bounds on that: fewer leave robust fits without a majority, more cost more than they tell.
-MIN_CHOSEN, MAX_CHOSEN = 48, 150
-MAX_SHARE = 0.65
+MIN_CHOSEN, MAX_CHOSEN = 48, 170
+MAX_SHARE = 0.7
+# Each quarter of a span has at least so many of them: a clock may step where little happens.
+N_PARTS, MIN_IN_PART = 4, 8
 # The gyroscope is averaged over this, so that clocks may differ by as much and the choice be good:
 # with 0.03 s, clocks 60 ms apart cost a quarter of the accuracy.
 AVERAGE_S = 0.2
@@ -78,6 +80,9 @@ def choose_increments(
     chosen = np.zeros(times_s.size, dtype=np.bool_)
     for span in np.array_split(np.arange(ends.size), min(n_spans, ends.size)):
         best = span[np.argsort(-told[span], kind="stable")]
+        for part in np.array_split(span, N_PARTS):
+            own = part[np.argsort(-told[part], kind="stable")]
+            chosen[ends[own[:MIN_IN_PART]]] = True
         n = int(np.searchsorted(np.cumsum(told[best]), ENOUGH)) + 1
         most = min(MAX_CHOSEN, round(MAX_SHARE * span.size))
         chosen[ends[best[: max(MIN_CHOSEN, min(n, most))]]] = True

@@ -24,14 +24,11 @@ Floats = NDArray[np.float64]
 
 # Corners looked for, and how many of the best are followed.
 MAX_CORNERS = 250
-MAX_POINTS = 100
+MAX_POINTS = 80
 MIN_POINTS = 12
-# Contrast of a corner in luma levels, from picture to picture such that about so many are found:
-# more only cost time. Where there are fewer than enough, the lowest is tried at once.
-FIRST_CONTRAST, LOWEST_CONTRAST, HIGHEST_CONTRAST = 20.0, 12.0, 80.0
-USUAL_CORNERS = (140, 220)
+# Contrast of a corner in luma levels: the second where the first leaves few.
+FAST_THRESHOLDS = (20, 12)
 ENOUGH_CORNERS = 100
-CONTRAST_STEP = 1.2
 CELL_PX = 20
 PER_CELL = 2
 # Eight columns are one step of the processor's: eleven cost a third more and tell no more.
@@ -54,14 +51,11 @@ class PointTracks:
         Positions (x, y) in pixels.
     mean_corner_row_px : float
         Mean row of all corners of the first picture, followed or not.
-    contrast : float
-        What to take for a corner in the next picture, luma levels.
     """
 
     before: Floats
     after: Floats
     mean_corner_row_px: float
-    contrast: float
 
 
 def track_points(
@@ -83,8 +77,7 @@ def track_points(
         None with fewer than twelve good tracks.
     """
     height, width = before.shape
-    contrast = FIRST_CONTRAST if earlier is None else earlier.contrast
-    corners, contrast = _find_corners(before, contrast)
+    corners = _find_corners(before)
     if len(corners) < MIN_POINTS:
         return None
     mean_row_px = float(corners[:, 0, 1].mean())
@@ -116,26 +109,18 @@ def track_points(
     good &= np.all((q > BORDER_PX) & (q < np.array([width, height]) - BORDER_PX - 1.0), axis=1)
     if int(good.sum()) < MIN_POINTS:
         return None
-    return PointTracks(
-        before=p[good], after=q[good], mean_corner_row_px=mean_row_px, contrast=contrast
-    )
+    return PointTracks(before=p[good], after=q[good], mean_corner_row_px=mean_row_px)
 
 
-def _find_corners(picture: NDArray[np.uint8], contrast: float) -> tuple[NDArray[np.float32], float]:
-    """Return corners spread over the picture, and the contrast to ask of the next picture.
-
-    The strongest of each cell come first, shape (n, 1, 2).
-    """
-    found = _corners(picture, contrast)
-    if len(found) < ENOUGH_CORNERS and contrast > LOWEST_CONTRAST:
-        contrast = LOWEST_CONTRAST
-        found = _corners(picture, contrast)
+def _find_corners(picture: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Return corners spread over the picture, the strongest of each cell first, shape (n, 1, 2)."""
+    found: Sequence[cv2.KeyPoint] = ()
+    for threshold in FAST_THRESHOLDS:
+        if len(found) < ENOUGH_CORNERS:
+            detector = cv2.FastFeatureDetector.create(threshold=threshold, nonmaxSuppression=True)
+            found = detector.detect(picture)
     if not found:
-        return np.zeros((0, 1, 2), dtype=np.float32), contrast
-    if len(found) > USUAL_CORNERS[1]:
-        contrast = min(contrast * CONTRAST_STEP, HIGHEST_CONTRAST)
-    elif len(found) < USUAL_CORNERS[0]:
-        contrast = max(contrast / CONTRAST_STEP, LOWEST_CONTRAST)
+        return np.zeros((0, 1, 2), dtype=np.float32)
     places = np.asarray(cv2.KeyPoint.convert(found), dtype=np.float32)
     strengths = np.array([point.response for point in found])
     column, row = (places / CELL_PX).astype(np.intp).T
@@ -148,12 +133,7 @@ def _find_corners(picture: NDArray[np.uint8], contrast: float) -> tuple[NDArray[
     keep = rank < PER_CELL
     order, rank = order[keep], rank[keep]
     best = order[np.lexsort((-strengths[order], rank))]
-    return places[best[:MAX_CORNERS], None, :], contrast
-
-
-def _corners(picture: NDArray[np.uint8], contrast: float) -> Sequence[cv2.KeyPoint]:
-    detector = cv2.FastFeatureDetector.create(threshold=round(contrast), nonmaxSuppression=True)
-    return detector.detect(picture)
+    return places[best[:MAX_CORNERS], None, :]
 
 
 def _guess(corners: NDArray[np.float32], earlier: PointTracks | None) -> NDArray[np.float32]:

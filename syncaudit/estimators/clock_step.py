@@ -13,7 +13,7 @@ from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 from syncaudit.estimators.delay_search import search_delay
 from syncaudit.estimators.increments import Increments
 
-__all__ = ["ClockStep", "find_step"]
+__all__ = ["ClockStep", "find_step", "is_uneven"]
 
 Floats = NDArray[np.float64]
 
@@ -25,6 +25,8 @@ MAX_PIECES = 6
 REACH_S = 0.4
 SEARCH_STEP_S = 0.01
 MIN_STEP_S = 0.003
+# Rows of a piece that is compared by its residuals alone.
+MIN_COMPARED_ROWS = 8
 # Chi-square of six pieces (chance: 22 once in a thousand clips), and ratio of residuals.
 UNEVEN_CHI2 = 20.0
 UNEVEN_SPREAD = 2.0
@@ -99,7 +101,7 @@ def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) ->
     )
     if n_pieces < 3:
         return None
-    if not _is_uneven(fit, n_pieces):
+    if not _differs(fit, n_pieces):
         return None
     pieces = [
         _measure_near(increments.rows(rows), driver, fit.offset_s)
@@ -134,7 +136,13 @@ def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) ->
     return step
 
 
-def _is_uneven(fit: DelayFit, n_pieces: int) -> bool:
+def is_uneven(fit: DelayFit) -> bool:
+    """Tell whether some piece of a clip would like another delay, where too few to measure each."""
+    n_pieces = min(MAX_PIECES, fit.n_rows // MIN_COMPARED_ROWS)
+    return n_pieces > 1 and _differs(fit, n_pieces)
+
+
+def _differs(fit: DelayFit, n_pieces: int) -> bool:
     """Tell whether some piece of the clip would like another delay, or fits far worse.
 
     A cheap score test that lets clips of one delay skip the search piece by piece.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.estimators.clock_step import ClockStep, find_step
+from syncaudit.estimators.clock_step import ClockStep, find_step, is_uneven
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 from syncaudit.estimators.delay_search import DelayCurve, search_delay
 from syncaudit.estimators.increments import Increments
@@ -156,6 +156,8 @@ def measure_delay(
     figures = _figures(curve, best, fit, task.lobe_s)
     figures["offset_s"] = fit.offset_s + epochs_s
     figures["offset_std_s"] = fit.offset_std_s
+    if task.is_rigid:
+        figures["is_uneven"] = float(is_uneven(fit))
     why = _why_not(task, curve, best, fit, has_step=step is not None)
     if (
         why is None

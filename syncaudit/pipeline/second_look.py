@@ -59,7 +59,9 @@ def cameras_to_track(evidence: ClipEvidence, verdict: ClipVerdict) -> list[str]:
 def _is_odd(pair: PairMeasurement | None) -> bool:
     if pair is None:
         return False
-    return pair.step_s is not None or abs(pair.drift_ppm or 0.0) > ODD_DRIFT_PPM
+    if pair.step_s is not None or pair.diagnostics.get("is_uneven"):
+        return True
+    return abs(pair.drift_ppm or 0.0) > ODD_DRIFT_PPM
 
 
 def _moves(rotation: RotationIncrements) -> bool:

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from syncaudit.detectors import choose_increments
-from syncaudit.detectors.increment_choice import AVERAGE_S, MAX_CHOSEN, MIN_CHOSEN
+from syncaudit.detectors.increment_choice import (
+    AVERAGE_S,
+    MAX_CHOSEN,
+    MIN_CHOSEN,
+    MIN_IN_PART,
+    N_PARTS,
+)
 from syncaudit.model import Activity, CameraStream, FrameFiles, Quantity, SourceKind
 
 EPOCH_NS = 1_767_225_600_000_000_000
@@ -53,8 +59,15 @@ def test_frames_are_chosen_where_the_rate_changes():
     # A bell is steepest one width from its middle.
     steep = np.abs(np.abs(np.arange(600) / 30.0 - 8.0) - 0.5) < 0.2
     assert chosen[steep].all()
-    # Six widths away nothing turns any more.
-    assert np.abs(np.flatnonzero(chosen) / 30.0 - 8.0).max() < 6.5 * 0.5
+    # Six widths away nothing turns any more: no more than what every quarter gets.
+    far = np.abs(np.flatnonzero(chosen) / 30.0 - 8.0) > 6.5 * 0.5
+    assert far.sum() <= 3 * MIN_IN_PART
+
+
+def test_quarters_in_which_little_happens_have_some_frames_too():
+    chosen = choose_increments(camera(), gyro(turn(8.0)))
+    for quarter in np.array_split(chosen, N_PARTS):
+        assert quarter.sum() >= MIN_IN_PART - 1  # quarters of increments end beside those of frames
 
 
 def test_lively_clips_need_fewer_frames():

@@ -5,7 +5,7 @@ import pytest
 from moving_body import Clock, camera, imu, shaking
 
 from syncaudit.dsp.integral import integrate_samples
-from syncaudit.estimators.clock_step import ClockStep, find_step
+from syncaudit.estimators.clock_step import ClockStep, find_step, is_uneven
 from syncaudit.estimators.delay_fit import fit_delay
 from syncaudit.estimators.increments import from_rotation
 
@@ -40,6 +40,18 @@ def test_short_clip_is_not_cut():
 
 def test_step_below_three_milliseconds_is_not_told():
     assert searched(3, Clock(step_s=0.001, step_at_s=10.0)) is None
+
+
+@pytest.mark.parametrize(("step_s", "is_there"), [(0.0, False), (0.08, True)])
+def test_too_few_increments_to_measure_pieces_still_show_a_step(step_s, is_there):
+    motion = shaking(4)
+    gyro = imu(motion, 4)
+    driver = integrate_samples(gyro.times_s, gyro.values, is_smooth=True)
+    rows = from_rotation(camera(motion, 4, clock=Clock(step_s=step_s, step_at_s=15.0)))
+    few = rows.rows(np.arange(0, rows.values.shape[0], 5))
+    fit = fit_delay(few, driver, start_s=0.0)
+    assert find_step(few, driver, fit) is None
+    assert is_uneven(fit) is is_there
 
 
 def test_offset_before_and_after():
