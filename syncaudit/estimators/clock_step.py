@@ -30,6 +30,8 @@ MIN_COMPARED_ROWS = 8
 # Chi-square of six pieces (chance: 22 once in a thousand clips), and ratio of residuals.
 UNEVEN_CHI2 = 20.0
 UNEVEN_SPREAD = 2.0
+# With few rows the spread of a piece is told by chance too: it must also ask for another delay.
+UNEVEN_CHI2_WITH_SPREAD = 8.0
 # Improvement in chi-square of a step over a straight line (one parameter more): chance gives this
 # less than once in a million clips, and six pieces are tried at five places.
 MIN_CHI2_GAIN = 30.0
@@ -101,7 +103,8 @@ def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) ->
     )
     if n_pieces < 3:
         return None
-    if not _differs(fit, n_pieces):
+    chi2, spread = _unevenness(fit, n_pieces)
+    if chi2 <= UNEVEN_CHI2 and spread <= UNEVEN_SPREAD:
         return None
     pieces = [
         _measure_near(increments.rows(rows), driver, fit.offset_s)
@@ -139,11 +142,14 @@ def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) ->
 def is_uneven(fit: DelayFit) -> bool:
     """Tell whether some piece of a clip would like another delay, where too few to measure each."""
     n_pieces = min(MAX_PIECES, fit.n_rows // MIN_COMPARED_ROWS)
-    return n_pieces > 1 and _differs(fit, n_pieces)
+    if n_pieces < 2:
+        return False
+    chi2, spread = _unevenness(fit, n_pieces)
+    return chi2 > UNEVEN_CHI2 or (spread > UNEVEN_SPREAD and chi2 > UNEVEN_CHI2_WITH_SPREAD)
 
 
-def _differs(fit: DelayFit, n_pieces: int) -> bool:
-    """Tell whether some piece of the clip would like another delay, or fits far worse.
+def _unevenness(fit: DelayFit, n_pieces: int) -> tuple[float, float]:
+    """Return how much the pieces of a clip would like other delays, and how much worse one fits.
 
     A cheap score test that lets clips of one delay skip the search piece by piece.
 
@@ -160,7 +166,7 @@ def _differs(fit: DelayFit, n_pieces: int) -> bool:
     parts = np.array_split(np.arange(fit.n_rows), n_pieces)
     wishes = np.array([scores[part].sum() ** 2 / information[part].sum() for part in parts])
     spread = np.array([np.median(np.abs(scaled[part])) for part in parts])
-    return bool(wishes.sum() > UNEVEN_CHI2 or spread.max() > UNEVEN_SPREAD * np.median(spread))
+    return float(wishes.sum()), float(spread.max() / max(np.median(spread), 1e-30))
 
 
 def _measure_near(
