@@ -5,22 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from syncaudit.trial.labels import PersonSays as Label
 from syncaudit_gui.viewmodel.json_log import JsonLog
 
 __all__ = ["Label", "LabelRow", "Labels"]
-
-
-class Label(StrEnum):
-    """What a person can say of a clip."""
-
-    ACCEPT = "accept"
-    REJECT = "reject"
-    UNSURE = "unsure"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
