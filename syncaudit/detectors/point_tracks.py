@@ -122,18 +122,17 @@ def _find_corners(picture: NDArray[np.uint8]) -> NDArray[np.float32]:
     if not found:
         return np.zeros((0, 1, 2), dtype=np.float32)
     places = np.asarray(cv2.KeyPoint.convert(found), dtype=np.float32)
-    strengths = np.array([point.response for point in found])
-    column, row = (places / CELL_PX).astype(np.intp).T
+    # Strengths are levels of luma: cell and strength, or rank and strength, sort as one number.
+    weakness = 255 - np.array([point.response for point in found]).astype(np.int64)
+    column, row = (places * (1.0 / CELL_PX)).astype(np.int64).T
     cell = row * (picture.shape[1] // CELL_PX + 1) + column
-    # Sorted by cell, within it the strongest first; the rank counts from the cell's first.
-    order = np.lexsort((-strengths, cell))
-    is_first = np.concatenate([[True], np.diff(cell[order]) != 0])
-    begin = np.maximum.accumulate(np.where(is_first, np.arange(order.size), 0))
-    rank = np.arange(order.size) - begin
-    keep = rank < PER_CELL
-    order, rank = order[keep], rank[keep]
-    best = order[np.lexsort((-strengths[order], rank))]
-    return places[best[:MAX_CORNERS], None, :]
+    order = np.argsort(256 * cell + weakness, kind="stable")
+    cell = cell[order]
+    rank = np.arange(order.size) - np.searchsorted(cell, cell)
+    is_kept = rank < PER_CELL
+    order, rank = order[is_kept], rank[is_kept]
+    best = order[np.argsort(256 * rank + weakness[order], kind="stable")[:MAX_CORNERS]]
+    return places[best, None, :]
 
 
 def _guess(corners: NDArray[np.float32], earlier: PointTracks | None) -> NDArray[np.float32]:

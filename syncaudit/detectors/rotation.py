@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from syncaudit.decode import Picture
 from syncaudit.detectors.point_tracks import PointTracks, track_points
 from syncaudit.detectors.regular_times import regular_times_s
-from syncaudit.detectors.rotation_fit import Heading, fit_rotations
+from syncaudit.detectors.rotation_fit import fit_rotations
+from syncaudit.detectors.rotation_heading import Heading
 from syncaudit.model import CameraStream, RotationIncrements, seconds_since
 
 __all__ = ["STAMP_PARTS", "RotationDetector", "frame_times_s", "track_factor"]

@@ -15,15 +15,16 @@ camera hardly translates, and lose only what parallax spoils when it does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.detectors.rotation_heading import Heading
 from syncaudit.detectors.rotation_step import Step, Views
 from syncaudit.dsp.robust import cauchy_weights, mad_std_of_rows
 
-__all__ = ["Heading", "RotationFits", "fit_rotations"]
+__all__ = ["RotationFits", "fit_rotations"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -47,59 +48,6 @@ FIRST_DIRECTIONS = np.array(
 START_PAIRS = 5
 START_ITERATIONS = 4
 LOST_COST = 0.7
-# Share of the direction of travel that is remembered from frame to frame.
-MEMORY = 0.9
-# The direction of travel changes by about 0.05 rad from frame to frame (one sigma).
-MAX_HEADING_INFORMATION = 1.0 / 0.05**2
-
-
-@dataclass(slots=True)
-class Heading:
-    """Leaky memory of the direction of travel in the camera's axes.
-
-    A camera bolted to a vehicle sees a nearly constant direction, but bumps and turns move it by
-    a few hundredths of a radian in step with the rotation: held too fast it would bend the
-    rotation. So the memory of about ten frames is a prior of bounded strength.
-    """
-
-    information: Floats = field(default_factory=lambda: np.zeros((3, 3)))
-    cost: float = 0.0
-
-    @property
-    def direction(self) -> Floats | None:
-        """Return what the memory takes for the direction of travel; None while it is empty."""
-        if not self.information.any():
-            return None
-        _, vectors = np.linalg.eigh(self.information)
-        return np.asarray(vectors[:, 0])
-
-    def priors(self, informations: Floats) -> Floats:
-        """Return the information that the memory lends to each pair of a stack.
-
-        Parameters
-        ----------
-        informations : ndarray, shape (s, m, 3, 3)
-            What each pair tells of the direction by itself, in order of time, of s stacks.
-
-        Returns
-        -------
-        ndarray, shape (s, m, 3, 3)
-            What all pairs before it in its stack, and the memory, tell; bounded.
-        """
-        priors = np.empty_like(informations)
-        memory = np.broadcast_to(self.information, priors[:, 0].shape)
-        for k in range(informations.shape[1]):
-            priors[:, k] = memory
-            memory = MEMORY * memory + informations[:, k]
-        values, vectors = np.linalg.eigh(priors)
-        bounded = values * MAX_HEADING_INFORMATION / (values + MAX_HEADING_INFORMATION)
-        return np.asarray((vectors * bounded[..., None, :]) @ np.swapaxes(vectors, -1, -2))
-
-    def remember(self, informations: Floats, cost: float) -> None:
-        """Add what the pairs of a stack told, shape (m, 3, 3), and how well they were fitted."""
-        for information in informations:
-            self.information = MEMORY * self.information + information
-        self.cost = cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -263,7 +211,8 @@ def _converge(
         step = rays.turned_by(angles).solve(direction, priors, floor)
         angles = angles + np.where(step.is_solved[:, None], step.change_rad, 0.0)
         direction = np.where(step.is_solved[:, None], step.direction, direction)
-        told = step.direction_information.reshape(told.shape)
+        told = np.where(step.is_solved[:, None, None], step.direction_information, 0.0)
+        told = told.reshape(n_stacks, -1, 3, 3)
         if iteration > 1:
             change = step.change_rad**2 / np.maximum(step.variance, 1e-300)
             if np.all((change.max(axis=1) < CONVERGED_STD**2) | ~step.is_solved):

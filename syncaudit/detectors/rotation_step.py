@@ -35,11 +35,11 @@ class Step:
     noise: Floats
     normal_inverse: Floats
     lines: Floats
+    across: Floats
     across_weight: Floats
-    design_across: Floats
-    design_along: Floats
-    weighted_across: Floats
-    weighted_along: Floats
+    along: Floats
+    along_weight: Floats
+    mean_parallax: Floats
 
     @property
     def covariance(self) -> Floats:
@@ -60,10 +60,12 @@ class Step:
     @property
     def influence(self) -> Floats:
         """Share of each point in the rotation, shape (m, n, 3, 3)."""
-        across = self.normal_inverse[:, :3] @ self.weighted_across
-        along = self.covariance @ self.weighted_along
-        shares = across.transpose(0, 2, 1)[..., None] * _by_point(self.design_across[:, :3])
-        shares += along.transpose(0, 2, 1)[..., None] * _by_point(self.design_along)
+        across = self.normal_inverse[:, :3] @ (self.across * self.across_weight[:, None, :])
+        design, length = self.along[:, :3], self.along[:, 4:]
+        parted = (design - self.mean_parallax[:, :3, None] * length) * self.along_weight[:, None, :]
+        along = self.covariance @ parted
+        shares = across.transpose(0, 2, 1)[..., None] * _by_point(self.across[:, :3])
+        shares += along.transpose(0, 2, 1)[..., None] * _by_point(design)
         return np.asarray(shares)
 
 
@@ -122,48 +124,46 @@ class Views:
             Least noise of a track, focal lengths.
         """
         x, y = self.x, self.y
-        toward = direction[:, :, None]
         # Flow that translation makes, up to depth; along it the direction is (ax, ay).
-        ax, ay = x * toward[:, 2] - toward[:, 0], y * toward[:, 2] - toward[:, 1]
+        ax = x * direction[:, 2, None] - direction[:, 0, None]
+        ay = y * direction[:, 2, None] - direction[:, 1, None]
         length = np.sqrt(ax * ax + ay * ay) + MIN_MOVED
         ax, ay = ax / length, ay / length
-        along = ax * self.dx + ay * self.dy
-        across = ax * self.dy - ay * self.dx
-        noise = np.maximum(mad_std_of_rows(across, self.is_point), floor)[:, None]
-        parallax = mad_std_of_rows(along / length, self.is_point)[:, None]
+        flow_along, flow_across = ax * self.dx + ay * self.dy, ax * self.dy - ay * self.dx
+        noise = np.maximum(mad_std_of_rows(flow_across, self.is_point), floor)[:, None]
+        parallax = mad_std_of_rows(flow_along / length, self.is_point)[:, None]
         along_var = noise**2 + (parallax * length) ** 2
-        trust = np.where(self.is_point, cauchy_weights(across / noise), 0.0)
+        trust = np.where(self.is_point, cauchy_weights(flow_across / noise), 0.0)
         across_weight = trust / noise**2
         # Whoever breaks the epipolar line tells nothing along it either.
-        along_weight = trust * cauchy_weights(along / np.sqrt(along_var)) / along_var
-        # Rotation moves a point by (u, v) per radian about x, y, z.
-        xy = x * y
-        u = np.stack([xy, -(1.0 + x * x), y], axis=1)
-        v = np.stack([1.0 + y * y, -xy, -x], axis=1)
+        along_weight = trust * cauchy_weights(flow_along / np.sqrt(along_var)) / along_var
+        # A radian about x, y, z moves a point by (xy, 1 + yy), -(1 + xx, xy), (y, -x).
+        radial, tangent = ax * x + ay * y, ax * y - ay * x
         sideways = _across(direction)
         lines = self.lines() / length[:, None, :]
-        ax, ay = ax[:, None, :], ay[:, None, :]
-        design_along = ax * u + ay * v
-        design_across = np.concatenate([ax * v - ay * u, sideways @ lines], axis=1)
+        # What three angles and two turns of the direction change, and the flow itself.
+        across = np.empty((x.shape[0], 6, x.shape[1]))
+        across[:, 0], across[:, 1], across[:, 2] = ax + y * tangent, ay - x * tangent, -radial
+        across[:, 3:5], across[:, 5] = sideways @ lines, flow_across
+        # What three angles change, the flow itself, and what a unit of parallax moves.
+        along = np.empty((x.shape[0], 5, x.shape[1]))
+        along[:, 0], along[:, 1], along[:, 2] = ay + y * radial, -ax - x * radial, tangent
+        along[:, 3], along[:, 4] = flow_along, length
+        normal = _gram(across, across_weight)
         # Parallax has a mean of its own (all points of a side camera move one way), known no
-        # better than its size: it is fitted along, and taken out here.
-        mean = ((design_along * length[:, None, :]) @ along_weight[:, :, None])[:, :, 0]
-        share = np.sum(along_weight * length**2, axis=1, keepdims=True)
-        mean = mean / (share + 1.0 / (parallax**2 + floor**2))
-        weighted_along = (design_along - mean[:, :, None] * length[:, None, :]) * along_weight[
-            :, None, :
-        ]
-        weighted_across = design_across * across_weight[:, None, :]
-        normal = weighted_across @ design_across.transpose(0, 2, 1)
-        normal[:, :3, :3] += weighted_along @ design_along.transpose(0, 2, 1)
+        # better than its size: it is fitted along, and eliminated.
+        rest = _gram(along, along_weight)
+        mean = rest[:, 4] / (rest[:, 4, 4, None] + 1.0 / (parallax**2 + floor**2))
+        rest -= rest[:, :, 4, None] * mean[:, None, :]
+        right = normal[:, :5, 5]
+        normal = normal[:, :5, :5]
+        normal[:, :3, :3] += rest[:, :3, :3]
+        right[:, :3] += rest[:, :3, 3]
         # In radians of direction the prior's least part is one: a direction is a unit vector.
         normal[:, 3:, 3:] += sideways @ prior @ sideways.transpose(0, 2, 1) + np.eye(2)
-        size = np.trace(normal, axis1=1, axis2=2)
-        normal += (RIDGE * size)[:, None, None] * np.eye(5)
-        right = (weighted_across @ across[:, :, None])[:, :, 0]
-        right[:, :3] += (weighted_along @ along[:, :, None])[:, :, 0]
         right[:, 3:] -= (sideways @ (prior @ direction[:, :, None]))[:, :, 0]
-        covariance = np.linalg.inv(normal)
+        normal += (RIDGE * np.trace(normal, axis1=1, axis2=2))[:, None, None] * np.eye(5)
+        covariance = np.asarray(np.linalg.inv(normal), dtype=np.float64)
         change = (covariance @ right[:, :, None])[:, :, 0]
         turn = np.clip(change[:, 3:], -MAX_TURN, MAX_TURN)
         turned = direction + (turn[:, None, :] @ sideways)[:, 0]
@@ -175,11 +175,11 @@ class Views:
             noise=noise[:, 0],
             normal_inverse=covariance,
             lines=lines,
+            across=across[:, :5],
             across_weight=across_weight,
-            design_across=design_across,
-            design_along=design_along,
-            weighted_across=weighted_across,
-            weighted_along=weighted_along,
+            along=along,
+            along_weight=along_weight,
+            mean_parallax=mean,
         )
 
 
@@ -201,18 +201,21 @@ def _by_point(design: Floats) -> Floats:
     return design.transpose(0, 2, 1)[:, :, None, :]
 
 
+def _gram(rows: Floats, weight: Floats) -> Floats:
+    """Return the weighted products of rows of shape (m, k, n), shape (m, k, k)."""
+    return np.asarray((rows * weight[:, None, :]) @ rows.transpose(0, 2, 1))
+
+
 def _across(direction: Floats) -> Floats:
-    """Return two unit vectors across each unit vector, shape (m, 2, 3)."""
+    """Return two unit vectors across each unit vector, shape (m, 2, 3).
+
+    Duff et al., "Building an orthonormal basis, revisited", JCGT 6 (1), 2017.
+    """
     x, y, z = direction.T
-    is_upright = np.hypot(x, z) < 0.1  # nearly along y: start from x instead
-    none = np.zeros_like(x)
-    first = np.stack(
-        [
-            np.where(is_upright, none, z),
-            np.where(is_upright, z, none),
-            np.where(is_upright, -y, -x),
-        ],
-        axis=1,
-    )
-    first /= np.linalg.norm(first, axis=1, keepdims=True)
-    return np.stack([first, np.cross(direction, first)], axis=1)
+    sign = np.copysign(1.0, z)
+    a = -1.0 / (sign + z)
+    b = x * y * a
+    frame = np.empty((len(direction), 2, 3))
+    frame[:, 0, 0], frame[:, 0, 1], frame[:, 0, 2] = 1.0 + sign * x * x * a, sign * b, -sign * x
+    frame[:, 1, 0], frame[:, 1, 1], frame[:, 1, 2] = b, sign + y * y * a, -y
+    return frame

@@ -1,0 +1,76 @@
+"""Remember from frame to frame where a camera travels to, in its own axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Heading"]
+
+Floats = NDArray[np.float64]
+
+# Share of the direction of travel that is remembered from frame to frame.
+MEMORY = 0.9
+# The direction of travel changes by about 0.05 rad from frame to frame (one sigma).
+MAX_HEADING_INFORMATION = 1.0 / 0.05**2
+
+
+@dataclass(slots=True)
+class Heading:
+    """Leaky memory of the direction of travel in the camera's axes.
+
+    A camera bolted to a vehicle sees a nearly constant direction, but bumps and turns move it by
+    a few hundredths of a radian in step with the rotation: held too fast it would bend the
+    rotation. So the memory of about ten frames is a prior of bounded strength.
+    """
+
+    information: Floats = field(default_factory=lambda: np.zeros((3, 3)))
+    cost: float = 0.0
+
+    @property
+    def direction(self) -> Floats | None:
+        """Return what the memory takes for the direction of travel; None while it is empty."""
+        if not self.information.any():
+            return None
+        _, vectors = np.linalg.eigh(self.information)
+        return np.asarray(vectors[:, 0])
+
+    def priors(self, informations: Floats) -> Floats:
+        """Return the information that the memory lends to each pair of a stack.
+
+        Parameters
+        ----------
+        informations : ndarray, shape (s, m, 3, 3)
+            What each pair tells of the direction by itself, in order of time, of s stacks.
+
+        Returns
+        -------
+        ndarray, shape (s, m, 3, 3)
+            What all pairs before it in its stack, and the memory, tell; bounded.
+        """
+        s, m = informations.shape[:2]
+        remembered, decay = _leak(m)
+        priors = (remembered @ informations.reshape(s, m, 9)).reshape(s, m, 3, 3)
+        values, vectors = np.linalg.eigh(priors + decay[:, None, None] * self.information)
+        bounded = values * MAX_HEADING_INFORMATION / (values + MAX_HEADING_INFORMATION)
+        return np.asarray((vectors * bounded[..., None, :]) @ np.swapaxes(vectors, -1, -2))
+
+    def remember(self, informations: Floats, cost: float) -> None:
+        """Add what the pairs of a stack told, shape (m, 3, 3), and how well they were fitted."""
+        m = len(informations)
+        remembered, decay = _leak(m + 1)
+        told = (remembered[m, :m] @ informations.reshape(m, 9)).reshape(3, 3)
+        self.information = decay[m] * self.information + told
+        self.cost = cost
+
+
+@lru_cache(maxsize=8)
+def _leak(m: int) -> tuple[Floats, Floats]:
+    """Return what each of m pairs remembers of the others, and of what was before them."""
+    age = np.arange(m)[:, None] - np.arange(m) - 1
+    remembered: Floats = np.where(age >= 0, MEMORY ** np.maximum(age, 0), 0.0)
+    decay = np.power(MEMORY, np.arange(m, dtype=np.float64))
+    return remembered, decay
