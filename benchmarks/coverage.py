@@ -111,6 +111,7 @@ class Case:
             std_rad=np.full_like(angles, self.noise_rad),
             row_moments_px=zeros,
             row_moves_px=zeros,
+            height_px=480,
             line_delay_s=0.0,
             has_focal=True,
         )

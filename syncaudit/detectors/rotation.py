@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from syncaudit.detectors.point_tracks import PointTracks, track_points
 from syncaudit.detectors.regular_times import regular_times_s
 from syncaudit.detectors.rotation_fit import fit_rotations
 from syncaudit.detectors.rotation_heading import Heading
+from syncaudit.detectors.rotation_lever import travel_turns
 from syncaudit.model import CameraStream, RotationIncrements, seconds_since
 
 __all__ = ["STAMP_PARTS", "RotationDetector", "frame_times_s", "track_factor"]
@@ -72,7 +74,7 @@ STACK = 64
 # its caches emptied.
 N_AT_ONCE = 64
 
-_Fitted = tuple[NDArray[np.float64], ...]
+_Fitted = tuple[NDArray[Any], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -173,16 +175,25 @@ class RotationDetector:
         focal_px = self._focal_px(full_shape[1]) * width / full_shape[1]
         before, after = places / focal_px
         fits = fit_rotations(before, after, is_point, heading=self._heading, focal_px=focal_px)
-        row_scale = full_shape[0] / height
-        rows_mid = 0.5 * places[:, :, :, 1].sum(axis=0) * row_scale
-        rows_moved = (places[1, :, :, 1] - places[0, :, :, 1]) * row_scale
-        moments = np.einsum("mn,mnij->mij", rows_mid, fits.influence)
-        moves = np.einsum("mn,mnij->mij", rows_moved, fits.influence)
-        for k in np.flatnonzero(fits.is_found).tolist():
-            pair = self._waiting[k]
-            mean_row_px = (pair.tracks.mean_corner_row_px - 0.5 * (height - 1)) * row_scale
-            frames = np.array([pair.previous, pair.index, mean_row_px])
-            self._fitted.append((frames, fits.angles_rad[k], fits.std_rad[k], moments[k], moves[k]))
+        if fits is not None:
+            row_scale = full_shape[0] / height
+            rows = row_scale * places[..., 1][:, fits.pairs]
+            rows_mid, rows_moved = 0.5 * (rows[0] + rows[1]), rows[1] - rows[0]
+            frames = np.array([(pair.previous, pair.index) for pair in self._waiting])
+            corners_px = np.array([pair.tracks.mean_corner_row_px for pair in self._waiting])
+            self._fitted.append(
+                (
+                    frames[fits.pairs],
+                    (corners_px[fits.pairs] - 0.5 * (height - 1)) * row_scale,
+                    fits.angles_rad,
+                    fits.std_rad,
+                    fits.gains.mean(rows_mid),
+                    fits.gains.mean(rows_moved),
+                    fits.gains.mean_of_travel(rows_mid),
+                    fits.direction,
+                    fits.direction_information,
+                )
+            )
         self._waiting.clear()
 
     def _focal_px(self, width_px: int) -> float:
@@ -198,15 +209,18 @@ class RotationDetector:
         if not self._fitted:
             return None
         times_s, epoch_ns, stamp_std_s = frame_times_s(self.stream)
-        frames, angles, std, moments, moves = (
-            np.stack(part) for part in zip(*self._fitted, strict=True)
+        frames, corner_rows_px, angles, std, moments, moves, travel_moments, direction, told = (
+            np.concatenate(part) for part in zip(*self._fitted, strict=True)
         )
-        previous, index = frames[:, :2].astype(np.intp).T
+        previous, index = frames.T
         start_s, stop_s = times_s[previous], times_s[index]
         usable = stop_s - start_s > MIN_INCREMENT_S
         regular_s = regular_times_s(times_s)
         if not usable.any():
             return None
+        width_s = (stop_s - start_s)[usable, None]
+        turns = travel_turns(angles[usable] / width_s, direction[usable], told[usable])
+        moments[usable] += travel_moments[usable] @ turns / width_s[:, :, None]
         return RotationIncrements(
             source=self.stream.name,
             epoch_ns=epoch_ns,
@@ -216,7 +230,8 @@ class RotationDetector:
             std_rad=std[usable],
             row_moments_px=moments[usable],
             row_moves_px=moves[usable],
-            mean_row_px=float(frames[:, 2].mean()),
+            height_px=self.stream.height_px,
+            mean_row_px=float(corner_rows_px.mean()),
             line_delay_s=self.stream.line_delay_s,
             has_focal=self.stream.focal_px is not None,
             stamp_std_s=stamp_std_s,

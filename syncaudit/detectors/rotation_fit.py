@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.rotation_heading import Heading
-from syncaudit.detectors.rotation_step import Step, Views
+from syncaudit.detectors.rotation_step import Gains, Step, Views
 from syncaudit.dsp.robust import cauchy_weights, mad_std_of_rows
 
 __all__ = ["RotationFits", "fit_rotations"]
@@ -52,28 +52,33 @@ LOST_COST = 0.7
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RotationFits:
-    """Result of `fit_rotations` for m pairs of frames.
+    """Result of `fit_rotations` for the k pairs of frames whose rotation was found.
 
     Parameters
     ----------
-    is_found : ndarray of bool, shape (m,)
-        Whether a rotation was found; elsewhere the figures mean nothing.
-    angles_rad, std_rad : ndarray, shape (m, 3)
+    pairs : ndarray of int, shape (k,)
+        Which of the stack they are.
+    angles_rad, std_rad : ndarray, shape (k, 3)
         Rotation vector about x (right), y (down), z (forward), and one-sigma errors.
-    influence : ndarray, shape (m, n, 3, 3)
-        Share of each point in the result: the rotation that the fit reports is the sum over
-        points of ``influence[k] @ (rotation at the time of point k)``; the shares add up to one.
+    direction : ndarray, shape (k, 3)
+        Unit vector of travel.
+    direction_information : ndarray, shape (k, 3, 3)
+        On that, without what was known from other pairs.
+    gains : Gains
+        Share of each point in the result.
     """
 
-    is_found: Bools
+    pairs: NDArray[np.intp]
     angles_rad: Floats
     std_rad: Floats
-    influence: Floats
+    direction: Floats
+    direction_information: Floats
+    gains: Gains
 
 
 def fit_rotations(
     before: Floats, after: Floats, is_point: Bools, *, heading: Heading, focal_px: float
-) -> RotationFits:
+) -> RotationFits | None:
     """Fit the rotation that moved `before` to `after`, for consecutive pairs of frames.
 
     Parameters
@@ -89,12 +94,12 @@ def fit_rotations(
 
     Returns
     -------
-    RotationFits
-        Nothing is found with fewer than 12 points or a degenerate layout.
+    RotationFits or None
+        None where nothing is found: with fewer than 12 points or a degenerate layout.
     """
     used = np.flatnonzero(is_point.sum(axis=1) >= MIN_POINTS)
     if used.size == 0:
-        return _nothing(is_point.shape)
+        return None
     rays = _Rays(_rays(before), _rays(after), is_point).pick(used)
     floor = MIN_NOISE_PX / focal_px
     found = None if heading.direction is None else _fit(rays, heading.direction, heading, floor)
@@ -104,21 +109,14 @@ def fit_rotations(
         if found is None or again.cost < found.cost:
             found, heading.information = again, lost.information
     heading.remember(found.step.direction_information[found.is_good], found.cost)
-    fits = _nothing(is_point.shape)
-    fits.is_found[used] = found.is_good
-    fits.angles_rad[used] = found.angles
-    fits.std_rad[used] = np.sqrt(np.abs(found.step.variance))
-    fits.influence[used] = found.step.influence
-    return fits
-
-
-def _nothing(shape: tuple[int, ...]) -> RotationFits:
-    m, n = shape
+    good = np.flatnonzero(found.is_good)
     return RotationFits(
-        is_found=np.zeros(m, dtype=np.bool_),
-        angles_rad=np.zeros((m, 3)),
-        std_rad=np.ones((m, 3)),
-        influence=np.zeros((m, n, 3, 3)),
+        pairs=used[good],
+        angles_rad=found.angles[good],
+        std_rad=np.sqrt(np.abs(found.step.variance[good])),
+        direction=found.step.direction[good],
+        direction_information=found.step.direction_information[good],
+        gains=found.step.gains.pick(good),
     )
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import cauchy_weights, mad_std_of_rows
 
-__all__ = ["Step", "Views", "rotation_matrices"]
+__all__ = ["Gains", "Step", "Views", "rotation_matrices"]
 
 Floats = NDArray[np.float64]
 
@@ -58,15 +58,67 @@ class Step:
         return np.asarray(weighted @ self.lines.transpose(0, 2, 1))
 
     @property
-    def influence(self) -> Floats:
-        """Share of each point in the rotation, shape (m, n, 3, 3)."""
-        across = self.normal_inverse[:, :3] @ (self.across * self.across_weight[:, None, :])
+    def gains(self) -> Gains:
+        """What the points' flows do to the rotations."""
+        across_weight, along_weight = self.across_weight[:, None, :], self.along_weight[:, None, :]
         design, length = self.along[:, :3], self.along[:, 4:]
-        parted = (design - self.mean_parallax[:, :3, None] * length) * self.along_weight[:, None, :]
-        along = self.covariance @ parted
-        shares = across.transpose(0, 2, 1)[..., None] * _by_point(self.across[:, :3])
-        shares += along.transpose(0, 2, 1)[..., None] * _by_point(design)
-        return np.asarray(shares)
+        parted = (design - self.mean_parallax[:, :3, None] * length) * along_weight
+        return Gains(
+            across=self.across[:, :3],
+            to_across=self.normal_inverse[:, :3] @ (self.across * across_weight),
+            along=design,
+            to_along=self.covariance @ parted,
+            lines=self.lines,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gains:
+    """How rotations of m pairs depend on their n points, shapes (m, 3, n).
+
+    Parameters
+    ----------
+    across, along : ndarray
+        Flow across and along the direction of travel that a rotation makes.
+    to_across, to_along : ndarray
+        Rotation that the fit makes of such flow.
+    lines : ndarray
+        Flow across it that another direction of travel makes.
+    """
+
+    across: Floats
+    to_across: Floats
+    along: Floats
+    to_along: Floats
+    lines: Floats
+
+    def pick(self, index: NDArray[np.intp]) -> Gains:
+        """Return the gains of some pairs."""
+        parts = (self.across, self.to_across, self.along, self.to_along, self.lines)
+        return Gains(*(part[index] for part in parts))
+
+    def mean(self, values: Floats) -> Floats:
+        """Return the mean of a figure of the points, of shape (m, n), as rotations weigh it.
+
+        Returns
+        -------
+        ndarray, shape (m, 3, 3)
+            Rotations ``value * w`` at the points' own places are fitted as ``mean @ w``.
+        """
+        weighed = (self.to_across * values[:, None, :]) @ self.across.transpose(0, 2, 1)
+        return np.asarray(
+            weighed + (self.to_along * values[:, None, :]) @ self.along.transpose(0, 2, 1)
+        )
+
+    def mean_of_travel(self, values: Floats) -> Floats:
+        """Return what directions of travel that differ by ``value * t`` are taken for.
+
+        Returns
+        -------
+        ndarray, shape (m, 3, 3)
+            Rotation for each axis of t. Flow along the way tells too little to count here.
+        """
+        return np.asarray((self.to_across * values[:, None, :]) @ self.lines.transpose(0, 2, 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -194,11 +246,6 @@ def rotation_matrices(angles: Floats) -> Floats:
     sine = np.sinc(angle / np.pi)
     cosine = 0.5 * np.sinc(0.5 * angle / np.pi) ** 2
     return np.asarray(np.eye(3) + sine * cross + cosine * (cross @ cross))
-
-
-def _by_point(design: Floats) -> Floats:
-    """Return a design of shape (m, 3, n) as (m, n, 1, 3)."""
-    return design.transpose(0, 2, 1)[:, :, None, :]
 
 
 def _gram(rows: Floats, weight: Floats) -> Floats:

@@ -26,9 +26,14 @@ def fit_rotation(before, after, *, heading, focal_px):
     """Fit one pair of frames; None where nothing is found."""
     is_point = np.ones((1, len(before)), dtype=bool)
     fits = fit_rotations(before[None], after[None], is_point, heading=heading, focal_px=focal_px)
-    if not fits.is_found[0]:
+    if fits is None or not fits.pairs.size:
         return None
-    return Fit(fits.angles_rad[0], fits.std_rad[0], fits.influence[0])
+    return Fit(fits.angles_rad[0], fits.std_rad[0], influence_of(fits.gains, len(before)))
+
+
+def influence_of(gains, n):
+    """Return the share of each point, shape (n, 3, 3)."""
+    return np.stack([gains.mean(np.eye(n)[[k]])[0] for k in range(n)])
 
 
 def fitted(seed, turn=TURN, travel=(0.0, 0.0, 0.0), *, heading=None, **options):

@@ -152,6 +152,7 @@ def camera(
         std_rad=std,
         row_moments_px=np.einsum("np,npij->nij", row, shares),
         row_moves_px=np.einsum("np,npij->nij", moved, shares),
+        height_px=480,
         mean_row_px=float(row.mean()),
         line_delay_s=line_delay_s if stated else None,
         has_focal=has_focal,

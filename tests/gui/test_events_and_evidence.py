@@ -198,6 +198,7 @@ def test_cameras_and_buses_turn_at_the_same_rate():
         std_rad=np.full((n, 3), 1e-4),
         row_moments_px=np.zeros((n, 3, 3)),
         row_moves_px=np.zeros((n, 3, 3)),
+        height_px=480,
     )
     rate = camera_turning(rotation, EPOCH_NS).value_at(1.0)
     assert rate is not None

@@ -34,6 +34,7 @@ def rotation(n=3, **changed):
         "std_rad": np.ones((n, 3)),
         "row_moments_px": np.zeros((n, 3, 3)),
         "row_moves_px": np.zeros((n, 3, 3)),
+        "height_px": 480,
     }
     return RotationIncrements(source="cam", epoch_ns=0, **(fields | changed))
 

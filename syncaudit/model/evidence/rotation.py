@@ -35,6 +35,8 @@ class RotationIncrements:
         they turn frame times into row times.
     mean_row_px : float
         Plain mean distance of the picture's corners from the middle row (negative: above it).
+    height_px : int
+        Rows of the picture.
     line_delay_s : float, optional
         Time between rows, where stated.
     has_focal : bool
@@ -53,6 +55,7 @@ class RotationIncrements:
     std_rad: NDArray[np.float64]
     row_moments_px: NDArray[np.float64]
     row_moves_px: NDArray[np.float64]
+    height_px: int
     mean_row_px: float = 0.0
     line_delay_s: float | None = None
     has_focal: bool = False
