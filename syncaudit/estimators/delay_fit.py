@@ -38,6 +38,8 @@ CONVERGED_S = 1e-7
 CONVERGED_STD = 0.02
 # The first step is without weights and the second the first with them: no two of a kind to mix.
 N_UNMIXED = 2
+# Parameters whose columns are so nearly dependent (determinant at unit diagonal) cannot be told apart.
+MIN_DETERMINANT = 1e-14
 # A step is lengthened or turned back by up to so much of the one before.
 MAX_MIXED = 3.0
 MAX_STEP_S = 0.02
@@ -168,6 +170,7 @@ def fit_delay(
         line_delay_s = line_delay_s if known.line_delay_s is None else known.line_delay_s
         if shutter is not None:
             rolled = shutter.change_per_line_delay(found.bend, found.rate, found.mixing)
+    columns = np.empty((*rows.values.shape, 1 + with_drift + is_delay_free))
     last: tuple[Floats, Floats] | None = None
     for iteration in range(MAX_ITERATIONS):
         delays_s = offset_s + drift * (mid_s - anchor_s)
@@ -177,19 +180,18 @@ def fit_delay(
         linear = found
         if shutter is not None:
             rolled = shutter.change_per_line_delay(linear.bend, linear.rate, linear.mixing)
-        jacobian = [linear.sensitivity]
+        columns[..., 0] = linear.sensitivity
         if with_drift:
-            jacobian.append(linear.project(linear.raw_sensitivity * (mid_s - anchor_s)[:, None]))
+            columns[..., 1] = linear.project(linear.raw_sensitivity * (mid_s - anchor_s)[:, None])
         if is_delay_free:
-            jacobian.append(linear.project(rolled))
-        columns = np.stack(jacobian, axis=-1)
+            columns[..., -1] = linear.project(rolled)
         normal, scores = _equations(columns, linear)
         gradient = scores.sum(axis=0)
         if is_delay_free:
             # Points in one row cannot tell a line delay from an offset: lean on what is usual.
             normal[-1, -1] += USUAL_LINE_DELAY_STD_S**-2
             gradient[-1] += (USUAL_LINE_DELAY_S - line_delay_s) * USUAL_LINE_DELAY_STD_S**-2
-        if not np.all(np.isfinite(normal)) or (normal.size > 1 and np.linalg.cond(normal) > 1e14):
+        if not np.linalg.det(normal) > MIN_DETERMINANT * np.prod(np.diag(normal)):
             return None
         full = np.linalg.solve(normal, gradient)
         step = full if last is None or iteration < n_unmixed else _mixed(full, *last, normal)
@@ -230,7 +232,7 @@ def fit_delay(
     curvature = np.mean(2.0 * robust**2 - robust, axis=0) / np.mean(robust, axis=0)
     normal *= float(np.clip(np.mean(curvature), 0.3, 1.0))
     covariance, correlation_factor = covariance_of(
-        scores, normal, rows.values.size, linear.n_params
+        scores.reshape(columns.shape).sum(axis=1), normal, rows.values.size, linear.n_params
     )
     std = np.sqrt(np.diag(covariance))
     gain, explained = model.strength(linear)
@@ -275,8 +277,7 @@ def _mixed(full: Floats, last_full: Floats, last_step: Floats, normal: Floats) -
 
 
 def _equations(columns: Floats, linear: Linearised) -> tuple[Floats, Floats]:
-    """Return normal matrix, shape (p, p), and score of each row, shape (n, p)."""
-    weighted = columns * linear.weights[:, :, None]
+    """Return normal matrix, shape (p, p), and score of each value, shape (n m, p)."""
     flat = columns.reshape(-1, columns.shape[2])
-    scores = np.sum(weighted * linear.residuals[:, :, None], axis=1)
-    return weighted.reshape(flat.shape).T @ flat, scores
+    weighted = flat * linear.weights.reshape(-1, 1)
+    return weighted.T @ flat, weighted * linear.residuals.reshape(-1, 1)

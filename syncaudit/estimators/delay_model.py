@@ -7,7 +7,7 @@ see `delay_fit`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,8 @@ __all__ = ["DelayModel", "Linearised"]
 Floats = NDArray[np.float64]
 
 
-# Directions of the linear part that hold less than this share of the strongest are left out.
-MIN_SHARE = 1e-12
+# Ridge on columns scaled to unit length: what is left undetermined stays small.
+RIDGE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,14 +55,13 @@ class DelayModel:
     ) -> Linearised | None:
         """Return the model at delays, shape (n,); None where the delay changes nothing.
 
-        The weighted normal equations of each column are solved by their eigenvectors, columns
-        scaled to unit length.
+        The weighted normal equations of each column are solved with columns scaled to unit length.
         """
         rows, driver = self.rows, self.driver
         n, k = delays_s.size, driver.n_channels
         ends_s = np.concatenate([rows.start_s + delays_s, rows.stop_s + delays_s])
         ends_s = np.minimum(np.maximum(ends_s, driver.start_s), driver.stop_s)
-        angles, rates = driver.at(ends_s), driver.rate_at(ends_s)
+        angles, rates = driver.with_rate_at(ends_s)
         change, bend = angles[n:] - angles[:n], rates[n:] - rates[:n]
         values = rows.values - known
         design = np.concatenate([change, self.slow], axis=1)
@@ -73,34 +72,32 @@ class DelayModel:
             leaking = np.flatnonzero(np.isfinite(driver.coupling_std))
             gram[:, leaking, leaking] += _ridge(driver.coupling_std, before)
         norm = np.sqrt(np.diagonal(gram, axis1=1, axis2=2)) + 1e-30
-        powers, vectors = np.linalg.eigh(gram / (norm[:, :, None] * norm[:, None, :]))
-        keep = powers > MIN_SHARE * powers[:, -1:]
-        halves = vectors * np.sqrt(keep / np.where(keep, powers, 1.0))[:, None, :]
-        halves /= norm[:, :, None]
-        solver = halves @ halves.swapaxes(1, 2)
-        beta = (solver @ (weighted @ values.T[:, :, None]))[..., 0]  # (m, p)
+        norms = norm[:, :, None] * norm[:, None, :]
+        solver = np.linalg.inv(gram / norms + RIDGE * np.eye(design.shape[1])) / norms
+        beta = _coefficients(solver, weighted, values)
         mixing = beta[:, :k]
         residuals = values - design @ beta.T
-        own = residuals * np.sqrt(rows.weights)
-        noise = np.array([mad_std(column) for column in own.T]) + 1e-15
+        root = np.sqrt(rows.weights)
+        noise = np.array([mad_std(column) for column in (residuals * root).T]) + 1e-15
         raw = bend @ mixing.T
-        found = Linearised(
+        sensitivity = raw - design @ _coefficients(solver, weighted, raw).T
+        if not np.any(sensitivity):
+            return None
+        return Linearised(
             design=design,
             weighted=weighted,
             solver=solver,
             residuals=residuals,
             raw_sensitivity=raw,
-            sensitivity=raw,
+            sensitivity=sensitivity,
             weights=weights / noise**2,
-            scale=noise / np.sqrt(rows.weights),
+            scale=noise / root,
             noise=noise,
             bend=bend,
             rate=0.5 * (rates[n:] + rates[:n]),
             mixing=mixing,
-            n_params=int(keep.sum()) + 1,
+            n_params=beta.size + 1,
         )
-        sensitivity = found.project(raw)
-        return replace(found, sensitivity=sensitivity) if np.any(sensitivity) else None
 
     def strength(self, found: Linearised) -> tuple[float, float]:
         """Return gain and explained share of a fit, slow terms aside (see `DelayFit`)."""
@@ -144,9 +141,15 @@ class Linearised:
 
     def project(self, matrix: Floats) -> Floats:
         """Take the linear part out of every column of `matrix`, shape (n, m)."""
-        linear = (self.solver @ (self.weighted @ matrix.T[:, :, None]))[..., 0]
+        linear = _coefficients(self.solver, self.weighted, matrix)
         projected: Floats = matrix - self.design @ linear.T
         return projected
+
+
+def _coefficients(solver: Floats, weighted: Floats, matrix: Floats) -> Floats:
+    """Return what each column of `matrix`, shape (n, m), holds of the linear part, shape (m, p)."""
+    found: Floats = (solver @ (weighted @ matrix.T[:, :, None]))[..., 0]
+    return found
 
 
 def _ridge(coupling_std: Floats, before: Linearised | None) -> Floats:

@@ -78,7 +78,7 @@ def state_driver(
         smooth.stop_s,
         max(16, round(GRID_PER_WIDTH * (smooth.stop_s - smooth.start_s) / width_s)),
     )
-    places, rates = smooth.at(grid_s), smooth.rate_at(grid_s)
+    places, rates = smooth.with_rate_at(grid_s)
     pose = places - places.mean(axis=0)
     pose /= np.sqrt(np.mean(pose**2, axis=0)) + 1e-12
     left, _, _ = np.linalg.svd(pose, full_matrices=False)
@@ -99,11 +99,9 @@ def state_driver(
 
 def combined(driver: RunningIntegral, mixing: Floats) -> RunningIntegral:
     """Return a driver whose channels are fixed mixtures of another's, mixing of shape (p, r)."""
-    integral = PPoly(driver.integral.c @ mixing, driver.integral.x)
     return replace(
         driver,
-        integral=integral,
-        rate=integral.derivative(),
+        integral=PPoly(driver.integral.c @ mixing, driver.integral.x),
         n_channels=mixing.shape[1],
         coupling_std=None,
         n_signals=None,
