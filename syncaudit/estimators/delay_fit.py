@@ -18,6 +18,7 @@ the tracked points: that is what the stamps mean as far as the manifest tells.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +51,7 @@ USUAL_LINE_DELAY_S = 2e-5
 USUAL_LINE_DELAY_STD_S = 3e-5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)  # no slots: what few ask for is found when asked
 class DelayFit:
     """Result of `fit_delay`.
 
@@ -67,11 +68,6 @@ class DelayFit:
         not stated, and is this much later than the middle row.
     anchor_s : float
         Instant on the source's clock at which offset and drift are uncorrelated.
-    gain : float
-        Size of the fitted signal over that of the driver: the whole triple where both have
-        as many axes, else the norm of the strongest row of the mixing matrix.
-    explained : float
-        Share of the (robustly weighted) variance that the driver explains.
     correlation_factor : float
         Variance of the delay over what independent residuals would give (>= 1).
     n_rows : int
@@ -82,6 +78,8 @@ class DelayFit:
         Times.
     robust : ndarray, shape (n, m)
         Robust weights of the residuals.
+    model : DelayModel
+        What was fitted.
     linear : Linearised
         The model at the delay: what further tests and fits work on.
     """
@@ -94,14 +92,27 @@ class DelayFit:
     line_delay_std_s: float | None
     row_shift_s: float
     anchor_s: float
-    gain: float
-    explained: float
     correlation_factor: float
     n_rows: int
     span_s: float
     mid_s: Floats
     robust: Floats
+    model: DelayModel
     linear: Linearised
+
+    @cached_property
+    def _strength(self) -> tuple[float, float]:
+        return self.model.strength(self.linear)
+
+    @property
+    def gain(self) -> float:
+        """Size of the fitted signal over that of the driver (see `DelayModel.strength`)."""
+        return self._strength[0]
+
+    @property
+    def explained(self) -> float:
+        """Share of the (robustly weighted) variance that the driver explains."""
+        return self._strength[1]
 
     @property
     def residuals(self) -> Floats:
@@ -235,7 +246,6 @@ def fit_delay(
         scores.reshape(columns.shape).sum(axis=1), normal, rows.values.size, linear.n_params
     )
     std = np.sqrt(np.diag(covariance))
-    gain, explained = model.strength(linear)
     return DelayFit(
         offset_s=offset_s,
         offset_std_s=float(std[0]),
@@ -245,13 +255,12 @@ def fit_delay(
         line_delay_std_s=float(std[-1]) if is_delay_free else None,
         row_shift_s=row_shift_s,
         anchor_s=anchor_s,
-        gain=gain,
-        explained=explained,
         correlation_factor=correlation_factor,
         n_rows=mid_s.size,
         span_s=float(np.ptp(mid_s)),
         mid_s=mid_s,
         robust=robust,
+        model=model,
         linear=linear,
     )
 

@@ -100,7 +100,11 @@ class DelayModel:
         )
 
     def strength(self, found: Linearised) -> tuple[float, float]:
-        """Return gain and explained share of a fit, slow terms aside (see `DelayFit`)."""
+        """Return gain and explained share of a fit, slow terms aside.
+
+        The gain is the size of the fitted signal over that of the driver: of all axes together
+        where both have as many, else the norm of the strongest row of the mixing matrix.
+        """
         m, k = found.mixing.shape
         n_signals = k if self.driver.n_signals is None else self.driver.n_signals
         change = found.design[:, :k]
