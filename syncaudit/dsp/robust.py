@@ -11,6 +11,7 @@ __all__ = [
     "cauchy_weights",
     "hac_covariance",
     "mad_std",
+    "mad_std_of_columns",
     "mad_std_of_rows",
     "student_widening",
 ]
@@ -31,6 +32,11 @@ def mad_std(values: Floats) -> float:
     # The upper median by partition: np.median costs four times as much on small arrays.
     middle = values.size // 2
     return MAD_TO_STD * float(np.partition(np.abs(values).ravel(), middle)[middle])
+
+
+def mad_std_of_columns(values: Floats) -> Floats:
+    """Return `mad_std` of each column of an (n, m) array, n >= 1, shape (m,)."""
+    return np.asarray(MAD_TO_STD * np.sort(np.abs(values.T))[:, values.shape[0] // 2])
 
 
 def mad_std_of_rows(values: Floats, is_value: NDArray[np.bool_]) -> Floats:

@@ -39,7 +39,7 @@ CONVERGED_S = 1e-7
 CONVERGED_STD = 0.02
 # The first step is without weights and the second the first with them: no two of a kind to mix.
 N_UNMIXED = 2
-# Parameters whose columns are so nearly dependent (determinant at unit diagonal) cannot be told apart.
+# Determinant, at unit diagonal, of columns too nearly dependent to be told apart.
 MIN_DETERMINANT = 1e-14
 # A step is lengthened or turned back by up to so much of the one before.
 MAX_MIXED = 3.0
@@ -181,11 +181,14 @@ def fit_delay(
         line_delay_s = line_delay_s if known.line_delay_s is None else known.line_delay_s
         if shutter is not None:
             rolled = shutter.change_per_line_delay(found.bend, found.rate, found.mixing)
+    since_s = mid_s - anchor_s
+    largest = np.array(
+        [MAX_STEP_S, *[MAX_DRIFT_STEP] * with_drift, *[MAX_LINE_STEP_S] * is_delay_free]
+    )
     columns = np.empty((*rows.values.shape, 1 + with_drift + is_delay_free))
     last: tuple[Floats, Floats] | None = None
     for iteration in range(MAX_ITERATIONS):
-        delays_s = offset_s + drift * (mid_s - anchor_s)
-        found = model.at(delays_s, robust, rolled * line_delay_s, found)
+        found = model.at(offset_s + drift * since_s, robust, rolled * line_delay_s, found)
         if found is None:
             return None
         linear = found
@@ -193,21 +196,20 @@ def fit_delay(
             rolled = shutter.change_per_line_delay(linear.bend, linear.rate, linear.mixing)
         columns[..., 0] = linear.sensitivity
         if with_drift:
-            columns[..., 1] = linear.project(linear.raw_sensitivity * (mid_s - anchor_s)[:, None])
+            columns[..., 1] = linear.project(linear.raw_sensitivity * since_s[:, None])
         if is_delay_free:
             columns[..., -1] = linear.project(rolled)
         normal, scores = _equations(columns, linear)
-        gradient = scores.sum(axis=0)
+        gradient = scores.sum(axis=(0, 1))
         if is_delay_free:
             # Points in one row cannot tell a line delay from an offset: lean on what is usual.
             normal[-1, -1] += USUAL_LINE_DELAY_STD_S**-2
             gradient[-1] += (USUAL_LINE_DELAY_S - line_delay_s) * USUAL_LINE_DELAY_STD_S**-2
-        if not np.linalg.det(normal) > MIN_DETERMINANT * np.prod(np.diag(normal)):
+        if not np.linalg.det(normal) > MIN_DETERMINANT * normal.diagonal().prod():
             return None
         full = np.linalg.solve(normal, gradient)
         step = full if last is None or iteration < n_unmixed else _mixed(full, *last, normal)
-        limit = [MAX_STEP_S, *[MAX_DRIFT_STEP] * with_drift, *[MAX_LINE_STEP_S] * is_delay_free]
-        step = np.clip(step, np.negative(limit), limit)
+        step = np.minimum(np.maximum(step, -largest), largest)
         offset_s += float(step[0])
         if with_drift:
             drift += float(step[1])
@@ -243,7 +245,7 @@ def fit_delay(
     curvature = np.mean(2.0 * robust**2 - robust, axis=0) / np.mean(robust, axis=0)
     normal *= float(np.clip(np.mean(curvature), 0.3, 1.0))
     covariance, correlation_factor = covariance_of(
-        scores.reshape(columns.shape).sum(axis=1), normal, rows.values.size, linear.n_params
+        scores.sum(axis=1), normal, rows.values.size, linear.n_params
     )
     std = np.sqrt(np.diag(covariance))
     return DelayFit(
@@ -286,7 +288,7 @@ def _mixed(full: Floats, last_full: Floats, last_step: Floats, normal: Floats) -
 
 
 def _equations(columns: Floats, linear: Linearised) -> tuple[Floats, Floats]:
-    """Return normal matrix, shape (p, p), and score of each value, shape (n m, p)."""
+    """Return normal matrix, shape (p, p), and score of each value, shape (n, m, p)."""
+    weighted = columns * linear.weights[..., None]
     flat = columns.reshape(-1, columns.shape[2])
-    weighted = flat * linear.weights.reshape(-1, 1)
-    return weighted.T @ flat, weighted * linear.residuals.reshape(-1, 1)
+    return weighted.reshape(flat.shape).T @ flat, weighted * linear.residuals[..., None]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.dsp.robust import mad_std
+from syncaudit.dsp.robust import mad_std_of_columns
 from syncaudit.estimators.delay_search import slow_basis
 from syncaudit.estimators.increments import Increments
 
@@ -38,17 +38,24 @@ class DelayModel:
         Of the target, k channels.
     slow : ndarray, shape (n, b)
         Slow terms of increments.
+    root : ndarray, shape (n, m)
+        Root of the increments' weights.
+    ridge : ndarray, shape (k + b, k + b)
+        What the scaled normal equations are held by.
     """
 
     rows: Increments
     driver: RunningIntegral
     slow: Floats
+    root: Floats
+    ridge: Floats
 
     @classmethod
     def of(cls, rows: Increments, driver: RunningIntegral) -> DelayModel:
         """Return the model of some rows."""
         slow = slow_basis(rows.mid_s, float(np.ptp(rows.mid_s))) * rows.width_s[:, None]
-        return cls(rows, driver, slow)
+        ridge = RIDGE * np.eye(driver.n_channels + slow.shape[1])
+        return cls(rows, driver, slow, np.sqrt(rows.weights), ridge)
 
     def at(
         self, delays_s: Floats, robust: Floats, known: Floats, before: Linearised | None
@@ -73,15 +80,14 @@ class DelayModel:
             gram[:, leaking, leaking] += _ridge(driver.coupling_std, before)
         norm = np.sqrt(np.diagonal(gram, axis1=1, axis2=2)) + 1e-30
         norms = norm[:, :, None] * norm[:, None, :]
-        solver = np.linalg.inv(gram / norms + RIDGE * np.eye(design.shape[1])) / norms
+        solver = np.linalg.inv(gram / norms + self.ridge) / norms
         beta = _coefficients(solver, weighted, values)
         mixing = beta[:, :k]
         residuals = values - design @ beta.T
-        root = np.sqrt(rows.weights)
-        noise = np.array([mad_std(column) for column in (residuals * root).T]) + 1e-15
+        noise = mad_std_of_columns(residuals * self.root) + 1e-15
         raw = bend @ mixing.T
         sensitivity = raw - design @ _coefficients(solver, weighted, raw).T
-        if not np.any(sensitivity):
+        if not sensitivity.any():
             return None
         return Linearised(
             design=design,
@@ -91,7 +97,7 @@ class DelayModel:
             raw_sensitivity=raw,
             sensitivity=sensitivity,
             weights=weights / noise**2,
-            scale=noise / root,
+            scale=noise / self.root,
             noise=noise,
             bend=bend,
             rate=0.5 * (rates[n:] + rates[:n]),
@@ -120,8 +126,8 @@ class DelayModel:
         gains = []
         for j in range(m):
             both = np.column_stack([signal[:, j] + found.residuals[:, j], change[:, :n_signals]])
-            root = np.sqrt(self.rows.weights[:, [j]])
-            gains.append(_shrunken_norm(_fast(both, basis) * root, float(found.noise[j])))
+            scaled = _fast(both, basis) * self.root[:, [j]]
+            gains.append(_shrunken_norm(scaled, float(found.noise[j])))
         return max(gains), explained
 
 
