@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,16 @@ class RunningIntegral:
             rate = rate * since_s + value
             value = value * since_s + coefficients
         return value.T, rate.T
+
+    def mixed(self, mixing: Floats) -> RunningIntegral:
+        """Return the integral whose r channels are mixtures of these, mixing of shape (d, r)."""
+        return replace(
+            self,
+            integral=PPoly(self.integral.c @ mixing, self.integral.x),
+            n_channels=mixing.shape[1],
+            coupling_std=None,
+            n_signals=None,
+        )
 
     def covers(self, start_s: Floats, stop_s: Floats) -> NDArray[np.bool_]:
         """Tell which intervals lie inside the range and touch no gap."""

@@ -12,12 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import PPoly
 
 from syncaudit.dsp.integral import GAP_PERIODS, RunningIntegral, interpolate_angle, smooth_angle
 from syncaudit.model import Activity
 
-__all__ = ["combined", "state_driver"]
+__all__ = ["state_driver"]
 
 Floats = NDArray[np.float64]
 
@@ -94,15 +93,4 @@ def state_driver(
         gap_start_s=smooth.gap_start_s,
         gap_stop_s=smooth.gap_stop_s,
         period_s=smooth.period_s,
-    )
-
-
-def combined(driver: RunningIntegral, mixing: Floats) -> RunningIntegral:
-    """Return a driver whose channels are fixed mixtures of another's, mixing of shape (p, r)."""
-    return replace(
-        driver,
-        integral=PPoly(driver.integral.c @ mixing, driver.integral.x),
-        n_channels=mixing.shape[1],
-        coupling_std=None,
-        n_signals=None,
     )
