@@ -17,9 +17,10 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.dsp.robust import mad_std_of_columns
 from syncaudit.estimators.increments import Increments
 
-__all__ = ["DelayCurve", "search_delay", "slow_basis"]
+__all__ = ["DelayCurve", "DelaySearch", "search_delay", "slow_basis"]
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +32,7 @@ NUISANCE_PERIOD_S = 8.0
 # Log-likelihood by which a valley must separate two lobes.
 MIN_VALLEY = 4.0
 # Changes looked at together: arrays that the system need not fetch anew each time.
-CHUNK_VALUES = 30_000
+CHUNK_VALUES = 40_000
 # Fraction of the rows that must overlap at a lag.
 MIN_OVERLAP = 0.4
 
@@ -115,52 +116,97 @@ def search_delay(
     DelayCurve
         One value a delay.
     """
-    n = increments.values.shape[0]
-    if n > MAX_ROWS:
-        increments = increments.rows(np.linspace(0, n - 1, MAX_ROWS).astype(np.intp))
-        n = MAX_ROWS
-    delays_s = np.arange(lowest_s, highest_s + 0.5 * step_s, step_s)
-    values, weights, basis = _without_nuisance(increments)
-    table = _Table.of(
-        driver,
-        start_s=float(increments.start_s.min()) + lowest_s,
-        stop_s=float(increments.stop_s.max()) + highest_s,
-        lag_s=step_s,
+    search = DelaySearch.of(
+        increments, driver, lowest_s=lowest_s, highest_s=highest_s, step_s=step_s
     )
-    parts: list[_Normal] = []
-    searched: list[NDArray[np.intp]] = []
-    is_enough = np.zeros(delays_s.size, dtype=np.bool_)
-    n_chunks = max(1, delays_s.size * n * driver.n_channels // CHUNK_VALUES)
-    for chunk in np.array_split(np.arange(delays_s.size), n_chunks):
-        begin = increments.start_s[:, None] + delays_s[chunk]
-        end = increments.stop_s[:, None] + delays_s[chunk]
-        covered = driver.covers(begin, end)
-        is_enough[chunk] = covered.mean(axis=0) >= MIN_OVERLAP
-        if is_enough[chunk].any():
-            change = table.at(end[:, 0], chunk.size) - table.at(begin[:, 0], chunk.size)
-            parts.append(_Normal.of(values, weights, basis, change, covered))
-            searched.append(chunk)
-    curve = np.full(delays_s.size, -np.inf)
-    if parts:
-        normal, lags = _Normal.joined(parts), np.concatenate(searched)
-        curve[lags] = normal.log_likelihood(n)
-        curve[~is_enough] = -np.inf
-        if driver.coupling_std is not None:
-            best = int(np.searchsorted(lags, np.argmax(curve)))
-            curve[lags] = normal.log_likelihood(n, normal.ridge(best, n, driver.coupling_std))
+    return search.curve(lowest_s, highest_s, step_s)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DelaySearch:
+    """What all searches of one pair share.
+
+    Parameters
+    ----------
+    increments : Increments
+        Of the source, thinned to n rows of m columns.
+    values : ndarray, shape (n, m)
+        Increments without slow terms and outliers.
+    basis : ndarray, shape (n, b)
+        Slow terms, orthonormal.
+    driver : RunningIntegral
+        Signal of the target, k channels.
+    """
+
+    increments: Increments
+    values: Floats
+    basis: Floats
+    driver: RunningIntegral
+    _table: _Table
+
+    @classmethod
+    def of(
+        cls,
+        increments: Increments,
+        driver: RunningIntegral,
+        *,
+        lowest_s: float,
+        highest_s: float,
+        step_s: float,
+    ) -> DelaySearch:
+        """Prepare for delays in a range, in multiples of a step."""
+        n = increments.values.shape[0]
+        if n > MAX_ROWS:
+            increments = increments.rows(np.linspace(0, n - 1, MAX_ROWS).astype(np.intp))
+        values, basis = _without_nuisance(increments)
+        table = _Table.of(
+            driver,
+            start_s=float(increments.start_s.min()) + lowest_s,
+            stop_s=float(increments.stop_s.max()) + highest_s,
+            lag_s=step_s,
+        )
+        return cls(increments, values, basis, driver, table)
+
+    def curve(self, lowest_s: float, highest_s: float, step_s: float) -> DelayCurve:
+        """Return the likelihood curve over delays, one value a delay."""
+        increments, driver = self.increments, self.driver
+        n = self.values.shape[0]
+        delays_s = np.arange(lowest_s, highest_s + 0.5 * step_s, step_s)
+        parts: list[_Normal] = []
+        searched: list[NDArray[np.intp]] = []
+        is_enough = np.zeros(delays_s.size, dtype=np.bool_)
+        n_chunks = max(1, delays_s.size * n * driver.n_channels // CHUNK_VALUES)
+        for chunk in np.array_split(np.arange(delays_s.size), n_chunks):
+            begin = increments.start_s[:, None] + delays_s[chunk]
+            end = increments.stop_s[:, None] + delays_s[chunk]
+            covered = driver.covers(begin, end)
+            is_enough[chunk] = covered.mean(axis=0) >= MIN_OVERLAP
+            if is_enough[chunk].any():
+                change = self._table.change(begin[:, 0], end[:, 0], chunk.size, step_s)
+                parts.append(
+                    _Normal.of(self.values, increments.weights, self.basis, change, covered)
+                )
+                searched.append(chunk)
+        curve = np.full(delays_s.size, -np.inf)
+        if parts:
+            normal, lags = _Normal.joined(parts), np.concatenate(searched)
+            curve[lags] = normal.log_likelihood(n)
             curve[~is_enough] = -np.inf
-    return DelayCurve(delays_s=delays_s, log_likelihood=curve)
+            if driver.coupling_std is not None:
+                best = int(np.searchsorted(lags, np.argmax(curve)))
+                curve[lags] = normal.log_likelihood(n, normal.ridge(best, n, driver.coupling_std))
+                curve[~is_enough] = -np.inf
+        return DelayCurve(delays_s=delays_s, log_likelihood=curve)
 
 
-def _without_nuisance(increments: Increments) -> tuple[Floats, Floats, Floats]:
+def _without_nuisance(increments: Increments) -> tuple[Floats, Floats]:
     mid_s = increments.mid_s
     span_s = float(np.ptp(mid_s)) if mid_s.size else 0.0
     basis, _ = np.linalg.qr(slow_basis(mid_s, span_s) * increments.width_s[:, None])
     values = increments.values - basis @ (basis.T @ increments.values)
     # One bad increment must not decide: clip at six robust standard deviations.
-    scale = 1.4826 * np.median(np.abs(values), axis=0) + 1e-15
-    values = np.clip(values, -6.0 * scale, 6.0 * scale)
-    return values, increments.weights, basis
+    most = 6.0 * mad_std_of_columns(values) + 1e-15
+    return np.minimum(np.maximum(values, -most), most), basis
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,30 +217,35 @@ class _Table:
     cut from the table in one piece.
     """
 
-    nodes: Floats  # (k, g)
+    nodes: Floats  # (2, k, g): the integral, and its rise to the next node
     start_s: float
     step_s: float
-    steps_per_lag: int
 
     @classmethod
     def of(cls, driver: RunningIntegral, *, start_s: float, stop_s: float, lag_s: float) -> _Table:
         """Tabulate the driver from `start_s` to `stop_s`; outside its range it stands still."""
-        steps_per_lag = math.ceil(lag_s / max(driver.period_s, 1e-3) - 1e-6)
-        step_s = lag_s / steps_per_lag
+        step_s = lag_s / math.ceil(lag_s / max(driver.period_s, 1e-3) - 1e-6)
         grid_s = start_s + step_s * np.arange(math.ceil((stop_s - start_s) / step_s) + 3)
-        nodes = driver.at(np.clip(grid_s, driver.start_s, driver.stop_s))
-        return cls(np.ascontiguousarray(nodes.T), start_s, step_s, steps_per_lag)
+        nodes = driver.at(np.clip(grid_s, driver.start_s, driver.stop_s)).T.copy()
+        return cls(np.stack([nodes[:, :-1], np.diff(nodes)]), start_s, step_s)
 
-    def at(self, times_s: Floats, n_lags: int) -> Floats:
-        """Interpolate at times of shape (n,) and the lags that follow, shape (k, n, l)."""
+    def change(self, begin_s: Floats, end_s: Floats, n_lags: int, lag_s: float) -> Floats:
+        """Interpolate the change over intervals and those some lags later, shape (k, n, l)."""
+        per_lag = round(lag_s / self.step_s)
+        size = (n_lags - 1) * per_lag + 1
+        nodes, rises = sliding_window_view(self.nodes, size, axis=2)[..., ::per_lag]
+        (begin, first), (end, last) = self._position(begin_s), self._position(end_s)
+        change: Floats = nodes[:, last]
+        change -= nodes[:, first]
+        change += rises[:, last] * end
+        change -= rises[:, first] * begin
+        return change
+
+    def _position(self, times_s: Floats) -> tuple[Floats, NDArray[np.intp]]:
+        """Return the share of the step that is gone, shape (n, 1), and the node before it."""
         position = np.maximum(times_s - self.start_s, 0.0) / self.step_s
-        first = position.astype(np.intp)
-        part = (position - first)[:, None]
-        size = (n_lags - 1) * self.steps_per_lag + 2
-        pieces = sliding_window_view(self.nodes, size, axis=1)
-        result: Floats = pieces[..., : -1 : self.steps_per_lag][:, first] * (1.0 - part)
-        result += pieces[..., 1 :: self.steps_per_lag][:, first] * part
-        return result
+        node = position.astype(np.intp)
+        return (position - node)[:, None], node
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -254,7 +305,7 @@ class _Normal:
 
     def log_likelihood(self, n_rows: int, ridge: Floats | None = None) -> Floats:
         """Return the gain of log-likelihood over "no relation", shape (l,)."""
-        solution = self._solution(ridge)
+        solution = _solution(self.gram, self.cross, ridge)
         explained = np.sum(self.cross * solution, axis=-1)
         share = np.clip(explained / np.maximum(self.energy, 1e-30), 0.0, 1.0 - 1e-12)
         # Every lag counts as if all rows overlapped: a recurring motion is not told from its
@@ -266,8 +317,9 @@ class _Normal:
 
         Noise and gain are those of the lag that fits best without it.
         """
-        solution = self._solution(None)[lag]
-        left = self.energy[lag] - np.sum(self.cross[lag] * solution, axis=-1)
+        cross = self.cross[lag]
+        solution = _solution(self.gram[lag], cross, None)
+        left = self.energy[lag] - np.sum(cross * solution, axis=-1)
         noise = np.maximum(left, 0.0) / n_rows
         is_free = np.isinf(coupling_std)
         gain = np.abs(solution[:, is_free]).max(axis=1)
@@ -275,11 +327,11 @@ class _Normal:
         ridge[:, ~is_free] = noise[:, None] / (coupling_std[~is_free] * gain[:, None] + 1e-30) ** 2
         return np.asarray(ridge)
 
-    def _solution(self, ridge: Floats | None) -> Floats:
-        k = self.gram.shape[-1]
-        trace = np.einsum("lmkk->lm", self.gram)
-        diagonal = np.repeat((1e-9 * trace + 1e-30)[:, :, None], k, axis=2)
-        if ridge is not None:
-            diagonal += ridge
-        normal = self.gram + diagonal[..., None] * np.eye(k)
-        return np.asarray(np.linalg.solve(normal, self.cross[..., None])[..., 0])
+
+def _solution(gram: Floats, cross: Floats, ridge: Floats | None) -> Floats:
+    normal = gram.copy()
+    diagonal = np.einsum("...kk->...k", normal)
+    diagonal += 1e-9 * diagonal.sum(axis=-1, keepdims=True) + 1e-30
+    if ridge is not None:
+        diagonal += ridge
+    return np.asarray(np.linalg.solve(normal, cross[..., None])[..., 0])
