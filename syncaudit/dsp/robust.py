@@ -102,8 +102,9 @@ def block_covariance(scores: Floats, *, n_blocks: int) -> Floats:
     """
     each, extra = divmod(scores.shape[0], n_blocks)
     block = np.arange(n_blocks + 1)
-    total = np.concatenate([np.zeros((1, scores.shape[1])), np.cumsum(scores, axis=0)])
-    sums = np.diff(total[each * block + np.minimum(block, extra)], axis=0)
+    total = np.concatenate([np.zeros((1, scores.shape[1])), scores]).cumsum(axis=0)
+    borders = total[each * block + np.minimum(block, extra)]
+    sums = borders[1:] - borders[:-1]
     centred = sums - sums.mean(axis=0)
     covariance: Floats = n_blocks / (n_blocks - 1.0) * (centred.T @ centred)
     return covariance

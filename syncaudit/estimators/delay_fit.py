@@ -173,14 +173,15 @@ def fit_delay(
     is_delay_free = shutter is not None and shutter.line_delay_s is None
     rolled = np.zeros_like(rows.values)
     robust = np.ones_like(rows.values)
-    model = DelayModel.of(rows, driver)
     found: Linearised | None = None
     n_unmixed = N_UNMIXED
     if known is not None and np.array_equal(known.mid_s, mid_s):
-        robust, found, n_unmixed = known.robust, known.linear, 1
+        model, robust, found, n_unmixed = known.model, known.robust, known.linear, 1
         line_delay_s = line_delay_s if known.line_delay_s is None else known.line_delay_s
         if shutter is not None:
             rolled = shutter.change_per_line_delay(found.bend, found.rate, found.mixing)
+    else:
+        model = DelayModel.of(rows, driver)
     since_s = mid_s - anchor_s
     largest = np.array(
         [MAX_STEP_S, *[MAX_DRIFT_STEP] * with_drift, *[MAX_LINE_STEP_S] * is_delay_free]

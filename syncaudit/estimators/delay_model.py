@@ -115,18 +115,17 @@ class DelayModel:
         n_signals = k if self.driver.n_signals is None else self.driver.n_signals
         change = found.design[:, :k]
         signal = change @ found.mixing.T
-        basis, _ = np.linalg.qr(self.slow)
-        fitted = _fast(signal, basis)
+        fitted = _fast(signal, self.slow)
         power = float(np.sum(found.weights * fitted**2))
         left = float(np.sum(found.weights * found.residuals**2))
         explained = power / (power + left + 1e-30)
         if m == n_signals:
-            driven = float(np.sum(_fast(change, basis) ** 2))
+            driven = float(np.sum(_fast(change, self.slow) ** 2))
             return float(np.sqrt(np.sum(fitted**2) / (driven + 1e-30))), explained
         gains = []
         for j in range(m):
             both = np.column_stack([signal[:, j] + found.residuals[:, j], change[:, :n_signals]])
-            scaled = _fast(both, basis) * self.root[:, [j]]
+            scaled = _fast(both, self.slow) * self.root[:, [j]]
             gains.append(_shrunken_norm(scaled, float(found.noise[j])))
         return max(gains), explained
 
@@ -187,7 +186,9 @@ def _shrunken_norm(columns: Floats, noise: float) -> float:
     return float(np.linalg.norm(np.linalg.lstsq(gram, design.T @ target, rcond=None)[0]))
 
 
-def _fast(columns: Floats, basis: Floats) -> Floats:
+def _fast(columns: Floats, slow: Floats) -> Floats:
     """Take the slow terms out of every column, shape (n, m)."""
-    fast: Floats = columns - basis @ (basis.T @ columns)
+    gram = slow.T @ slow
+    gram += RIDGE * np.trace(gram) * np.eye(gram.shape[0])
+    fast: Floats = columns - slow @ np.linalg.solve(gram, slow.T @ columns)
     return fast
