@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.clock_step import ClockStep, find_step, is_uneven
+from syncaudit.estimators.delay_curve import DelayCurve
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
-from syncaudit.estimators.delay_search import DelayCurve, DelaySearch
+from syncaudit.estimators.delay_search import DelaySearch
 from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.refusals import (
     band_disagreement,

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from moving_body import Clock, Motion, imu, shaking
 
 from syncaudit.dsp.integral import integrate_samples
-from syncaudit.estimators.delay_search import DelayCurve, search_delay, slow_basis
+from syncaudit.estimators.delay_curve import DelayCurve
+from syncaudit.estimators.delay_search import search_delay, slow_basis
 from syncaudit.estimators.increments import from_integral
 
 STEP_S = 0.005
