@@ -164,7 +164,7 @@ def fit_delay(
     )
     if int(covered.sum()) < 20:
         return None
-    rows = increments.rows(covered)
+    rows = increments if covered.all() else increments.rows(covered)
     mid_s = rows.mid_s
     anchor_s = float(mid_s.mean())
     offset_s, drift = start_s, 0.0
@@ -206,7 +206,10 @@ def fit_delay(
             # Points in one row cannot tell a line delay from an offset: lean on what is usual.
             normal[-1, -1] += USUAL_LINE_DELAY_STD_S**-2
             gradient[-1] += (USUAL_LINE_DELAY_S - line_delay_s) * USUAL_LINE_DELAY_STD_S**-2
-        if not np.linalg.det(normal) > MIN_DETERMINANT * normal.diagonal().prod():
+        if not normal[0, 0] > 0.0 or (
+            normal.size > 1
+            and not np.linalg.det(normal) > MIN_DETERMINANT * normal.diagonal().prod()
+        ):
             return None
         full = np.linalg.solve(normal, gradient)
         step = full if last is None or iteration < n_unmixed else _mixed(full, *last, normal)
@@ -243,8 +246,8 @@ def fit_delay(
         normal[-1, -1] += USUAL_LINE_DELAY_STD_S**-2
     # Curvature of the Cauchy loss, not its weights: psi' = 2 w^2 - w (the sandwich of an
     # M-estimator; Huber, "Robust statistics", 1981). Weights alone claim errors a fifth too small.
-    curvature = np.mean(2.0 * robust**2 - robust, axis=0) / np.mean(robust, axis=0)
-    normal *= float(np.clip(np.mean(curvature), 0.3, 1.0))
+    curvature = 2.0 * (robust**2).sum(axis=0) / robust.sum(axis=0) - 1.0
+    normal *= min(max(float(curvature.mean()), 0.3), 1.0)
     covariance, correlation_factor = covariance_of(
         scores.sum(axis=1), normal, rows.values.size, linear.n_params
     )
@@ -284,7 +287,7 @@ def _mixed(full: Floats, last_full: Floats, last_step: Floats, normal: Floats) -
     size = float(turned @ normal @ turned)
     if size <= 0.0:
         return full
-    share = float(np.clip(turned @ normal @ full / size, -MAX_MIXED, MAX_MIXED))
+    share = min(max(float(turned @ normal @ full) / size, -MAX_MIXED), MAX_MIXED)
     return full - share * (last_step + turned)
 
 

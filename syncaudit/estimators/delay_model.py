@@ -76,8 +76,7 @@ class DelayModel:
         weighted = design.T * weights.T[:, None, :]  # (m, p, n)
         gram = weighted @ design
         if driver.coupling_std is not None:
-            leaking = np.flatnonzero(np.isfinite(driver.coupling_std))
-            gram[:, leaking, leaking] += _ridge(driver.coupling_std, before)
+            np.einsum("mpp->mp", gram)[:, :k] += _ridge(driver.coupling_std, before)
         norm = np.sqrt(np.diagonal(gram, axis1=1, axis2=2)) + 1e-30
         norms = norm[:, :, None] * norm[:, None, :]
         solver = np.linalg.inv(gram / norms + self.ridge) / norms
@@ -162,15 +161,15 @@ def _coefficients(solver: Floats, weighted: Floats, matrix: Floats) -> Floats:
 
 
 def _ridge(coupling_std: Floats, before: Linearised | None) -> Floats:
-    """Return how strongly the fit resists channels that leak in, shape (m, channels) or a number.
+    """Return how strongly the fit resists each channel, shape (m, k) or (k,): those that leak in.
 
     Before anything is known of noise and gain, they may not at all.
     """
+    is_free = np.isinf(coupling_std)
     if before is None:
-        return np.array(1e18)
-    gain = np.abs(before.mixing[:, np.isinf(coupling_std)]).max(axis=1)
-    allowed = coupling_std[np.isfinite(coupling_std)] * gain[:, None] + 1e-30
-    strength: Floats = (before.noise[:, None] / allowed) ** 2
+        return np.where(is_free, 0.0, 1e18)
+    gain = np.abs(before.mixing[:, is_free]).max(axis=1) + 1e-30
+    strength: Floats = (before.noise[:, None] / (coupling_std * gain[:, None])) ** 2
     return strength
 
 
