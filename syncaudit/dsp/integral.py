@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline, PPoly
 from scipy.ndimage import uniform_filter1d
 
+from syncaudit.dsp.medians import median, quantiles
+
 __all__ = [
     "GAP_PERIODS",
     "RunningIntegral",
@@ -72,8 +74,10 @@ class RunningIntegral:
         rate, *lower = self.integral.c.take(piece, axis=1).swapaxes(1, 2).copy()
         value = rate * since_s + lower[0]
         for coefficients in lower[1:]:
-            rate = rate * since_s + value
-            value = value * since_s + coefficients
+            rate *= since_s
+            rate += value
+            value *= since_s
+            value += coefficients
         return value.T, rate.T
 
     def mixed(self, mixing: Floats) -> RunningIntegral:
@@ -221,7 +225,7 @@ def smooth_angle(
         stop_s=float(grid_s[-1]) - reach_s,
         gap_start_s=gaps_s[0] - reach_s,
         gap_stop_s=gaps_s[1] + reach_s,
-        period_s=float(np.median(np.diff(times_s))),
+        period_s=median(np.diff(times_s)),
     )
 
 
@@ -235,11 +239,11 @@ def _curve(times_s: Floats, values: Floats, *, is_smooth: bool) -> PPoly:
 
 def _gaps(times_s: Floats, *, is_even: bool) -> tuple[Floats, Floats, float]:
     intervals = np.diff(times_s)
-    period_s = float(np.median(intervals))
+    period_s = median(intervals)
     # Bunched stamps have a tiny median; the mean keeps their pauses from being called gaps.
     usual_s = max(period_s, float(np.mean(intervals)) * 0.5)
     if not is_even:
         # Bunches of up to nine: a tenth of the intervals are pauses, and no gap is so frequent.
-        usual_s = max(usual_s, float(np.quantile(intervals, 0.9)) / 3.0)
+        usual_s = max(usual_s, quantiles(intervals, [0.9])[0] / 3.0)
     is_gap = intervals > GAP_PERIODS * usual_s
     return times_s[:-1][is_gap], times_s[1:][is_gap], period_s

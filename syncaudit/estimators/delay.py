@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.dsp.medians import median
 from syncaudit.estimators.clock_step import ClockStep, find_step, is_uneven
 from syncaudit.estimators.delay_curve import DelayCurve
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
@@ -129,7 +130,7 @@ def measure_delay(
         Accepted, or refused with the reason; never raises for lack of evidence.
     """
     n = increments.values.shape[0]
-    middle_s = float(np.median(increments.mid_s)) if n else 0.0
+    middle_s = median(increments.mid_s) if n else 0.0
     if n < MIN_ROWS:
         return refuse(task, middle_s, f"only {n} usable increments, needed {MIN_ROWS}", rows=n)
     epochs_s = (task.target_epoch_ns - task.source_epoch_ns) * 1e-9

@@ -66,7 +66,7 @@ class DelayModel:
         """
         rows, driver = self.rows, self.driver
         n, k = delays_s.size, driver.n_channels
-        ends_s = np.concatenate([rows.start_s + delays_s, rows.stop_s + delays_s])
+        ends_s = (np.stack([rows.start_s, rows.stop_s]) + delays_s).ravel()
         ends_s = np.minimum(np.maximum(ends_s, driver.start_s), driver.stop_s)
         angles, rates = driver.with_rate_at(ends_s)
         change, bend = angles[n:] - angles[:n], rates[n:] - rates[:n]
@@ -112,21 +112,30 @@ class DelayModel:
         """
         m, k = found.mixing.shape
         n_signals = k if self.driver.n_signals is None else self.driver.n_signals
-        change = found.design[:, :k]
-        signal = change @ found.mixing.T
-        fitted = _fast(signal, self.slow)
+        fast = self._fast(np.concatenate([found.design[:, :k], found.residuals], axis=1))
+        change, residuals = fast[:, :k], fast[:, k:]
+        fitted = change @ found.mixing.T
         power = float(np.sum(found.weights * fitted**2))
         left = float(np.sum(found.weights * found.residuals**2))
         explained = power / (power + left + 1e-30)
         if m == n_signals:
-            driven = float(np.sum(_fast(change, self.slow) ** 2))
-            return float(np.sqrt(np.sum(fitted**2) / (driven + 1e-30))), explained
-        gains = []
-        for j in range(m):
-            both = np.column_stack([signal[:, j] + found.residuals[:, j], change[:, :n_signals]])
-            scaled = _fast(both, self.slow) * self.root[:, [j]]
-            gains.append(_shrunken_norm(scaled, float(found.noise[j])))
+            return float(np.sqrt(np.sum(fitted**2) / (np.sum(change**2) + 1e-30))), explained
+        gains = [
+            _shrunken_norm(
+                self.root[:, j] * (fitted + residuals)[:, j],
+                self.root[:, [j]] * change[:, :n_signals],
+                float(found.noise[j]),
+            )
+            for j in range(m)
+        ]
         return max(gains), explained
+
+    def _fast(self, columns: Floats) -> Floats:
+        """Take the slow terms out of every column, shape (n, c)."""
+        gram = self.slow.T @ self.slow
+        gram += RIDGE * np.trace(gram) * np.eye(gram.shape[0])
+        fast: Floats = columns - self.slow @ np.linalg.solve(gram, self.slow.T @ columns)
+        return fast
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -173,21 +182,12 @@ def _ridge(coupling_std: Floats, before: Linearised | None) -> Floats:
     return strength
 
 
-def _shrunken_norm(columns: Floats, noise: float) -> float:
-    """Norm of the regression of column 0 on the others, shrunk where the noise rules.
+def _shrunken_norm(target: Floats, design: Floats, noise: float) -> float:
+    """Norm of the regression of a column on others, shape (n, p), shrunk where the noise rules.
 
     Plain least squares would let axes that hardly move blow the norm up; the ridge is that of a
     unit prior on every coefficient. Signals without any noise (made up, or constant but for one
     damaged value) may leave it none: the shortest solution is taken then.
     """
-    target, design = columns[:, 0], columns[:, 1:]
     gram = design.T @ design + noise**2 * np.eye(design.shape[1])
     return float(np.linalg.norm(np.linalg.lstsq(gram, design.T @ target, rcond=None)[0]))
-
-
-def _fast(columns: Floats, slow: Floats) -> Floats:
-    """Take the slow terms out of every column, shape (n, m)."""
-    gram = slow.T @ slow
-    gram += RIDGE * np.trace(gram) * np.eye(gram.shape[0])
-    fast: Floats = columns - slow @ np.linalg.solve(gram, slow.T @ columns)
-    return fast
