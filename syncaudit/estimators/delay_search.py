@@ -36,7 +36,7 @@ MAX_STRIDE = 4
 # Shorter searches are quicker in one piece.
 MIN_LAGS = 200
 # What explains less than this part of the best cannot rival it in between either.
-NEAR_SHARE = 0.25
+NEAR_SHARE = 0.2
 # Fraction of the rows that must overlap at a lag.
 MIN_OVERLAP = 0.4
 

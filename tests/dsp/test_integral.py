@@ -72,6 +72,17 @@ def test_angle_is_its_own_integral(is_smooth):
     assert np.max(np.abs(signal.with_rate_at(at)[1][:, 0] - 3.0)) < 1e-9
 
 
+def test_mixtures_of_channels_integrate_to_mixtures():
+    t = uneven_times(7)
+    signal = integrate_samples(t, np.stack([np.sin(9 * t), np.cos(5 * t)], axis=1), is_smooth=True)
+    mixing = np.array([[1.0, 0.5, 0.0], [-2.0, 0.0, 3.0]])
+    mixed = signal.mixed(mixing)
+    assert mixed.n_channels == 3
+    at = np.linspace(t[0], t[-1], 50)
+    for own, other in zip(mixed.with_rate_at(at), signal.with_rate_at(at), strict=True):
+        assert np.max(np.abs(own - other @ mixing)) < ROUNDING
+
+
 def test_covers_what_lies_inside_and_touches_no_gap():
     t = np.concatenate([np.arange(0, 101), np.arange(150, 201), np.arange(260, 301)]) * 0.01
     signal = integrate_samples(t, t[:, None], is_smooth=True)
