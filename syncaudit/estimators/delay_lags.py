@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 
-__all__ = ["LagEquations", "LagTable"]
+__all__ = ["LagEquations", "LagTable", "tabulated"]
 
 Floats = NDArray[np.float64]
 
@@ -37,22 +37,6 @@ class LagTable:
     start_s: float
     step_s: float
 
-    @classmethod
-    def of(
-        cls, driver: RunningIntegral, *, start_s: float, stop_s: float, lag_s: float
-    ) -> LagTable:
-        """Tabulate the driver from `start_s` to `stop_s`; outside its range it stands still."""
-        step_s = lag_s / math.ceil(lag_s / max(driver.period_s, 1e-3) - 1e-6)
-        known = _nodes(driver, step_s)
-        first = math.floor((start_s - driver.start_s) / step_s)
-        place = np.arange(first, first + math.ceil((stop_s - start_s) / step_s) + 4)
-        nodes = known.take(place, axis=1, mode="clip")
-        return cls(
-            np.stack([nodes[:, :-1], nodes[:, 1:] - nodes[:, :-1]]),
-            driver.start_s + first * step_s,
-            step_s,
-        )
-
     def change(self, begin_s: Floats, end_s: Floats, n_lags: int, lag_s: float) -> Floats:
         """Interpolate the change over intervals and those some lags later, shape (k, n, l)."""
         per_lag = round(lag_s / self.step_s)
@@ -72,12 +56,13 @@ class LagTable:
         return (position - node)[:, None], node
 
 
-@lru_cache(maxsize=2)  # cameras share a gyroscope, what a bus feels shares an accelerometer
-def _nodes(driver: RunningIntegral, step_s: float) -> Floats:
-    """Return the integral on the grid that starts with the driver, shape (k, g)."""
-    n_steps = math.ceil((driver.stop_s - driver.start_s) / step_s)
-    grid_s = driver.start_s + step_s * np.arange(n_steps + 1)
-    return np.ascontiguousarray(driver.at(np.minimum(grid_s, driver.stop_s)).T)
+@lru_cache(maxsize=1)  # signals of one message have the same times, and often the same driver
+def tabulated(driver: RunningIntegral, start_s: float, stop_s: float, lag_s: float) -> LagTable:
+    """Tabulate a driver from `start_s` to `stop_s`; outside its range it stands still."""
+    step_s = lag_s / math.ceil(lag_s / max(driver.period_s, 1e-3) - 1e-6)
+    grid_s = start_s + step_s * np.arange(math.ceil((stop_s - start_s) / step_s) + 3)
+    nodes = driver.at(np.clip(grid_s, driver.start_s, driver.stop_s)).T.copy()
+    return LagTable(np.stack([nodes[:, :-1], nodes[:, 1:] - nodes[:, :-1]]), start_s, step_s)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import mad_std_of_columns
 from syncaudit.estimators.delay_curve import DelayCurve
-from syncaudit.estimators.delay_lags import LagEquations, LagTable
+from syncaudit.estimators.delay_lags import LagEquations, LagTable, tabulated
 from syncaudit.estimators.increments import Increments
 
 __all__ = ["DelaySearch", "search_delay", "slow_basis"]
@@ -120,11 +120,11 @@ class DelaySearch:
         if n > MAX_ROWS:
             increments = increments.rows(np.linspace(0, n - 1, MAX_ROWS).astype(np.intp))
         values, basis = _without_nuisance(increments)
-        table = LagTable.of(
+        table = tabulated(
             driver,
-            start_s=float(increments.start_s.min()) + lowest_s,
-            stop_s=float(increments.stop_s.max()) + highest_s,
-            lag_s=step_s,
+            float(increments.start_s.min()) + lowest_s,
+            float(increments.stop_s.max()) + highest_s,
+            step_s,
         )
         return cls(increments, values, basis, driver, table)
 
