@@ -11,6 +11,7 @@ __all__ = [
     "cauchy_weights",
     "hac_covariance",
     "mad_std",
+    "mad_std_of_columns",
     "mad_std_of_rows",
     "student_widening",
 ]
@@ -33,6 +34,11 @@ def mad_std(values: Floats) -> float:
     return MAD_TO_STD * float(np.partition(np.abs(values).ravel(), middle)[middle])
 
 
+def mad_std_of_columns(values: Floats) -> Floats:
+    """Return `mad_std` of each column of an (n, m) array, n >= 1, shape (m,)."""
+    return np.asarray(MAD_TO_STD * np.sort(np.abs(values.T))[:, values.shape[0] // 2])
+
+
 def mad_std_of_rows(values: Floats, is_value: NDArray[np.bool_]) -> Floats:
     """Return `mad_std` of each row of an (m, n) array, of the values that are any, shape (m,)."""
     ordered = np.sort(np.where(is_value, np.abs(values), np.inf), axis=1)
@@ -51,7 +57,9 @@ def hac_covariance(scores: Floats, *, n_lags: int) -> Floats:
     """Return the covariance of the sum of serially correlated scores.
 
     Bartlett kernel (Newey & West, "A simple, positive semi-definite, heteroskedasticity and
-    autocorrelation consistent covariance matrix", Econometrica 55, 1987, doi:10.2307/1913610).
+    autocorrelation consistent covariance matrix", Econometrica 55, 1987, doi:10.2307/1913610): a
+    window slid along the scores holds a pair so often as the kernel weighs it, so the mean square
+    of the window's sums is that of the scores.
 
     Parameters
     ----------
@@ -65,11 +73,12 @@ def hac_covariance(scores: Floats, *, n_lags: int) -> Floats:
     ndarray, shape (p, p)
         Covariance of ``scores.sum(axis=0)``.
     """
-    total: Floats = scores.T @ scores
-    for lag in range(1, min(n_lags, scores.shape[0] - 1) + 1):
-        cross = scores[lag:].T @ scores[:-lag]
-        total = total + (1.0 - lag / (n_lags + 1.0)) * (cross + cross.T)
-    return total
+    n, width = scores.shape[0], n_lags + 1
+    total = np.zeros((n + 2 * width - 1, scores.shape[1]))
+    np.cumsum(scores, axis=0, out=total[width : width + n])
+    total[width + n :] = total[width + n - 1]
+    sums = total[width:] - total[:-width]
+    return np.asarray(sums.T @ sums / width)
 
 
 def block_covariance(scores: Floats, *, n_blocks: int) -> Floats:
@@ -91,7 +100,11 @@ def block_covariance(scores: Floats, *, n_blocks: int) -> Floats:
     ndarray, shape (p, p)
         Covariance of ``scores.sum(axis=0)``.
     """
-    sums = np.stack([block.sum(axis=0) for block in np.array_split(scores, n_blocks)])
+    each, extra = divmod(scores.shape[0], n_blocks)
+    block = np.arange(n_blocks + 1)
+    total = np.concatenate([np.zeros((1, scores.shape[1])), scores]).cumsum(axis=0)
+    borders = total[each * block + np.minimum(block, extra)]
+    sums = borders[1:] - borders[:-1]
     centred = sums - sums.mean(axis=0)
     covariance: Floats = n_blocks / (n_blocks - 1.0) * (centred.T @ centred)
     return covariance

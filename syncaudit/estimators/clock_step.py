@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.dsp.medians import median
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 from syncaudit.estimators.delay_search import search_delay
 from syncaudit.estimators.increments import Increments
@@ -163,10 +164,11 @@ def _unevenness(fit: DelayFit, n_pieces: int) -> tuple[float, float]:
     scores = np.sum(fit.weights * fit.sensitivity * fit.residuals, axis=1)
     information = np.sum(fit.weights * fit.sensitivity**2, axis=1)
     scaled = np.sqrt(fit.weights) * fit.residuals
-    parts = np.array_split(np.arange(fit.n_rows), n_pieces)
-    wishes = np.array([scores[part].sum() ** 2 / information[part].sum() for part in parts])
-    spread = np.array([np.median(np.abs(scaled[part])) for part in parts])
-    return float(wishes.sum()), float(spread.max() / max(np.median(spread), 1e-30))
+    pieces = zip(*(np.array_split(x, n_pieces) for x in (scores, information, scaled)), strict=True)
+    wishes, spread = np.array(
+        [(s.sum() ** 2 / i.sum(), median(np.abs(r).ravel())) for s, i, r in pieces]
+    ).T
+    return float(wishes.sum()), float(spread.max() / max(median(spread), 1e-30))
 
 
 def _measure_near(

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.dsp.medians import median
 from syncaudit.estimators.clock_step import ClockStep, find_step, is_uneven
+from syncaudit.estimators.delay_curve import DelayCurve
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
-from syncaudit.estimators.delay_search import DelayCurve, search_delay
+from syncaudit.estimators.delay_search import DelaySearch
 from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.refusals import (
     band_disagreement,
@@ -128,26 +130,26 @@ def measure_delay(
         Accepted, or refused with the reason; never raises for lack of evidence.
     """
     n = increments.values.shape[0]
-    middle_s = float(np.median(increments.mid_s)) if n else 0.0
+    middle_s = median(increments.mid_s) if n else 0.0
     if n < MIN_ROWS:
         return refuse(task, middle_s, f"only {n} usable increments, needed {MIN_ROWS}", rows=n)
     epochs_s = (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
     lowest_s, highest_s = search_range(task, increments, driver, epochs_s)
-    curve = search_delay(
-        increments, driver, lowest_s=lowest_s, highest_s=highest_s, step_s=task.step_s
+    steps = math.ceil(task.step_s / START_STEP_S - 1e-6)
+    search = DelaySearch.of(
+        increments,
+        driver,
+        lowest_s=lowest_s - task.step_s,
+        highest_s=highest_s + task.step_s,
+        step_s=task.step_s / steps,
     )
+    curve = search.curve(lowest_s, highest_s, task.step_s)
     if not np.isfinite(curve.log_likelihood).any():
         return refuse(task, middle_s, "the two do not overlap in time", rows=n)
     best = curve.best()
     start_s = float(curve.delays_s[best])
-    if task.step_s > START_STEP_S:
-        near = search_delay(
-            increments,
-            driver,
-            lowest_s=start_s - task.step_s,
-            highest_s=start_s + task.step_s,
-            step_s=START_STEP_S,
-        )
+    if steps > 1:
+        near = search.curve(start_s - task.step_s, start_s + task.step_s, task.step_s / steps)
         start_s = float(near.delays_s[near.best()])
     fit = fit_delay(increments, driver, start_s=start_s)
     if fit is None:

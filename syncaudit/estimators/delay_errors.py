@@ -42,7 +42,7 @@ def covariance_of(
     hac = inverse @ hac_covariance(scores, n_lags=n_lags) @ inverse * finite
     block = inverse @ block_covariance(scores, n_blocks=N_BLOCKS) @ inverse
     # Per parameter the largest of the three variances; the correlation is that of the sandwich.
-    std = np.sqrt(np.maximum(np.diag(independent), np.maximum(np.diag(hac), np.diag(block))))
-    base = np.sqrt(np.diag(hac))
-    covariance: Floats = hac * np.outer(std / base, std / base)
+    variances = np.array([independent.diagonal(), hac.diagonal(), block.diagonal()])
+    wider = np.sqrt(variances.max(axis=0) / variances[1])
+    covariance: Floats = hac * wider * wider[:, None]
     return covariance, float(max(1.0, hac[0, 0] / independent[0, 0]))

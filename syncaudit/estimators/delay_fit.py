@@ -18,6 +18,7 @@ the tracked points: that is what the stamps mean as far as the manifest tells.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,8 @@ CONVERGED_S = 1e-7
 CONVERGED_STD = 0.02
 # The first step is without weights and the second the first with them: no two of a kind to mix.
 N_UNMIXED = 2
+# Determinant, at unit diagonal, of columns too nearly dependent to be told apart.
+MIN_DETERMINANT = 1e-14
 # A step is lengthened or turned back by up to so much of the one before.
 MAX_MIXED = 3.0
 MAX_STEP_S = 0.02
@@ -48,7 +51,7 @@ USUAL_LINE_DELAY_S = 2e-5
 USUAL_LINE_DELAY_STD_S = 3e-5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)  # no slots: what few ask for is found when asked
 class DelayFit:
     """Result of `fit_delay`.
 
@@ -65,11 +68,6 @@ class DelayFit:
         not stated, and is this much later than the middle row.
     anchor_s : float
         Instant on the source's clock at which offset and drift are uncorrelated.
-    gain : float
-        Size of the fitted signal over that of the driver: the whole triple where both have
-        as many axes, else the norm of the strongest row of the mixing matrix.
-    explained : float
-        Share of the (robustly weighted) variance that the driver explains.
     correlation_factor : float
         Variance of the delay over what independent residuals would give (>= 1).
     n_rows : int
@@ -80,6 +78,8 @@ class DelayFit:
         Times.
     robust : ndarray, shape (n, m)
         Robust weights of the residuals.
+    model : DelayModel
+        What was fitted.
     linear : Linearised
         The model at the delay: what further tests and fits work on.
     """
@@ -92,14 +92,27 @@ class DelayFit:
     line_delay_std_s: float | None
     row_shift_s: float
     anchor_s: float
-    gain: float
-    explained: float
     correlation_factor: float
     n_rows: int
     span_s: float
     mid_s: Floats
     robust: Floats
+    model: DelayModel
     linear: Linearised
+
+    @cached_property
+    def _strength(self) -> tuple[float, float]:
+        return self.model.strength(self.linear)
+
+    @property
+    def gain(self) -> float:
+        """Size of the fitted signal over that of the driver (see `DelayModel.strength`)."""
+        return self._strength[0]
+
+    @property
+    def explained(self) -> float:
+        """Share of the (robustly weighted) variance that the driver explains."""
+        return self._strength[1]
 
     @property
     def residuals(self) -> Floats:
@@ -151,7 +164,7 @@ def fit_delay(
     )
     if int(covered.sum()) < 20:
         return None
-    rows = increments.rows(covered)
+    rows = increments if covered.all() else increments.rows(covered)
     mid_s = rows.mid_s
     anchor_s = float(mid_s.mean())
     offset_s, drift = start_s, 0.0
@@ -160,41 +173,47 @@ def fit_delay(
     is_delay_free = shutter is not None and shutter.line_delay_s is None
     rolled = np.zeros_like(rows.values)
     robust = np.ones_like(rows.values)
-    model = DelayModel.of(rows, driver)
     found: Linearised | None = None
     n_unmixed = N_UNMIXED
     if known is not None and np.array_equal(known.mid_s, mid_s):
-        robust, found, n_unmixed = known.robust, known.linear, 1
+        model, robust, found, n_unmixed = known.model, known.robust, known.linear, 1
         line_delay_s = line_delay_s if known.line_delay_s is None else known.line_delay_s
         if shutter is not None:
             rolled = shutter.change_per_line_delay(found.bend, found.rate, found.mixing)
+    else:
+        model = DelayModel.of(rows, driver)
+    since_s = mid_s - anchor_s
+    largest = np.array(
+        [MAX_STEP_S, *[MAX_DRIFT_STEP] * with_drift, *[MAX_LINE_STEP_S] * is_delay_free]
+    )
+    columns = np.empty((*rows.values.shape, 1 + with_drift + is_delay_free))
     last: tuple[Floats, Floats] | None = None
     for iteration in range(MAX_ITERATIONS):
-        delays_s = offset_s + drift * (mid_s - anchor_s)
-        found = model.at(delays_s, robust, rolled * line_delay_s, found)
+        found = model.at(offset_s + drift * since_s, robust, rolled * line_delay_s, found)
         if found is None:
             return None
         linear = found
         if shutter is not None:
             rolled = shutter.change_per_line_delay(linear.bend, linear.rate, linear.mixing)
-        jacobian = [linear.sensitivity]
+        columns[..., 0] = linear.sensitivity
         if with_drift:
-            jacobian.append(linear.project(linear.raw_sensitivity * (mid_s - anchor_s)[:, None]))
+            columns[..., 1] = linear.project(linear.raw_sensitivity * since_s[:, None])
         if is_delay_free:
-            jacobian.append(linear.project(rolled))
-        columns = np.stack(jacobian, axis=-1)
+            columns[..., -1] = linear.project(rolled)
         normal, scores = _equations(columns, linear)
-        gradient = scores.sum(axis=0)
+        gradient = scores.sum(axis=(0, 1))
         if is_delay_free:
             # Points in one row cannot tell a line delay from an offset: lean on what is usual.
             normal[-1, -1] += USUAL_LINE_DELAY_STD_S**-2
             gradient[-1] += (USUAL_LINE_DELAY_S - line_delay_s) * USUAL_LINE_DELAY_STD_S**-2
-        if not np.all(np.isfinite(normal)) or (normal.size > 1 and np.linalg.cond(normal) > 1e14):
+        if not normal[0, 0] > 0.0 or (
+            normal.size > 1
+            and not np.linalg.det(normal) > MIN_DETERMINANT * normal.diagonal().prod()
+        ):
             return None
         full = np.linalg.solve(normal, gradient)
         step = full if last is None or iteration < n_unmixed else _mixed(full, *last, normal)
-        limit = [MAX_STEP_S, *[MAX_DRIFT_STEP] * with_drift, *[MAX_LINE_STEP_S] * is_delay_free]
-        step = np.clip(step, np.negative(limit), limit)
+        step = np.minimum(np.maximum(step, -largest), largest)
         offset_s += float(step[0])
         if with_drift:
             drift += float(step[1])
@@ -227,13 +246,12 @@ def fit_delay(
         normal[-1, -1] += USUAL_LINE_DELAY_STD_S**-2
     # Curvature of the Cauchy loss, not its weights: psi' = 2 w^2 - w (the sandwich of an
     # M-estimator; Huber, "Robust statistics", 1981). Weights alone claim errors a fifth too small.
-    curvature = np.mean(2.0 * robust**2 - robust, axis=0) / np.mean(robust, axis=0)
-    normal *= float(np.clip(np.mean(curvature), 0.3, 1.0))
+    curvature = 2.0 * (robust**2).sum(axis=0) / robust.sum(axis=0) - 1.0
+    normal *= min(max(float(curvature.mean()), 0.3), 1.0)
     covariance, correlation_factor = covariance_of(
-        scores, normal, rows.values.size, linear.n_params
+        scores.sum(axis=1), normal, rows.values.size, linear.n_params
     )
     std = np.sqrt(np.diag(covariance))
-    gain, explained = model.strength(linear)
     return DelayFit(
         offset_s=offset_s,
         offset_std_s=float(std[0]),
@@ -243,13 +261,12 @@ def fit_delay(
         line_delay_std_s=float(std[-1]) if is_delay_free else None,
         row_shift_s=row_shift_s,
         anchor_s=anchor_s,
-        gain=gain,
-        explained=explained,
         correlation_factor=correlation_factor,
         n_rows=mid_s.size,
         span_s=float(np.ptp(mid_s)),
         mid_s=mid_s,
         robust=robust,
+        model=model,
         linear=linear,
     )
 
@@ -270,13 +287,12 @@ def _mixed(full: Floats, last_full: Floats, last_step: Floats, normal: Floats) -
     size = float(turned @ normal @ turned)
     if size <= 0.0:
         return full
-    share = float(np.clip(turned @ normal @ full / size, -MAX_MIXED, MAX_MIXED))
+    share = min(max(float(turned @ normal @ full) / size, -MAX_MIXED), MAX_MIXED)
     return full - share * (last_step + turned)
 
 
 def _equations(columns: Floats, linear: Linearised) -> tuple[Floats, Floats]:
-    """Return normal matrix, shape (p, p), and score of each row, shape (n, p)."""
-    weighted = columns * linear.weights[:, :, None]
+    """Return normal matrix, shape (p, p), and score of each value, shape (n, m, p)."""
+    weighted = columns * linear.weights[..., None]
     flat = columns.reshape(-1, columns.shape[2])
-    scores = np.sum(weighted * linear.residuals[:, :, None], axis=1)
-    return weighted.reshape(flat.shape).T @ flat, scores
+    return weighted.reshape(flat.shape).T @ flat, weighted * linear.residuals[..., None]

@@ -7,13 +7,13 @@ see `delay_fit`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.dsp.robust import mad_std
+from syncaudit.dsp.robust import mad_std_of_columns
 from syncaudit.estimators.delay_search import slow_basis
 from syncaudit.estimators.increments import Increments
 
@@ -22,8 +22,8 @@ __all__ = ["DelayModel", "Linearised"]
 Floats = NDArray[np.float64]
 
 
-# Directions of the linear part that hold less than this share of the strongest are left out.
-MIN_SHARE = 1e-12
+# Ridge on columns scaled to unit length: what is left undetermined stays small.
+RIDGE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,31 +38,37 @@ class DelayModel:
         Of the target, k channels.
     slow : ndarray, shape (n, b)
         Slow terms of increments.
+    root : ndarray, shape (n, m)
+        Root of the increments' weights.
+    ridge : ndarray, shape (k + b, k + b)
+        What the scaled normal equations are held by.
     """
 
     rows: Increments
     driver: RunningIntegral
     slow: Floats
+    root: Floats
+    ridge: Floats
 
     @classmethod
     def of(cls, rows: Increments, driver: RunningIntegral) -> DelayModel:
         """Return the model of some rows."""
         slow = slow_basis(rows.mid_s, float(np.ptp(rows.mid_s))) * rows.width_s[:, None]
-        return cls(rows, driver, slow)
+        ridge = RIDGE * np.eye(driver.n_channels + slow.shape[1])
+        return cls(rows, driver, slow, np.sqrt(rows.weights), ridge)
 
     def at(
         self, delays_s: Floats, robust: Floats, known: Floats, before: Linearised | None
     ) -> Linearised | None:
         """Return the model at delays, shape (n,); None where the delay changes nothing.
 
-        The weighted normal equations of each column are solved by their eigenvectors, columns
-        scaled to unit length.
+        The weighted normal equations of each column are solved with columns scaled to unit length.
         """
         rows, driver = self.rows, self.driver
         n, k = delays_s.size, driver.n_channels
-        ends_s = np.concatenate([rows.start_s + delays_s, rows.stop_s + delays_s])
+        ends_s = (np.stack([rows.start_s, rows.stop_s]) + delays_s).ravel()
         ends_s = np.minimum(np.maximum(ends_s, driver.start_s), driver.stop_s)
-        angles, rates = driver.at(ends_s), driver.rate_at(ends_s)
+        angles, rates = driver.with_rate_at(ends_s)
         change, bend = angles[n:] - angles[:n], rates[n:] - rates[:n]
         values = rows.values - known
         design = np.concatenate([change, self.slow], axis=1)
@@ -70,58 +76,66 @@ class DelayModel:
         weighted = design.T * weights.T[:, None, :]  # (m, p, n)
         gram = weighted @ design
         if driver.coupling_std is not None:
-            leaking = np.flatnonzero(np.isfinite(driver.coupling_std))
-            gram[:, leaking, leaking] += _ridge(driver.coupling_std, before)
+            np.einsum("mpp->mp", gram)[:, :k] += _ridge(driver.coupling_std, before)
         norm = np.sqrt(np.diagonal(gram, axis1=1, axis2=2)) + 1e-30
-        powers, vectors = np.linalg.eigh(gram / (norm[:, :, None] * norm[:, None, :]))
-        keep = powers > MIN_SHARE * powers[:, -1:]
-        halves = vectors * np.sqrt(keep / np.where(keep, powers, 1.0))[:, None, :]
-        halves /= norm[:, :, None]
-        solver = halves @ halves.swapaxes(1, 2)
-        beta = (solver @ (weighted @ values.T[:, :, None]))[..., 0]  # (m, p)
+        norms = norm[:, :, None] * norm[:, None, :]
+        solver = np.linalg.inv(gram / norms + self.ridge) / norms
+        beta = _coefficients(solver, weighted, values)
         mixing = beta[:, :k]
         residuals = values - design @ beta.T
-        own = residuals * np.sqrt(rows.weights)
-        noise = np.array([mad_std(column) for column in own.T]) + 1e-15
+        noise = mad_std_of_columns(residuals * self.root) + 1e-15
         raw = bend @ mixing.T
-        found = Linearised(
+        sensitivity = raw - design @ _coefficients(solver, weighted, raw).T
+        if not sensitivity.any():
+            return None
+        return Linearised(
             design=design,
             weighted=weighted,
             solver=solver,
             residuals=residuals,
             raw_sensitivity=raw,
-            sensitivity=raw,
+            sensitivity=sensitivity,
             weights=weights / noise**2,
-            scale=noise / np.sqrt(rows.weights),
+            scale=noise / self.root,
             noise=noise,
             bend=bend,
             rate=0.5 * (rates[n:] + rates[:n]),
             mixing=mixing,
-            n_params=int(keep.sum()) + 1,
+            n_params=beta.size + 1,
         )
-        sensitivity = found.project(raw)
-        return replace(found, sensitivity=sensitivity) if np.any(sensitivity) else None
 
     def strength(self, found: Linearised) -> tuple[float, float]:
-        """Return gain and explained share of a fit, slow terms aside (see `DelayFit`)."""
+        """Return gain and explained share of a fit, slow terms aside.
+
+        The gain is the size of the fitted signal over that of the driver: of all axes together
+        where both have as many, else the norm of the strongest row of the mixing matrix.
+        """
         m, k = found.mixing.shape
         n_signals = k if self.driver.n_signals is None else self.driver.n_signals
-        change = found.design[:, :k]
-        signal = change @ found.mixing.T
-        basis, _ = np.linalg.qr(self.slow)
-        fitted = _fast(signal, basis)
+        fast = self._fast(np.concatenate([found.design[:, :k], found.residuals], axis=1))
+        change, residuals = fast[:, :k], fast[:, k:]
+        fitted = change @ found.mixing.T
         power = float(np.sum(found.weights * fitted**2))
         left = float(np.sum(found.weights * found.residuals**2))
         explained = power / (power + left + 1e-30)
         if m == n_signals:
-            driven = float(np.sum(_fast(change, basis) ** 2))
-            return float(np.sqrt(np.sum(fitted**2) / (driven + 1e-30))), explained
-        gains = []
-        for j in range(m):
-            both = np.column_stack([signal[:, j] + found.residuals[:, j], change[:, :n_signals]])
-            root = np.sqrt(self.rows.weights[:, [j]])
-            gains.append(_shrunken_norm(_fast(both, basis) * root, float(found.noise[j])))
+            return float(np.sqrt(np.sum(fitted**2) / (np.sum(change**2) + 1e-30))), explained
+        gains = [
+            _shrunken_norm(
+                self.root[:, j] * (fitted + residuals)[:, j],
+                self.root[:, [j]] * change[:, :n_signals],
+                float(found.noise[j]),
+            )
+            for j in range(m)
+        ]
         return max(gains), explained
+
+    def _fast(self, columns: Floats) -> Floats:
+        """Take the slow terms out of every column, shape (n, c)."""
+        gram = self.slow.T @ self.slow
+        gram += RIDGE * np.trace(gram) * np.eye(gram.shape[0])
+        fast: Floats = columns - self.slow @ np.linalg.solve(gram, self.slow.T @ columns)
+        return fast
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -144,37 +158,36 @@ class Linearised:
 
     def project(self, matrix: Floats) -> Floats:
         """Take the linear part out of every column of `matrix`, shape (n, m)."""
-        linear = (self.solver @ (self.weighted @ matrix.T[:, :, None]))[..., 0]
+        linear = _coefficients(self.solver, self.weighted, matrix)
         projected: Floats = matrix - self.design @ linear.T
         return projected
 
 
+def _coefficients(solver: Floats, weighted: Floats, matrix: Floats) -> Floats:
+    """Return what each column of `matrix`, shape (n, m), holds of the linear part, shape (m, p)."""
+    found: Floats = (solver @ (weighted @ matrix.T[:, :, None]))[..., 0]
+    return found
+
+
 def _ridge(coupling_std: Floats, before: Linearised | None) -> Floats:
-    """Return how strongly the fit resists channels that leak in, shape (m, channels) or a number.
+    """Return how strongly the fit resists each channel, shape (m, k) or (k,): those that leak in.
 
     Before anything is known of noise and gain, they may not at all.
     """
+    is_free = np.isinf(coupling_std)
     if before is None:
-        return np.array(1e18)
-    gain = np.abs(before.mixing[:, np.isinf(coupling_std)]).max(axis=1)
-    allowed = coupling_std[np.isfinite(coupling_std)] * gain[:, None] + 1e-30
-    strength: Floats = (before.noise[:, None] / allowed) ** 2
+        return np.where(is_free, 0.0, 1e18)
+    gain = np.abs(before.mixing[:, is_free]).max(axis=1) + 1e-30
+    strength: Floats = (before.noise[:, None] / (coupling_std * gain[:, None])) ** 2
     return strength
 
 
-def _shrunken_norm(columns: Floats, noise: float) -> float:
-    """Norm of the regression of column 0 on the others, shrunk where the noise rules.
+def _shrunken_norm(target: Floats, design: Floats, noise: float) -> float:
+    """Norm of the regression of a column on others, shape (n, p), shrunk where the noise rules.
 
     Plain least squares would let axes that hardly move blow the norm up; the ridge is that of a
     unit prior on every coefficient. Signals without any noise (made up, or constant but for one
     damaged value) may leave it none: the shortest solution is taken then.
     """
-    target, design = columns[:, 0], columns[:, 1:]
     gram = design.T @ design + noise**2 * np.eye(design.shape[1])
     return float(np.linalg.norm(np.linalg.lstsq(gram, design.T @ target, rcond=None)[0]))
-
-
-def _fast(columns: Floats, basis: Floats) -> Floats:
-    """Take the slow terms out of every column, shape (n, m)."""
-    fast: Floats = columns - basis @ (basis.T @ columns)
-    return fast

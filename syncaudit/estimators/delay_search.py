@@ -8,18 +8,18 @@ taken. Normalising each lag by its own energy is what makes the curve comparable
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.dsp.robust import mad_std_of_columns
+from syncaudit.estimators.delay_curve import DelayCurve
+from syncaudit.estimators.delay_lags import LagEquations, LagTable, tabulated
 from syncaudit.estimators.increments import Increments
 
-__all__ = ["DelayCurve", "search_delay", "slow_basis"]
+__all__ = ["DelaySearch", "search_delay", "slow_basis"]
 
 Floats = NDArray[np.float64]
 
@@ -28,57 +28,17 @@ MAX_ROWS = 300
 # Period of the fastest nuisance term: slower changes (gyro bias, translation that leaks into
 # the rotation) are not evidence of a delay.
 NUISANCE_PERIOD_S = 8.0
-# Log-likelihood by which a valley must separate two lobes.
-MIN_VALLEY = 4.0
 # Changes looked at together: arrays that the system need not fetch anew each time.
-CHUNK_VALUES = 30_000
+CHUNK_VALUES = 40_000
+# Strides of a search: this part of the narrowest increment, and so many steps at most.
+STRIDE_SHARE = 0.25
+MAX_STRIDE = 4
+# Shorter searches are quicker in one piece.
+MIN_LAGS = 200
+# What explains less than this part of the best cannot rival it in between either.
+NEAR_SHARE = 0.2
 # Fraction of the rows that must overlap at a lag.
 MIN_OVERLAP = 0.4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DelayCurve:
-    """Log-likelihood ratio over the delay.
-
-    Parameters
-    ----------
-    delays_s : ndarray, shape (l,)
-        Candidates, evenly spaced.
-    log_likelihood : ndarray, shape (l,)
-        Gain of log-likelihood over "no relation"; -inf where too little overlaps.
-    """
-
-    delays_s: Floats
-    log_likelihood: Floats
-
-    def best(self) -> int:
-        """Return the index of the best delay."""
-        return int(np.argmax(self.log_likelihood))
-
-    def runner_up(self, index: int, *, apart_s: float = 0.0) -> float:
-        """Return the log-likelihood of the best lobe other than the one at `index`.
-
-        Another lobe is what lies beyond a valley at least `MIN_VALLEY` deeper than itself: ripples
-        on the flank of a lobe are part of it. Only lobes farther than `apart_s` count.
-        """
-        curve = np.where(np.isfinite(self.log_likelihood), self.log_likelihood, 0.0)
-        best = 0.0
-        distance_s = np.abs(self.delays_s - self.delays_s[index])
-        for side, far in (
-            (curve[index + 1 :], distance_s[index + 1 :]),
-            (curve[:index][::-1], distance_s[:index][::-1]),
-        ):
-            if side.size:
-                valley = np.minimum.accumulate(np.minimum(side, curve[index]))
-                apart = (side - valley >= MIN_VALLEY) & (far >= apart_s)
-                if apart.any():
-                    best = max(best, float(side[apart].max()))
-        return best
-
-    def is_at_edge(self, index: int) -> bool:
-        """Tell whether the best delay lies at the end of what could be searched."""
-        usable = np.flatnonzero(np.isfinite(self.log_likelihood))
-        return bool(index <= usable[0] + 1 or index >= usable[-1] - 1)
 
 
 def slow_basis(mid_s: Floats, span_s: float) -> Floats:
@@ -115,171 +75,119 @@ def search_delay(
     DelayCurve
         One value a delay.
     """
-    n = increments.values.shape[0]
-    if n > MAX_ROWS:
-        increments = increments.rows(np.linspace(0, n - 1, MAX_ROWS).astype(np.intp))
-        n = MAX_ROWS
-    delays_s = np.arange(lowest_s, highest_s + 0.5 * step_s, step_s)
-    values, weights, basis = _without_nuisance(increments)
-    table = _Table.of(
-        driver,
-        start_s=float(increments.start_s.min()) + lowest_s,
-        stop_s=float(increments.stop_s.max()) + highest_s,
-        lag_s=step_s,
+    search = DelaySearch.of(
+        increments, driver, lowest_s=lowest_s, highest_s=highest_s, step_s=step_s
     )
-    parts: list[_Normal] = []
-    searched: list[NDArray[np.intp]] = []
-    is_enough = np.zeros(delays_s.size, dtype=np.bool_)
-    n_chunks = max(1, delays_s.size * n * driver.n_channels // CHUNK_VALUES)
-    for chunk in np.array_split(np.arange(delays_s.size), n_chunks):
-        begin = increments.start_s[:, None] + delays_s[chunk]
-        end = increments.stop_s[:, None] + delays_s[chunk]
-        covered = driver.covers(begin, end)
-        is_enough[chunk] = covered.mean(axis=0) >= MIN_OVERLAP
-        if is_enough[chunk].any():
-            change = table.at(end[:, 0], chunk.size) - table.at(begin[:, 0], chunk.size)
-            parts.append(_Normal.of(values, weights, basis, change, covered))
-            searched.append(chunk)
-    curve = np.full(delays_s.size, -np.inf)
-    if parts:
-        normal, lags = _Normal.joined(parts), np.concatenate(searched)
-        curve[lags] = normal.log_likelihood(n)
-        curve[~is_enough] = -np.inf
-        if driver.coupling_std is not None:
-            best = int(np.searchsorted(lags, np.argmax(curve)))
-            curve[lags] = normal.log_likelihood(n, normal.ridge(best, n, driver.coupling_std))
+    return search.curve(lowest_s, highest_s, step_s)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DelaySearch:
+    """What all searches of one pair share.
+
+    Parameters
+    ----------
+    increments : Increments
+        Of the source, thinned to n rows of m columns.
+    values : ndarray, shape (n, m)
+        Increments without slow terms and outliers.
+    basis : ndarray, shape (n, b)
+        Slow terms, orthonormal.
+    driver : RunningIntegral
+        Signal of the target, k channels.
+    table : LagTable
+        The driver where lags need it.
+    """
+
+    increments: Increments
+    values: Floats
+    basis: Floats
+    driver: RunningIntegral
+    table: LagTable
+
+    @classmethod
+    def of(
+        cls,
+        increments: Increments,
+        driver: RunningIntegral,
+        *,
+        lowest_s: float,
+        highest_s: float,
+        step_s: float,
+    ) -> DelaySearch:
+        """Prepare for delays in a range, in multiples of a step."""
+        n = increments.values.shape[0]
+        if n > MAX_ROWS:
+            increments = increments.rows(np.linspace(0, n - 1, MAX_ROWS).astype(np.intp))
+        values, basis = _without_nuisance(increments)
+        table = tabulated(
+            driver,
+            float(increments.start_s.min()) + lowest_s,
+            float(increments.stop_s.max()) + highest_s,
+            step_s,
+        )
+        return cls(increments, values, basis, driver, table)
+
+    def curve(self, lowest_s: float, highest_s: float, step_s: float) -> DelayCurve:
+        """Return the likelihood curve over delays, one value a delay.
+
+        Wide increments have wide lobes: they are looked for in longer strides, and between these
+        only lobes that come near the best are followed. The rest is as low as its lower end.
+        """
+        delays_s = np.arange(lowest_s, highest_s + 0.5 * step_s, step_s)
+        stride = min(MAX_STRIDE, int(STRIDE_SHARE * self.increments.width_s.min() / step_s))
+        is_long = delays_s.size > MIN_LAGS and self.driver.coupling_std is None
+        if stride < 2 or not is_long:
+            return DelayCurve(delays_s=delays_s, log_likelihood=self._likelihood(delays_s, step_s))
+        rough = self._likelihood(delays_s[::stride], stride * step_s)
+        is_near = (rough >= NEAR_SHARE * rough.max()) & np.isfinite(rough)
+        n_strides = (rough.size - 1) * stride
+        curve = np.full(delays_s.size, -np.inf)
+        curve[:n_strides] = np.repeat(np.minimum(rough[:-1], rough[1:]), stride)
+        curve[::stride] = rough
+        is_wanted = np.arange(delays_s.size) > n_strides
+        is_wanted[:n_strides] = np.repeat(is_near[:-1] | is_near[1:], stride)
+        borders = np.flatnonzero(np.diff(is_wanted, prepend=False, append=False))
+        for first, last in borders.reshape(-1, 2):
+            curve[first:last] = self._likelihood(delays_s[first:last], step_s)
+        return DelayCurve(delays_s=delays_s, log_likelihood=curve)
+
+    def _likelihood(self, delays_s: Floats, step_s: float) -> Floats:
+        """Return the log-likelihood ratio at evenly spaced delays, shape (l,)."""
+        increments, driver = self.increments, self.driver
+        n = self.values.shape[0]
+        parts: list[LagEquations] = []
+        searched: list[NDArray[np.intp]] = []
+        is_enough = np.zeros(delays_s.size, dtype=np.bool_)
+        n_chunks = max(1, delays_s.size * n * driver.n_channels // CHUNK_VALUES)
+        for chunk in np.array_split(np.arange(delays_s.size), n_chunks):
+            begin = increments.start_s[:, None] + delays_s[chunk]
+            end = increments.stop_s[:, None] + delays_s[chunk]
+            covered = driver.covers(begin, end)
+            is_enough[chunk] = covered.mean(axis=0) >= MIN_OVERLAP
+            if is_enough[chunk].any():
+                change = self.table.change(begin[:, 0], end[:, 0], chunk.size, step_s)
+                parts.append(
+                    LagEquations.of(self.values, increments.weights, self.basis, change, covered)
+                )
+                searched.append(chunk)
+        curve = np.full(delays_s.size, -np.inf)
+        if parts:
+            normal, lags = LagEquations.joined(parts), np.concatenate(searched)
+            curve[lags] = normal.log_likelihood(n)
             curve[~is_enough] = -np.inf
-    return DelayCurve(delays_s=delays_s, log_likelihood=curve)
+            if driver.coupling_std is not None:
+                best = int(np.searchsorted(lags, np.argmax(curve)))
+                curve[lags] = normal.log_likelihood(n, normal.ridge(best, n, driver.coupling_std))
+                curve[~is_enough] = -np.inf
+        return curve
 
 
-def _without_nuisance(increments: Increments) -> tuple[Floats, Floats, Floats]:
+def _without_nuisance(increments: Increments) -> tuple[Floats, Floats]:
     mid_s = increments.mid_s
     span_s = float(np.ptp(mid_s)) if mid_s.size else 0.0
     basis, _ = np.linalg.qr(slow_basis(mid_s, span_s) * increments.width_s[:, None])
     values = increments.values - basis @ (basis.T @ increments.values)
     # One bad increment must not decide: clip at six robust standard deviations.
-    scale = 1.4826 * np.median(np.abs(values), axis=0) + 1e-15
-    values = np.clip(values, -6.0 * scale, 6.0 * scale)
-    return values, increments.weights, basis
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Table:
-    """A driver's integral on an even grid, of which a lag is a whole number of steps.
-
-    A time and the same time some lags later then lie alike between two nodes: what they need is
-    cut from the table in one piece.
-    """
-
-    nodes: Floats  # (k, g)
-    start_s: float
-    step_s: float
-    steps_per_lag: int
-
-    @classmethod
-    def of(cls, driver: RunningIntegral, *, start_s: float, stop_s: float, lag_s: float) -> _Table:
-        """Tabulate the driver from `start_s` to `stop_s`; outside its range it stands still."""
-        steps_per_lag = math.ceil(lag_s / max(driver.period_s, 1e-3) - 1e-6)
-        step_s = lag_s / steps_per_lag
-        grid_s = start_s + step_s * np.arange(math.ceil((stop_s - start_s) / step_s) + 3)
-        nodes = driver.at(np.clip(grid_s, driver.start_s, driver.stop_s))
-        return cls(np.ascontiguousarray(nodes.T), start_s, step_s, steps_per_lag)
-
-    def at(self, times_s: Floats, n_lags: int) -> Floats:
-        """Interpolate at times of shape (n,) and the lags that follow, shape (k, n, l)."""
-        position = np.maximum(times_s - self.start_s, 0.0) / self.step_s
-        first = position.astype(np.intp)
-        part = (position - first)[:, None]
-        size = (n_lags - 1) * self.steps_per_lag + 2
-        pieces = sliding_window_view(self.nodes, size, axis=1)
-        result: Floats = pieces[..., : -1 : self.steps_per_lag][:, first] * (1.0 - part)
-        result += pieces[..., 1 :: self.steps_per_lag][:, first] * part
-        return result
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Normal:
-    """Normal equations of the regression at each of l lags, for m columns and k channels."""
-
-    gram: Floats
-    cross: Floats
-    energy: Floats
-
-    @classmethod
-    def of(
-        cls,
-        values: Floats,
-        weights: Floats,
-        basis: Floats,
-        change: Floats,
-        covered: NDArray[np.bool_],
-    ) -> _Normal:
-        """Set up the equations.
-
-        Parameters
-        ----------
-        values, weights : ndarray, shape (n, m)
-            Increments of the source.
-        basis : ndarray, shape (n, b)
-            Slow terms, orthonormal.
-        change : ndarray, shape (k, n, l)
-            What the driver does over the same intervals, at each lag; overwritten.
-        covered : ndarray of bool, shape (n, l)
-            Whether the driver holds there.
-        """
-        held = covered.astype(np.float64)
-        change *= held
-        change -= basis @ (basis.T @ change)
-        change *= held
-        k, _, n_lags = change.shape
-        gram = np.empty((n_lags, values.shape[1], k, k))
-        for a in range(k):
-            products = (weights.T @ (change[a] * change[: a + 1])).T
-            gram[:, :, a, : a + 1] = gram[:, :, : a + 1, a] = products
-        weighted = weights * values
-        return cls(
-            gram=gram,
-            cross=(weighted.T @ change).T,
-            energy=held.T @ (weighted * values),
-        )
-
-    @classmethod
-    def joined(cls, parts: Sequence[_Normal]) -> _Normal:
-        """Return the equations of several sets of lags as one."""
-        return cls(
-            gram=np.concatenate([part.gram for part in parts]),
-            cross=np.concatenate([part.cross for part in parts]),
-            energy=np.concatenate([part.energy for part in parts]),
-        )
-
-    def log_likelihood(self, n_rows: int, ridge: Floats | None = None) -> Floats:
-        """Return the gain of log-likelihood over "no relation", shape (l,)."""
-        solution = self._solution(ridge)
-        explained = np.sum(self.cross * solution, axis=-1)
-        share = np.clip(explained / np.maximum(self.energy, 1e-30), 0.0, 1.0 - 1e-12)
-        # Every lag counts as if all rows overlapped: a recurring motion is not told from its
-        # repetitions by the longer overlap of the nearer one.
-        return np.asarray(-0.5 * n_rows * np.log1p(-share).sum(axis=1))
-
-    def ridge(self, lag: int, n_rows: int, coupling_std: Floats) -> Floats:
-        """Return what keeps channels from entering stronger than they may, shape (m, k).
-
-        Noise and gain are those of the lag that fits best without it.
-        """
-        solution = self._solution(None)[lag]
-        left = self.energy[lag] - np.sum(self.cross[lag] * solution, axis=-1)
-        noise = np.maximum(left, 0.0) / n_rows
-        is_free = np.isinf(coupling_std)
-        gain = np.abs(solution[:, is_free]).max(axis=1)
-        ridge = np.zeros_like(solution)
-        ridge[:, ~is_free] = noise[:, None] / (coupling_std[~is_free] * gain[:, None] + 1e-30) ** 2
-        return np.asarray(ridge)
-
-    def _solution(self, ridge: Floats | None) -> Floats:
-        k = self.gram.shape[-1]
-        trace = np.einsum("lmkk->lm", self.gram)
-        diagonal = np.repeat((1e-9 * trace + 1e-30)[:, :, None], k, axis=2)
-        if ridge is not None:
-            diagonal += ridge
-        normal = self.gram + diagonal[..., None] * np.eye(k)
-        return np.asarray(np.linalg.solve(normal, self.cross[..., None])[..., 0])
+    most = 6.0 * mad_std_of_columns(values) + 1e-15
+    return np.minimum(np.maximum(values, -most), most), basis

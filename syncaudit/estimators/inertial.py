@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
-from syncaudit.dsp.integral import integrate_samples
+from syncaudit.dsp.integral import RunningIntegral, integrate_samples
 from syncaudit.estimators.delay import DelayTask, measure_delay
 from syncaudit.estimators.increments import from_integral
 from syncaudit.model import Activity, PairMeasurement, Quantity
 
-__all__ = ["measure_imu_imu"]
+__all__ = ["imu_integral", "measure_imu_imu"]
 
 # Increments of at least this many sample periods make the answer immune to the sub-sample phase:
 # the noise of the interpolation hardly depends on where between the samples it is evaluated.
 PERIODS_PER_INCREMENT = 8
 MIN_WIDTH_S = 0.02
+
+
+@lru_cache(maxsize=1)  # the bus and all cameras of a clip are held against the same gyroscope
+def imu_integral(activity: Activity) -> RunningIntegral:
+    """Integrate what an IMU measured."""
+    return integrate_samples(activity.times_s, activity.values, is_smooth=True)
 
 
 def measure_imu_imu(
@@ -46,8 +54,7 @@ def measure_imu_imu(
         expected_gain=(1.0, 180.0 / np.pi, np.pi / 180.0) if is_rate else (1.0, 9.81, 1.0 / 9.81),
     )
     increments = from_integral(
-        integrate_samples(source.times_s, source.values, is_smooth=True),
+        imu_integral(source),
         width_s=max(MIN_WIDTH_S, PERIODS_PER_INCREMENT * period_s),
     )
-    driver = integrate_samples(target.times_s, target.values, is_smooth=True)
-    return measure_delay(task, increments, driver)
+    return measure_delay(task, increments, imu_integral(target))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from syncaudit.dsp.integral import RunningIntegral, integrate_samples, smooth_angle
 from syncaudit.estimators.delay import DelayTask, measure_delay, refuse
 from syncaudit.estimators.increments import from_integral, from_rotation
+from syncaudit.estimators.inertial import imu_integral
 from syncaudit.model import Activity, PairMeasurement, Quantity, RotationIncrements
 
 __all__ = ["measure_camera_camera", "measure_camera_gyro", "measure_yaw_camera"]
@@ -67,17 +67,12 @@ def measure_camera_gyro(
         systematic_std_s=_camera_std_s(camera),
         is_rigid=True,
     )
-    driver = _driver(gyro)
+    driver = imu_integral(gyro)
     measured = measure_delay(task, from_rotation(camera), driver)
     if camera.regular_start_s is None or camera.regular_stop_s is None:
         return measured
     regular = replace(camera, start_s=camera.regular_start_s, stop_s=camera.regular_stop_s)
     return _better(measured, measure_delay(task, from_rotation(regular), driver))
-
-
-@lru_cache(maxsize=1)  # all cameras of a clip are held against the same gyroscope
-def _driver(gyro: Activity) -> RunningIntegral:
-    return integrate_samples(gyro.times_s, gyro.values, is_smooth=True)
 
 
 def _better(stamped: PairMeasurement, regular: PairMeasurement) -> PairMeasurement:

@@ -18,6 +18,7 @@ from syncaudit.dsp.integral import RunningIntegral, integrate_samples, interpola
 from syncaudit.estimators.delay import DRIFT_Z, DelayTask, measure_delay, refuse
 from syncaudit.estimators.delay_fit import fit_delay
 from syncaudit.estimators.increments import from_integral
+from syncaudit.estimators.inertial import imu_integral
 from syncaudit.model import Activity, PairMeasurement, Quantity
 
 __all__ = ["measure_can_imu"]
@@ -247,16 +248,14 @@ def _driver(
     force = imu.get(Quantity.SPECIFIC_FORCE)
     up = None if force is None else _vertical(force)
     if up is None:
-        return integrate_samples(target.times_s, target.values, is_smooth=True)
+        return imu_integral(target)
     _, _, right = np.linalg.svd(up[None, :])
     across = right[1:]
     if quantity is Quantity.STEERING_ANGLE:  # rolls and turns by the same cause: leave roll out
-        return integrate_samples(target.times_s, target.values @ up[:, None], is_smooth=True)
+        return imu_integral(target).mixed(up[:, None])
     if target.quantity is Quantity.ANGULAR_RATE:
-        channels = target.values @ np.vstack([up, across]).T
-        coupling = np.array([np.inf, TILT_STD, TILT_STD])
-        driver = integrate_samples(target.times_s, channels, is_smooth=True)
-        return replace(driver, coupling_std=coupling)
+        driver = imu_integral(target).mixed(np.vstack([up, across]).T)
+        return replace(driver, coupling_std=np.array([np.inf, TILT_STD, TILT_STD]))
     channels = target.values @ np.vstack([across, up]).T
     coupling = np.array([np.inf, np.inf, TILT_STD])
     rate = imu.get(Quantity.ANGULAR_RATE)

@@ -24,7 +24,7 @@ def test_smooth_integral_is_exact_on_cubics(c):
     at = np.linspace(t[0], t[-1], 97)
     truth = whole.integ()(at) - whole.integ()(t[0])
     assert np.max(np.abs(signal.at(at)[:, 0] - truth)) < ROUNDING
-    assert np.max(np.abs(signal.rate_at(at)[:, 0] - whole(at))) < 1e-9
+    assert np.max(np.abs(signal.with_rate_at(at)[1][:, 0] - whole(at))) < 1e-9
 
 
 @given(coefficients)
@@ -69,7 +69,18 @@ def test_angle_is_its_own_integral(is_smooth):
     signal = interpolate_angle(t, (3.0 * t)[:, None], is_smooth=is_smooth)
     at = np.linspace(t[0], t[-1], 50)
     assert np.max(np.abs(signal.at(at)[:, 0] - 3.0 * at)) < ROUNDING
-    assert np.max(np.abs(signal.rate_at(at)[:, 0] - 3.0)) < 1e-9
+    assert np.max(np.abs(signal.with_rate_at(at)[1][:, 0] - 3.0)) < 1e-9
+
+
+def test_mixtures_of_channels_integrate_to_mixtures():
+    t = uneven_times(7)
+    signal = integrate_samples(t, np.stack([np.sin(9 * t), np.cos(5 * t)], axis=1), is_smooth=True)
+    mixing = np.array([[1.0, 0.5, 0.0], [-2.0, 0.0, 3.0]])
+    mixed = signal.mixed(mixing)
+    assert mixed.n_channels == 3
+    at = np.linspace(t[0], t[-1], 50)
+    for own, other in zip(mixed.with_rate_at(at), signal.with_rate_at(at), strict=True):
+        assert np.max(np.abs(own - other @ mixing)) < ROUNDING
 
 
 def test_covers_what_lies_inside_and_touches_no_gap():
@@ -130,7 +141,7 @@ def test_smoothing_keeps_straight_lines():
     signal = smooth_angle(t, np.stack([2.0 - 3.0 * t, t], 1), width_s=0.08, gaps_s=NO_GAPS)
     at = np.linspace(signal.start_s, signal.stop_s, 200)
     assert np.max(np.abs(signal.at(at) - np.stack([2.0 - 3.0 * at, at], 1))) < 1e-6
-    assert np.max(np.abs(signal.rate_at(at) - [-3.0, 1.0])) < 1e-4
+    assert np.max(np.abs(signal.with_rate_at(at)[1] - [-3.0, 1.0])) < 1e-4
 
 
 def test_smoothing_shifts_no_phase():

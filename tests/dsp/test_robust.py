@@ -10,6 +10,7 @@ from syncaudit.dsp.robust import (
     cauchy_weights,
     hac_covariance,
     mad_std,
+    mad_std_of_columns,
     student_widening,
 )
 
@@ -30,6 +31,11 @@ def test_scale_ignores_a_third_of_outliers_and_the_shape():
 def test_scale_of_odd_counts_is_the_median():
     assert mad_std(np.array([-5.0, 1.0, 2.0])) == 1.4826 * 2.0
     assert mad_std(np.array([4.0])) == 1.4826 * 4.0
+
+
+def test_scale_of_columns_is_that_of_each():
+    values = np.random.default_rng(8).normal(size=(30, 3)) * [1.0, 5.0, 0.1]
+    assert mad_std_of_columns(values).tolist() == [mad_std(column) for column in values.T]
 
 
 def test_scale_of_nothing_is_zero():
@@ -57,7 +63,7 @@ def test_serially_correlated_scores_against_the_double_sum():
 
 def test_no_lags_is_the_white_sandwich():
     scores = np.random.default_rng(4).normal(size=(30, 3))
-    assert np.array_equal(hac_covariance(scores, n_lags=0), scores.T @ scores)
+    assert np.max(np.abs(hac_covariance(scores, n_lags=0) - scores.T @ scores)) < 1e-10
 
 
 def test_lags_beyond_the_data_are_harmless():
@@ -69,6 +75,13 @@ def test_lags_beyond_the_data_are_harmless():
 def test_sandwich_is_never_negative(seed, n_lags):
     scores = np.cumsum(np.random.default_rng(seed).normal(size=(25, 3)), axis=0)
     assert np.linalg.eigvalsh(hac_covariance(scores, n_lags=n_lags)).min() > -1e-8
+
+
+def test_blocks_are_those_of_a_split_array():
+    scores = np.random.default_rng(7).normal(size=(47, 2))
+    sums = np.stack([block.sum(axis=0) for block in np.array_split(scores, 10)])
+    known = 10.0 * np.cov(sums.T)
+    assert np.max(np.abs(block_covariance(scores, n_blocks=10) - known)) < 1e-10
 
 
 def test_positive_correlation_raises_the_variance():

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from moving_body import Clock, Motion, imu, shaking
 
 from syncaudit.dsp.integral import integrate_samples
-from syncaudit.estimators.delay_search import DelayCurve, search_delay, slow_basis
+from syncaudit.estimators import delay_search
+from syncaudit.estimators.delay_curve import DelayCurve
+from syncaudit.estimators.delay_search import search_delay, slow_basis
 from syncaudit.estimators.increments import from_integral
 
 STEP_S = 0.005
@@ -18,9 +20,9 @@ def curve_of(*values):
     return DelayCurve(delays_s=np.arange(values.size) * 0.1, log_likelihood=values)
 
 
-def searched(source, target, lowest_s=-0.5, highest_s=0.5, step_s=STEP_S):
+def searched(source, target, lowest_s=-0.5, highest_s=0.5, step_s=STEP_S, width_s=0.05):
     rows = from_integral(
-        integrate_samples(source.times_s, source.values, is_smooth=True), width_s=0.05
+        integrate_samples(source.times_s, source.values, is_smooth=True), width_s=width_s
     )
     driver = integrate_samples(target.times_s, target.values, is_smooth=True)
     return search_delay(rows, driver, lowest_s=lowest_s, highest_s=highest_s, step_s=step_s)
@@ -70,6 +72,21 @@ def test_long_recordings_are_thinned():
     source, target = imu(motion, 1, seconds=90.0), imu(motion, 2, seconds=90.0)
     curve = searched(source, target, -0.05, 0.05, 0.01)  # 1800 rows
     assert abs(curve.delays_s[curve.best()]) < 0.006
+
+
+@pytest.mark.parametrize("hz", [0.7, 2.0, 5.0])
+def test_strides_find_the_lobes_that_every_step_finds(hz, monkeypatch):
+    """Of motion that all but repeats; steps of 10 ms, increments of 100 ms, strides of 20 ms."""
+    swing = Motion(hz=np.array([hz, 0.83]), size=np.full((3, 2), 0.2), phase=np.zeros((3, 2)))
+    source, target = imu(swing, 1, clock=Clock(late_s=0.37)), imu(swing, 2)
+    quick = searched(source, target, -2.0, 2.0, 0.01, width_s=0.1)
+    monkeypatch.setattr(delay_search, "MAX_STRIDE", 1)
+    slow = searched(source, target, -2.0, 2.0, 0.01, width_s=0.1)
+    best = slow.best()
+    assert quick.best() == best
+    assert quick.log_likelihood[best] == pytest.approx(slow.log_likelihood[best], rel=1e-9)
+    assert quick.runner_up(best) == pytest.approx(slow.runner_up(best), rel=1e-9)
+    assert np.mean(quick.log_likelihood != slow.log_likelihood) > 0.1  # not all were looked at
 
 
 def test_common_swing_has_lobes_a_period_apart():

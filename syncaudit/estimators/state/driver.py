@@ -12,12 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import PPoly
 
 from syncaudit.dsp.integral import GAP_PERIODS, RunningIntegral, interpolate_angle, smooth_angle
 from syncaudit.model import Activity
 
-__all__ = ["combined", "state_driver"]
+__all__ = ["state_driver"]
 
 Floats = NDArray[np.float64]
 
@@ -78,7 +77,7 @@ def state_driver(
         smooth.stop_s,
         max(16, round(GRID_PER_WIDTH * (smooth.stop_s - smooth.start_s) / width_s)),
     )
-    places, rates = smooth.at(grid_s), smooth.rate_at(grid_s)
+    places, rates = smooth.with_rate_at(grid_s)
     pose = places - places.mean(axis=0)
     pose /= np.sqrt(np.mean(pose**2, axis=0)) + 1e-12
     left, _, _ = np.linalg.svd(pose, full_matrices=False)
@@ -94,17 +93,4 @@ def state_driver(
         gap_start_s=smooth.gap_start_s,
         gap_stop_s=smooth.gap_stop_s,
         period_s=smooth.period_s,
-    )
-
-
-def combined(driver: RunningIntegral, mixing: Floats) -> RunningIntegral:
-    """Return a driver whose channels are fixed mixtures of another's, mixing of shape (p, r)."""
-    integral = PPoly(driver.integral.c @ mixing, driver.integral.x)
-    return replace(
-        driver,
-        integral=integral,
-        rate=integral.derivative(),
-        n_channels=mixing.shape[1],
-        coupling_std=None,
-        n_signals=None,
     )

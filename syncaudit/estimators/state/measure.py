@@ -26,7 +26,6 @@ from syncaudit.estimators.delay import (
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.refusals import why_ambiguous, why_too_weak
-from syncaudit.estimators.state.driver import combined
 from syncaudit.estimators.state.mixtures import fit_mixtures
 from syncaudit.estimators.state.search import Foretold, search_state
 from syncaudit.estimators.state.sides import (
@@ -175,7 +174,7 @@ def _measure(
         "offset_s": fit.offset_s + epochs_s,
         "offset_std_s": fit.offset_std_s,
     }
-    reduced = combined(driver, mixing)
+    reduced = driver.mixed(mixing)
     parts = _parts(mixed, reduced, fit)
     uneven = _why_apart(parts, slower_s, "parts of the clip")
     step = None

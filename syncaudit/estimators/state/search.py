@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.estimators.delay_search import DelayCurve
+from syncaudit.estimators.delay_curve import DelayCurve
 from syncaudit.estimators.increments import Increments
 
 __all__ = ["Foretold", "search_state"]
