@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -62,14 +63,16 @@ class PictureLooks:
     def _reduce(self) -> None:
         if not self._waiting:
             return
-        luma = np.stack(self._waiting)
+        n, shape = len(self._waiting), self._waiting[0].shape
+        luma = np.concatenate(self._waiting).reshape(n, -1)
         self._waiting.clear()
-        levels = luma.astype(np.float32)
-        flat = levels.reshape(levels.shape[0], -1)
-        mean = flat.mean(axis=1)
+        flat = luma.astype(np.float32)
+        levels = flat.reshape(n, *shape)
+        mean = _means(luma)
         variance = np.maximum(np.einsum("ij,ij->i", flat, flat) / flat.shape[1] - mean**2, 0.0)
-        white = _share(luma >= WHITE_LUMA)
-        grey = _share(luma - np.uint8(GREY_LUMA) < N_GREY_LEVELS)  # wraps below it
+        white = _means((luma >= WHITE_LUMA).view(np.uint8))
+        is_grey = luma - np.uint8(GREY_LUMA) < N_GREY_LEVELS  # wraps below it
+        grey = _means(is_grey.view(np.uint8))
         plain, cut = _is_plain(levels, variance), _repeated_shares(levels)
         columns = (mean, np.sqrt(variance), white, grey, plain, cut)
         self._figures.append(np.stack(columns, axis=1).astype(np.float32))
@@ -95,9 +98,10 @@ class PictureLooks:
         }, mean
 
 
-def _share(flags: Flags) -> Floats:
-    ones = flags.reshape(flags.shape[0], -1).view(np.uint8).astype(np.float32)
-    return np.asarray(ones.mean(axis=1))
+def _means(values: NDArray[np.uint8]) -> Floats:
+    """Return the mean of each row; sums are exact."""
+    sums = cv2.reduce(values, 1, cv2.REDUCE_SUM, dtype=cv2.CV_32S)
+    return np.asarray(sums[:, 0] / values.shape[1], dtype=np.float32)
 
 
 def _is_plain(levels: Floats, variance: Floats) -> Flags:
@@ -105,6 +109,10 @@ def _is_plain(levels: Floats, variance: Floats) -> Flags:
     n, n_rows, n_columns = levels.shape
     down, across = n_rows // N_CELLS[0], n_columns // N_CELLS[1]
     if not down or not across:
+        return np.zeros(n, dtype=np.bool_)
+    # What varies by more than the most noise and what it leaves of means has structure.
+    left = 2.0 / (down * across)
+    if variance.min() > 1.01 * (SHADING_STD**2 + (1.0 + left) * MOST_NOISE_STD**2):
         return np.zeros(n, dtype=np.bool_)
     into_cells = np.zeros((n_columns, N_CELLS[1]), dtype=np.float32)
     cells = np.repeat(np.arange(N_CELLS[1]), across)
@@ -114,7 +122,7 @@ def _is_plain(levels: Floats, variance: Floats) -> Flags:
     means = rows.mean(axis=2)
     between = means.reshape(n, -1).var(axis=1)
     noise = np.maximum(variance - between, 0.0)
-    limit = SHADING_STD**2 + 2.0 * noise / (down * across)
+    limit = SHADING_STD**2 + left * noise
     return np.asarray((between <= limit) & (noise <= MOST_NOISE_STD**2))
 
 
