@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import cv2
@@ -13,9 +13,8 @@ from syncaudit.model import PictureFault
 
 __all__ = ["PictureLooks"]
 
-# Pictures are looked at by about so many samples, so many pictures in one go.
+# Pictures are looked at by about so many samples.
 N_ROWS, N_COLUMNS = 24, 32
-N_AT_ONCE = 64
 # Spread of luma up to which a picture is of one colour: rounding and ringing of encoders.
 BLANK_STD = 1.0
 # Cells of a picture without structure differ by what noise leaves of a mean (twice its variance),
@@ -46,28 +45,19 @@ Floats = NDArray[np.float32]
 class PictureLooks:
     """Reduce pictures to what their brightness says; figures of a clip are compared at the end.
 
-    Call `update` with some rows of each picture, and `finish` at the end.
+    Call `update` with some pictures at a time, and `finish` at the end.
     """
 
-    _waiting: list[NDArray[np.uint8]] = field(default_factory=list)
     _figures: list[Floats] = field(default_factory=list)
 
-    def update(self, rows: NDArray[np.uint8]) -> None:
-        """Take rows of one picture, shape (n, w), the same of each."""
-        n_rows, n_columns = rows.shape
-        samples = rows[:: max(1, n_rows // N_ROWS), :: max(1, n_columns // N_COLUMNS)]
-        self._waiting.append(samples.copy())
-        if len(self._waiting) >= N_AT_ONCE:
-            self._reduce()
-
-    def _reduce(self) -> None:
-        if not self._waiting:
-            return
-        n, shape = len(self._waiting), self._waiting[0].shape
-        luma = np.concatenate(self._waiting).reshape(n, -1)
-        self._waiting.clear()
+    def update(self, pictures: Sequence[NDArray[np.uint8]]) -> None:
+        """Take rows of some pictures, each shape (n, w), the same of each."""
+        n_rows, n_columns = pictures[0].shape
+        down, across = max(1, n_rows // N_ROWS), max(1, n_columns // N_COLUMNS)
+        samples = np.stack([rows[::down, ::across] for rows in pictures])
+        luma = samples.reshape(len(pictures), -1)
         flat = luma.astype(np.float32)
-        levels = flat.reshape(n, *shape)
+        levels = flat.reshape(samples.shape)
         mean = _means(luma)
         variance = np.maximum(np.einsum("ij,ij->i", flat, flat) / flat.shape[1] - mean**2, 0.0)
         white = _means((luma >= WHITE_LUMA).view(np.uint8))
@@ -79,7 +69,6 @@ class PictureLooks:
 
     def finish(self) -> tuple[Mapping[PictureFault, Flags], Floats]:
         """Return which pictures have which fault, each shape (n,), and the mean luma of all."""
-        self._reduce()
         if not self._figures:
             return {}, np.empty(0, np.float32)
         mean, std, white, grey, plain, cut = np.concatenate(self._figures).T
