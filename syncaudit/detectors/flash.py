@@ -10,23 +10,15 @@ import numpy as np
 from syncaudit.decode import Picture
 from syncaudit.detectors.flash_background import LitFrame, find_lit
 from syncaudit.detectors.flash_bands import DatedRows, date_rows
-from syncaudit.detectors.flash_coarse import first_shape
 from syncaudit.detectors.flash_crowd import CrowdedLight
 from syncaudit.detectors.flash_dead_zone import dead_zone_shifts
-from syncaudit.detectors.flash_edges import BandEdge, fit_edges, without_vague
+from syncaudit.detectors.flash_edges import BandEdge, without_vague
 from syncaudit.detectors.flash_exposures import find_switches
-from syncaudit.detectors.flash_frames import (
-    FrameCells,
-    dead_times,
-    lit_intervals,
-    watched_neighbours,
-)
-from syncaudit.detectors.flash_pool import BandProfile, half_light_std_px, is_halved, pool_shape
-from syncaudit.detectors.flash_rows import FrameRows, frame_rows
-from syncaudit.detectors.flash_screen import RADIUS, lit_candidates
-from syncaudit.detectors.flash_shape import PulseShape
+from syncaudit.detectors.flash_frames import dead_times, lit_intervals, watched_neighbours
+from syncaudit.detectors.flash_singles import SingleBands
 from syncaudit.detectors.flash_step_fit import StepEdge, fit_steps
-from syncaudit.detectors.flash_steps import REACH, StepFrame, find_step, step_candidates
+from syncaudit.detectors.flash_steps import REACH, StepFrame, find_step
+from syncaudit.detectors.flash_window import FrameWindow, Screened
 from syncaudit.detectors.rotation import STAMP_PARTS, frame_times_s
 from syncaudit.model import CameraStream, Quantity
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
@@ -37,19 +29,15 @@ _Found = TypeVar("_Found", LitFrame, BandEdge)
 
 # Lit frames from which the shape of the pulse is learnt; later ones are fitted as they come.
 N_LEARNT = 32
-N_ROUNDS = 6
-N_PER_ROUND = 16
-# The shape is found when ramp and tail change by less than this share of its half-light row.
-SETTLED_SHARE = 0.02
 # Least share of the edges that must be convincing: the few that pass where nearly all fail (pulses
 # that never leave a row dark, clipped light) are wrong.
 MIN_KEPT = 0.3
+# Frames in a row whose candidates are looked at in one go.
+N_TOGETHER = 8
 # Flashes that clip more of what they light are told of even where none can be timed.
 CLIPPED_SHARE = 0.25
 # Frames may be crowded with pulses where as many in a row are lit.
 CROWDED_SHARE = 0.85
-# Frames that are looked at in one go.
-N_AT_ONCE = 8
 # Half-light time is not known better than this share of itself with too few edges to pool.
 UNPOOLED_SHARE = 0.25
 # How far from its half-light the onset of a light that stays may be: it rises while rows expose.
@@ -60,7 +48,7 @@ ONSET_STD_S = 1e-4
 class FlashDetector:
     """Accumulate the flashes in the frames of one camera.
 
-    Call `update` with each picture in order and `finish` at the end. Sixteen frames are kept,
+    Call `update` with each picture in order and `finish` at the end. Two dozen frames are kept,
     and up to `N_LEARNT` lit ones, reduced to sixteen brightness values a row.
 
     Rolling shutters draw each pulse as a bright band. Its edges are fitted by the pulse shape that
@@ -83,21 +71,19 @@ class FlashDetector:
     """
 
     stream: CameraStream
-    _frames: list[FrameRows] = field(default_factory=list)
-    _n_done: int = 0
     _pending: list[LitFrame] = field(default_factory=list)
-    _shape: PulseShape | None = None
-    _half_std_px: float | None = None
-    _length: int = 0
-    _n_tried: int = 0
-    _edges: list[BandEdge] = field(default_factory=list)
+    _singles: SingleBands = field(default_factory=SingleBands)
     _crowd: CrowdedLight = field(default_factory=CrowdedLight)
-    _cells: FrameCells = field(default_factory=FrameCells)
     _indices: list[int] = field(default_factory=list)
     _clipped: list[float] = field(default_factory=list)
     _size: tuple[int, ...] = ()
     _changed: list[int] = field(default_factory=list)
     _steps: list[StepFrame] = field(default_factory=list)
+    _window: FrameWindow = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Keep what frames need of their neighbours."""
+        self._window = FrameWindow(has_rows=self.stream.line_delay_s != 0.0)
 
     def update(self, picture: Picture) -> None:
         """Take one frame."""
@@ -106,28 +92,25 @@ class FlashDetector:
         if picture.index >= self.stream.time_ns.size or shape != self._size or 0 in shape:
             return
         self._indices.append(picture.index)
-        self._frames.append(frame_rows(picture))
-        if len(self._frames) - self._n_done >= N_AT_ONCE + RADIUS:
-            self._look(len(self._frames) - RADIUS)
+        self._look(self._window.add(picture))
 
     def finish(self) -> FlashEdges | FlashIntervals | None:
         """Return band edges, or intervals of lit frames, or None where nothing flashed.
 
         Intervals are none where flashes clip so much of the picture that they cannot be timed.
         """
-        self._look(len(self._frames))
+        self._look(self._window.finish())
         self._fit()
         if not self._indices:
             return None
         self._crowd.finish(self._single_share)
         if self._crowd.is_believed and self._crowd.shape is not None:
-            self._half_std_px = self._crowd.half_std_px
-            return self._dated(self._crowd.edges, [], self._crowd.shape)
+            return self._dated(self._crowd, self._crowd.edges, [])
         steps = fit_steps(self._steps, exposure_px=self._exposure_px)
-        edges = self._apart_from_steps(self._edges)
-        is_believed = len(edges) > MIN_KEPT * self._n_tried
+        edges = self._apart_from_steps(self._singles.edges)
+        is_believed = len(edges) > MIN_KEPT * self._singles.n_tried
         if is_believed or steps:
-            return self._dated(without_vague(edges) if is_believed else [], steps, self._shape)
+            return self._dated(self._singles, without_vague(edges) if is_believed else [], steps)
         return self._intervals()
 
     @property
@@ -138,42 +121,34 @@ class FlashDetector:
     @property
     def _single_share(self) -> float:
         """What part convinces of the edges tried, or of one for each lit frame if that is more."""
-        return len(self._edges) / max(1, self._n_tried, len(self._clipped))
+        return len(self._singles.edges) / max(1, self._singles.n_tried, len(self._clipped))
 
-    def _look(self, stop: int) -> None:
-        """Look for lit frames among those from `_n_done` to `stop`, and forget the oldest."""
-        frames, start = self._frames, self._n_done
-        if stop > start:
-            strips = np.stack([frame.strips for frame in frames])
-            self._cells.add(strips[start:stop])
-            if self.stream.line_delay_s != 0.0:
-                candidates = np.flatnonzero(lit_candidates(strips, start, stop)) + start
-                if candidates.size >= CROWDED_SHARE * (stop - start):
-                    self._crowd.add(frames[start:stop], self._single_share)
-                if self._crowd.is_believed:
-                    candidates = candidates[:0]
-                found = [find_lit(frames, at) for at in candidates.tolist()]
-                self._pending += [lit for lit in found if lit is not None]
-                self._clipped += [lit.clipped_share for lit in found if lit is not None]
-                changed = (np.flatnonzero(step_candidates(strips, start, stop)) + start).tolist()
-                self._changed += [frames[at].index for at in changed]
-                steps = [find_step(frames, at) for at in changed]
-                self._steps += [step for step in steps if step is not None]
-                if len(self._pending) >= (N_LEARNT if self._shape is None else N_AT_ONCE):
-                    self._fit()
-        n_kept = min(stop, RADIUS)
-        del frames[: stop - n_kept]
-        self._n_done = n_kept
+    def _look(self, screened: Screened | None) -> None:
+        """Look for lit frames, and for steps of light, among the candidates."""
+        if screened is None:
+            return
+        frames = screened.frames
+        for start in range(screened.start, screened.stop, N_TOGETHER):
+            some = range(start, min(start + N_TOGETHER, screened.stop))
+            candidates = [at for at in screened.lit if at in some]
+            if len(candidates) >= CROWDED_SHARE * len(some):
+                self._crowd.add(frames[some.start : some.stop], self._single_share)
+            if self._crowd.is_believed:
+                candidates = []
+            found = [find_lit(frames, at) for at in candidates]
+            self._pending += [lit for lit in found if lit is not None]
+            self._clipped += [lit.clipped_share for lit in found if lit is not None]
+            changed = [at for at in screened.changed if at in some]
+            self._changed += [frames[at].index for at in changed]
+            steps = [find_step(frames, at) for at in changed]
+            self._steps += [step for step in steps if step is not None]
+            if len(self._pending) >= (N_LEARNT if self._singles.shape is None else N_TOGETHER):
+                self._fit()
 
     def _fit(self) -> None:
-        """Fit the edges of the pending frames; the first time, learn the shape of the pulse."""
-        pending, self._pending = self._apart_from_steps(self._pending), []
-        if pending and self._shape is None:
-            self._learn(pending)
-        if pending and self._shape is not None:
-            edges, n_tried = fit_edges(pending, self._shape, self._length)
-            self._edges += edges
-            self._n_tried += n_tried
+        """Fit the edges of the pending frames."""
+        pending, self._pending = self._pending, []
+        self._singles.add(self._apart_from_steps(pending))
 
     def _apart_from_steps(self, found: list[_Found]) -> list[_Found]:
         """Return what is of no frame in which light may have gone on or off for longer."""
@@ -182,36 +157,10 @@ class FlashDetector:
         is_near = (np.abs(index[:, None] - changed) <= REACH).any(axis=1)
         return [item for item, is_out in zip(found, is_near, strict=True) if not is_out]
 
-    def _learn(self, lits: list[LitFrame]) -> None:
-        some = lits[:: max(1, len(lits) // N_PER_ROUND)]
-        shape, self._length = first_shape(some[::2])
-        profiles = self._settle(some, shape)
-        if self._shape is not None and is_halved(profiles, self._shape):
-            shape = PulseShape(2.0 * self._shape.ramp_px, 2.0 * self._shape.tail_px)
-            self._length = max(self._length, round(shape.half_px))
-            profiles = self._settle(some, shape)
-        if self._shape is not None:
-            self._half_std_px = half_light_std_px(profiles, self._shape)
-
-    def _settle(self, lits: list[LitFrame], shape: PulseShape) -> list[BandProfile]:
-        """Fit edges and shape in turn; return the light that the shape was pooled from."""
-        profiles: list[BandProfile] = []
-        for _ in range(N_ROUNDS):
-            edges, _ = fit_edges(lits, shape, self._length, is_rough=True)
-            if not edges:
-                return profiles
-            profiles = list({id(edge.fit.profile): edge.fit.profile for edge in edges}.values())
-            before, shape = shape, pool_shape(profiles, shape)
-            change = abs(shape.ramp_px - before.ramp_px) + abs(shape.tail_px - before.tail_px)
-            if change < SETTLED_SHARE * shape.half_px:
-                break
-        self._shape = shape
-        return profiles
-
     def _dated(
-        self, edges: list[BandEdge], steps: list[StepEdge], shape: PulseShape | None
+        self, light: SingleBands | CrowdedLight, edges: list[BandEdge], steps: list[StepEdge]
     ) -> FlashEdges:
-        stream = self.stream
+        stream, shape = self.stream, light.shape
         frame_s, epoch_ns, stamp_std_s = frame_times_s(stream)
         delay_s = stream.line_delay_s
         half_s, half_std_s = 0.0, ONSET_STD_S
@@ -227,7 +176,7 @@ class FlashDetector:
             )
             columns.append(replace(dated, band=dated.band + len(steps)))
             senses += [0] * dated.index.size
-            half_std_px = self._half_std_px
+            half_std_px = light.half_std_px
             if half_std_px is None:
                 half_std_px = UNPOOLED_SHARE * dated.half_px
             half_s, half_std_s = dated.half_px * (delay_s or 0.0), half_std_px * (delay_s or 0.0)
@@ -269,7 +218,7 @@ class FlashDetector:
         frame_s, delay_s = times_s[self._indices], stream.line_delay_s
         exposure_s = stream.exposure_s
         readout_s = None if delay_s is None else delay_s * self._size[0]
-        cells = self._cells.finish()
+        cells = self._window.cells.finish()
         switched = find_switches(
             frame_s, cells if delay_s == 0.0 else cells[:0], exposure_s=exposure_s
         )

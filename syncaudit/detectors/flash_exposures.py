@@ -155,19 +155,23 @@ def _is_between(cells: Floats) -> NDArray[np.bool_]:
     if n < 5:
         return found
     before, after = 0.5 * (cells[:-4] + cells[1:-3]), 0.5 * (cells[3:-1] + cells[4:])
-    change = after - before
-    sense = np.sign(np.median(change, axis=1))[:, None]
-    change = sense * change
-    size = np.median(change, axis=1)
-    moved = np.abs(np.diff(cells, axis=0))
-    unsteady = np.maximum(np.median(moved[:-3], axis=1), np.median(moved[3:], axis=1))
+    middle = np.median(after - before, axis=1)
+    at = np.flatnonzero(np.abs(middle) > MIN_LEVELS)
+    if not at.size:
+        return found
+    before, after = before[at], after[at]
+    change, size = np.sign(middle[at])[:, None] * (after - before), np.abs(middle[at])
+    unsteady = np.maximum(
+        np.median(np.abs(cells[at + 1] - cells[at]), axis=1),
+        np.median(np.abs(cells[at + 4] - cells[at + 3]), axis=1),
+    )
     in_sense = np.mean(change > 0.25 * size[:, None], axis=1)
     dark = np.minimum(before, after)
     factor = change / (dark + 1.0)
     spread = np.median(np.abs(factor - np.median(factor, axis=1)[:, None]), axis=1)
     is_gain = 1.4826 * spread < GAIN_SPREAD * np.median(factor, axis=1)
-    found[2:-2] = (
-        (size > np.maximum(MIN_LEVELS, MIN_SHARE * np.median(dark, axis=1)))
+    found[at + 2] = (
+        (size > MIN_SHARE * np.median(dark, axis=1))
         & (unsteady < STEADY_SHARE * size)
         & (in_sense >= ONE_SENSE)
         & ~is_gain

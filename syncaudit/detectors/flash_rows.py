@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from syncaudit.decode import Picture
 
-__all__ = ["FrameRows", "frame_rows"]
+__all__ = ["FrameRows", "strip_levels", "strip_sums"]
 
 Singles = NDArray[np.float32]
 
@@ -24,20 +25,17 @@ CLIPPED_LUMA = 245
 CLIPPED_SHARE = 0.02
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class FrameRows:
-    """One frame: coarse strips at once, rows in column blocks when they are asked for.
+    """One frame: its rows in column blocks, when they are asked for.
 
     Parameters
     ----------
     picture : Picture
         The frame itself, kept.
-    strips : ndarray of float32, shape (n, s)
-        Mean luma of about 120 of the rows, evenly spread, in up to four strips of columns.
     """
 
     picture: Picture
-    strips: Singles
 
     @property
     def index(self) -> int:
@@ -65,14 +63,22 @@ class FrameRows:
         return self.levels @ np.full(n_blocks, 1.0 / n_blocks, dtype=np.float32)
 
 
-def frame_rows(picture: Picture) -> FrameRows:
-    """Return a picture with its strips; no other row is looked at."""
-    every = max(1, picture.shape[0] // N_STRIP_ROWS)
-    return FrameRows(picture, _block_means(picture, N_STRIPS, every))
+def strip_sums(picture: Picture) -> NDArray[np.int32]:
+    """Return sums along about 120 of the rows of a picture, evenly spread, in up to four strips."""
+    height, width = picture.shape
+    return picture.block_sums(min(N_STRIPS, width), max(1, height // N_STRIP_ROWS))
 
 
-def _block_means(picture: Picture, n_blocks: int, every: int = 1) -> Singles:
+def strip_levels(sums: Sequence[NDArray[np.int32]], width_px: int) -> Singles:
+    """Return the mean luma in the strips of some pictures, shape (m, n, s)."""
+    n, n_strips = sums[0].shape
+    levels = np.concatenate(sums).reshape(-1, n, n_strips).astype(np.float32)
+    levels /= np.float32(width_px // n_strips)
+    return levels
+
+
+def _block_means(picture: Picture, n_blocks: int) -> Singles:
     width = picture.shape[1]
     n_blocks = min(n_blocks, width)
-    sums = picture.block_sums(n_blocks, every).astype(np.float32)
+    sums = picture.block_sums(n_blocks).astype(np.float32)
     return sums / np.float32(width // n_blocks)

@@ -46,7 +46,7 @@ COMMON_SHARE = 0.6
 MAX_SHARE = 0.1
 
 
-def lit_candidates(strips: Singles, start: int, stop: int) -> NDArray[np.bool_]:
+def lit_candidates(strips: Singles, start: int, stop: int) -> list[int]:
     """Return which frames have rows brighter than some frame before and some frame after.
 
     A looser form of the test of `find_lit`, on a sixteenth of its cells: a row is lit where it and
@@ -63,29 +63,25 @@ def lit_candidates(strips: Singles, start: int, stop: int) -> NDArray[np.bool_]:
 
     Returns
     -------
-    ndarray of bool, shape (stop - start,)
+    list of int
+        Their places.
     """
     m, n, n_strips = strips.shape
-    found = np.zeros(stop - start, dtype=np.bool_)
-    at = np.arange(max(start, 1), min(stop, m - 1))
-    wide = np.full((m + 2 * RADIUS, n, n_strips), NO_FRAME, dtype=np.float32)
-    wide[RADIUS : RADIUS + m] = strips
-    pairs = np.minimum(wide[:-1], wide[1:])
-    darkest = np.minimum(pairs[:-2], pairs[2:])
-    floor = np.maximum(darkest[at], darkest[at + RADIUS + 1])
+    first, last = max(start, 1), min(stop, m - 1)
+    if last <= first:
+        return []
+    frames, floor = strips[first:last], _floor(strips, first, last)
     reach = round(GUARD * n)
-    changes = [cv2.norm(strips[k + 1], strips[k - 1], cv2.NORM_L1) for k in at.tolist()]
-    is_moving = np.array(changes) > (MOVING_LEVELS * n * n_strips if reach else np.inf)
-    is_left = ~is_moving
-    is_left[is_moving] = _is_common(strips[at[is_moving]], floor[is_moving])
-    at, floor = at[is_left], floor[is_left]
-    if not at.size:
-        return found
-    for i in np.flatnonzero(is_moving[is_left]).tolist():
+    changes = np.abs(strips[first + 1 : last + 1] - strips[first - 1 : last - 1]).sum(axis=(1, 2))
+    is_moving = changes > (MOVING_LEVELS * n * n_strips if reach else np.inf)
+    left = (~is_moving | _is_common(frames, floor)).nonzero()[0]
+    if not left.size:
+        return []
+    frames, floor = frames[left], floor[left]
+    for i in np.flatnonzero(is_moving[left]).tolist():
         near = cv2.dilate(floor[i], np.ones((2 * reach + 1, 1), dtype=np.uint8))
         floor[i] = near.reshape(n, n_strips)
-    frames = strips[at]
-    ratio = ((frames[:, ::3] + 1.0) / (floor[:, ::3] + 1.0)).reshape(at.size, -1)
+    ratio = ((frames[:, ::3] + 1.0) / (floor[:, ::3] + 1.0)).reshape(left.size, -1)
     gain = np.partition(ratio, ratio.shape[1] // 2, axis=1)[:, ratio.shape[1] // 2]
     gain[np.abs(gain - 1.0) > MAX_GAIN_CHANGE] = 1.0
     floor *= gain[:, None, None]
@@ -95,8 +91,23 @@ def lit_candidates(strips: Singles, start: int, stop: int) -> NDArray[np.bool_]:
     n_lit = ((excess > 0.0) | (frames > CLIPPED_LEVEL)) @ ones
     is_row = (n_lit >= min(N_LIT_STRIPS, n_strips)) & (excess @ ones > 0.0)
     n_rows = np.count_nonzero(is_row, axis=1)
-    found[at[n_rows >= max(1, int(0.75 * MIN_LIT_ROWS * n))] - start] = True
+    is_lit = n_rows >= max(1, int(0.75 * MIN_LIT_ROWS * n))
+    found: list[int] = (first + left[is_lit]).tolist()
     return found
+
+
+def _floor(strips: Singles, first: int, last: int) -> Singles:
+    """Return the darkest of the frames before each or of those after it, whichever is brighter."""
+    m, n, n_strips = strips.shape
+    before, after = max(0, RADIUS - first), max(0, last + RADIUS - m)
+    if before or after:
+        wide = np.full((before + m + after, n, n_strips), NO_FRAME, dtype=np.float32)
+        wide[before : before + m] = strips
+        strips = wide
+    near = strips[first + before - RADIUS : last + before + RADIUS]
+    pairs = np.minimum(near[:-1], near[1:])
+    darkest = np.minimum(pairs[:-2], pairs[2:])
+    return np.maximum(darkest[: -RADIUS - 1], darkest[RADIUS + 1 :])
 
 
 def _is_common(frames: Singles, floor: Singles) -> NDArray[np.bool_]:
@@ -104,9 +115,12 @@ def _is_common(frames: Singles, floor: Singles) -> NDArray[np.bool_]:
 
     Light is; scenery that moves brightens one strip and darkens the next.
     """
-    share = (frames - floor) / (floor + 16.0)
-    share = np.minimum(np.maximum(share, -MAX_SHARE), MAX_SHARE)
-    n_strips = share.shape[2]
+    share = frames - floor
+    share /= floor + np.float32(16.0)
+    np.minimum(share, MAX_SHARE, out=share)
+    np.maximum(share, -MAX_SHARE, out=share)
+    m, _, n_strips = share.shape
     rows = share @ np.full(n_strips, 1.0 / n_strips, dtype=np.float32)
-    common = np.einsum("mn,mn->m", rows, rows) * n_strips
-    return np.asarray(common >= COMMON_SHARE * np.einsum("mns,mns->m", share, share))
+    cells = share.reshape(m, -1)
+    common = n_strips * np.vecdot(rows, rows)
+    return np.asarray(common >= COMMON_SHARE * np.vecdot(cells, cells))

@@ -70,7 +70,7 @@ class StepFrame:
     share: Floats
 
 
-def step_candidates(strips: Singles, start: int, stop: int) -> NDArray[np.bool_]:
+def step_candidates(strips: Singles, start: int, stop: int) -> list[int]:
     """Return which frames lie between two steady states of unlike brightness.
 
     A cheap test by the mean of the picture first, then cell by cell of the strips: most change in
@@ -85,31 +85,36 @@ def step_candidates(strips: Singles, start: int, stop: int) -> NDArray[np.bool_]
 
     Returns
     -------
-    ndarray of bool, shape (stop - start,)
+    list of int
+        Their places.
     """
     m = strips.shape[0]
-    found = np.zeros(stop - start, dtype=np.bool_)
     low, high = max(start, REACH), min(stop, m - REACH)
     if high <= low:
-        return found
-    means = strips.reshape(m, -1) @ np.full(strips[0].size, 1.0 / strips[0].size, np.float32)
+        return []
+    cells = strips.reshape(m, -1)
+    means = cells @ np.full(cells.shape[1], 1.0 / cells.shape[1], np.float32)
     step = np.abs(means[low + 1 : high + 1] - means[low - 1 : high - 1])
     limit = np.maximum(MIN_MEAN_LEVELS, MIN_MEAN_SHARE * means[low - 1 : high - 1])
-    at = np.flatnonzero(step > limit) + low
+    at = (step > limit).nonzero()[0] + low
+    pairs, mean_pairs = cells[:-1] + cells[1:], means[:-1] + means[1:]
+    change = pairs[at + 1] - pairs[at - 2]
+    sense = np.sign(mean_pairs[at + 1] - mean_pairs[at - 2])
+    change *= np.float32(0.5) * sense[:, None]
+    # Where there is no step, too many cells change by too little for the least one.
+    may_be = (change > 0.25 * MIN_BLOCK_LEVELS).mean(axis=1) >= ONE_SENSE
+    at, change = at[may_be], change[may_be]
     if not at.size:
-        return found
-    cells = strips.reshape(m, -1)
-    change = np.float32(0.5) * ((cells[at + 1] + cells[at + 2]) - (cells[at - 1] + cells[at - 2]))
-    change *= np.where(change.mean(axis=1) > 0.0, np.float32(1.0), np.float32(-1.0))[:, None]
+        return []
     size = _medians(change)
     in_sense = (change > 0.25 * size[:, None]).mean(axis=1)
     is_step = (size > MIN_BLOCK_LEVELS) & (in_sense >= ONE_SENSE)
     at, size = at[is_step], size[is_step]
     if not at.size:
-        return found
+        return []
     before, after = np.abs(cells[at - 1] - cells[at - 2]), np.abs(cells[at + 1] - cells[at + 2])
     unsteady = np.maximum(_medians(before), _medians(after))
-    found[at[unsteady < 2 * STEADY_SHARE * size] - start] = True
+    found: list[int] = at[unsteady < 2 * STEADY_SHARE * size].tolist()
     return found
 
 

@@ -17,6 +17,9 @@ __all__ = ["PictureAuditor"]
 
 # About 30 rows of each picture are looked at, eight apart or a multiple of that.
 FIRST_ROW, EVERY_ROW, HEIGHT_PX = 4, 8, 240
+# Pictures that are looked at in one go: work that takes turns with a decoder finds its caches
+# emptied.
+N_AT_ONCE = 64
 # Spells of each fault that are kept, the longest.
 MOST_SPELLS = 20
 # A still without motion of its own around it must last so many pictures, in a clip of which so many
@@ -48,6 +51,7 @@ class PictureAuditor:
     _looks: PictureLooks = field(default_factory=PictureLooks)
     _frozen: FrozenFinder = field(default_factory=FrozenFinder)
     _looked_at: list[int] = field(default_factory=list)
+    _waiting: list[tuple[NDArray[np.uint8], bool]] = field(default_factory=list)
     _taken: list[int] = field(default_factory=list)
     _odd_sized: list[int] = field(default_factory=list)
     _damaged: list[int] = field(default_factory=list)
@@ -72,8 +76,17 @@ class PictureAuditor:
         every = EVERY_ROW * max(1, shape[0] // HEIGHT_PX)
         rows = picture.rows(FIRST_ROW % shape[0], every)
         self._taken.append(index)
-        self._looks.update(rows)
-        self._frozen.update(rows, is_key=is_key)
+        self._waiting.append((rows, is_key))
+        if len(self._waiting) == N_AT_ONCE:
+            self._look()
+
+    def _look(self) -> None:
+        """Look at the pictures that wait."""
+        if self._waiting:
+            self._looks.update([rows for rows, _ in self._waiting])
+        for rows, is_key in self._waiting:
+            self._frozen.update(rows, is_key=is_key)
+        self._waiting.clear()
 
     def finish(
         self,
@@ -95,6 +108,7 @@ class PictureAuditor:
             ``has_moved(first, last, is_all)``: whether other sources moved between the pictures
             at these positions (`is_all`: the camera shows one picture throughout).
         """
+        self._look()
         index = np.array(self._taken, dtype=np.int64)
         by_look, luma = self._looks.finish()
         found = {

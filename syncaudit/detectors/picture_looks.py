@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,9 +13,8 @@ from syncaudit.model import PictureFault
 
 __all__ = ["PictureLooks"]
 
-# Pictures are looked at by about so many samples, so many pictures in one go.
+# Pictures are looked at by about so many samples.
 N_ROWS, N_COLUMNS = 24, 32
-N_AT_ONCE = 64
 # Spread of luma up to which a picture is of one colour: rounding and ringing of encoders.
 BLANK_STD = 1.0
 # Cells of a picture without structure differ by what noise leaves of a mean (twice its variance),
@@ -45,38 +45,30 @@ Floats = NDArray[np.float32]
 class PictureLooks:
     """Reduce pictures to what their brightness says; figures of a clip are compared at the end.
 
-    Call `update` with some rows of each picture, and `finish` at the end.
+    Call `update` with some pictures at a time, and `finish` at the end.
     """
 
-    _waiting: list[NDArray[np.uint8]] = field(default_factory=list)
     _figures: list[Floats] = field(default_factory=list)
 
-    def update(self, rows: NDArray[np.uint8]) -> None:
-        """Take rows of one picture, shape (n, w), the same of each."""
-        n_rows, n_columns = rows.shape
-        samples = rows[:: max(1, n_rows // N_ROWS), :: max(1, n_columns // N_COLUMNS)]
-        self._waiting.append(samples.copy())
-        if len(self._waiting) >= N_AT_ONCE:
-            self._reduce()
-
-    def _reduce(self) -> None:
-        if not self._waiting:
-            return
-        luma = np.stack(self._waiting)
-        self._waiting.clear()
-        levels = luma.astype(np.float32)
-        flat = levels.reshape(levels.shape[0], -1)
-        mean = flat.mean(axis=1)
+    def update(self, pictures: Sequence[NDArray[np.uint8]]) -> None:
+        """Take rows of some pictures, each shape (n, w), the same of each."""
+        n_rows, n_columns = pictures[0].shape
+        down, across = max(1, n_rows // N_ROWS), max(1, n_columns // N_COLUMNS)
+        samples = np.stack([rows[::down, ::across] for rows in pictures])
+        luma = samples.reshape(len(pictures), -1)
+        flat = luma.astype(np.float32)
+        levels = flat.reshape(samples.shape)
+        mean = _means(luma)
         variance = np.maximum(np.einsum("ij,ij->i", flat, flat) / flat.shape[1] - mean**2, 0.0)
-        white = _share(luma >= WHITE_LUMA)
-        grey = _share(luma - np.uint8(GREY_LUMA) < N_GREY_LEVELS)  # wraps below it
+        white = _means((luma >= WHITE_LUMA).view(np.uint8))
+        is_grey = luma - np.uint8(GREY_LUMA) < N_GREY_LEVELS  # wraps below it
+        grey = _means(is_grey.view(np.uint8))
         plain, cut = _is_plain(levels, variance), _repeated_shares(levels)
         columns = (mean, np.sqrt(variance), white, grey, plain, cut)
         self._figures.append(np.stack(columns, axis=1).astype(np.float32))
 
     def finish(self) -> tuple[Mapping[PictureFault, Flags], Floats]:
         """Return which pictures have which fault, each shape (n,), and the mean luma of all."""
-        self._reduce()
         if not self._figures:
             return {}, np.empty(0, np.float32)
         mean, std, white, grey, plain, cut = np.concatenate(self._figures).T
@@ -95,9 +87,10 @@ class PictureLooks:
         }, mean
 
 
-def _share(flags: Flags) -> Floats:
-    ones = flags.reshape(flags.shape[0], -1).view(np.uint8).astype(np.float32)
-    return np.asarray(ones.mean(axis=1))
+def _means(values: NDArray[np.uint8]) -> Floats:
+    """Return the mean of each row; sums are exact."""
+    sums = cv2.reduce(values, 1, cv2.REDUCE_SUM, dtype=cv2.CV_32S)
+    return np.asarray(sums[:, 0] / values.shape[1], dtype=np.float32)
 
 
 def _is_plain(levels: Floats, variance: Floats) -> Flags:
@@ -105,6 +98,10 @@ def _is_plain(levels: Floats, variance: Floats) -> Flags:
     n, n_rows, n_columns = levels.shape
     down, across = n_rows // N_CELLS[0], n_columns // N_CELLS[1]
     if not down or not across:
+        return np.zeros(n, dtype=np.bool_)
+    # What varies by more than the most noise and what it leaves of means has structure.
+    left = 2.0 / (down * across)
+    if variance.min() > 1.01 * (SHADING_STD**2 + (1.0 + left) * MOST_NOISE_STD**2):
         return np.zeros(n, dtype=np.bool_)
     into_cells = np.zeros((n_columns, N_CELLS[1]), dtype=np.float32)
     cells = np.repeat(np.arange(N_CELLS[1]), across)
@@ -114,7 +111,7 @@ def _is_plain(levels: Floats, variance: Floats) -> Flags:
     means = rows.mean(axis=2)
     between = means.reshape(n, -1).var(axis=1)
     noise = np.maximum(variance - between, 0.0)
-    limit = SHADING_STD**2 + 2.0 * noise / (down * across)
+    limit = SHADING_STD**2 + left * noise
     return np.asarray((between <= limit) & (noise <= MOST_NOISE_STD**2))
 
 
