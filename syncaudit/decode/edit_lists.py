@@ -7,7 +7,7 @@ import struct
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode.mp4_boxes import UnusualFileError
+from syncaudit.decode.mp4_boxes import UnusualFileError, least
 
 __all__ = ["edit_shift"]
 
@@ -54,7 +54,7 @@ def edit_shift(
         raise UnusualFileError("several edits")
     start, stop = starts[0], starts[0] + durations[0]
     first, last = (times.min(), times.max()) if is_reordered else (times[0], times[-1])
-    is_whole = times[0] == start == first and last < stop and keys.size and keys.min() == 0
+    is_whole = times[0] == start == first and last < stop and keys.size and least(keys) == 0
     if not is_whole or (is_reordered and _ends_early(times, steps, keys, stop)):
         raise UnusualFileError("edits that cut frames off")
     return pause - start
