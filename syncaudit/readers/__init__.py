@@ -91,7 +91,7 @@ def _with_manifest(stream: Stream, spec: SourceSpec, base_uri: str) -> Stream:
 
 def _with_source(stream: Stream, name: str) -> Stream:
     """Return `stream` with its name in those findings that lack it."""
-    if all(finding.source is not None for finding in stream.findings):
+    if not stream.findings or all(finding.source is not None for finding in stream.findings):
         return stream
     return replace(
         stream,

@@ -31,7 +31,7 @@ from syncaudit.model import (
 from syncaudit.readers.findings import empty_stream
 from syncaudit.readers.folders import list_folder
 from syncaudit.readers.frame_stamps import FrameStamps
-from syncaudit.readers.uris import check_file, holds_data, is_url, keep_local, resolve
+from syncaudit.readers.uris import check_file, is_url, keep_local, local_bytes, resolve
 
 __all__ = ["is_picture", "read_camera"]
 
@@ -67,7 +67,8 @@ def read_camera(
         If pictures or stamps cannot be read, or there is nothing to take stamps from.
     """
     uri = resolve(spec.uri, base_uri)
-    if _suffix(uri) in _TABLES and spec.pictures is None:
+    suffix = _suffix(uri)
+    if suffix in _TABLES and spec.pictures is None:
         return _stamps_alone(name, spec, uri, base_uri)
     findings: list[Finding] = []
     stamps = None if spec.timestamps is None else FrameStamps.read(spec, base_uri)
@@ -79,14 +80,14 @@ def read_camera(
         if not paths:
             raise StreamReadError("its stamp table names no picture", code="empty", path=uri)
         files = FrameFiles(paths=paths, is_images=True)
-    elif holds_data(uri):
-        files = _one_file(uri, spec)
+    elif n_bytes := local_bytes(uri):
+        files = _one_file(uri, spec, is_picture=suffix in _PICTURES, n_bytes=n_bytes)
     elif (listed := list_folder(uri)) is not None:
         files = _pictures(uri, listed, scratch)
     else:
         path = _local(uri, scratch)
         check_file(path)
-        files = _one_file(path, spec)
+        files = _one_file(path, spec, is_picture=is_picture(path))
     frames = _frames_of(files)
     pts_ns = frames.pts_ns()
     pts_s: NDArray[np.float64] | None = None
@@ -143,11 +144,17 @@ def _stamps_alone(name: str, spec: CameraSpec, uri: str, base_uri: str) -> Camer
     )
 
 
-def _one_file(path: str, spec: CameraSpec) -> FrameFiles:
+def _one_file(
+    path: str, spec: CameraSpec, *, is_picture: bool, n_bytes: int | None = None
+) -> FrameFiles:
     span_ns = None if spec.pts_ns is None else (spec.pts_ns[0], spec.pts_ns[1])
     # A single picture is a folder of one; FFmpeg would give it a made-up clock.
     return FrameFiles(
-        paths=(path,), is_images=is_picture(path), stream=spec.stream, span_ns=span_ns
+        paths=(path,),
+        is_images=is_picture,
+        stream=spec.stream,
+        span_ns=span_ns,
+        n_bytes=n_bytes,
     )
 
 
