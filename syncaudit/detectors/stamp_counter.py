@@ -37,8 +37,6 @@ NOMINAL_RATES_HZ: tuple[float, ...] = tuple(
 _COARSEST_NS = 100_000_000
 # So many stamps show nearly always that a column has no coarse tick, at little cost.
 _HEAD = 16
-# So many show nearly always that stamps lie on no multiples of a period.
-_FIRST = 8
 # Container clocks whose tick is no decimal fraction.
 _TICKS_S = (1.0 / 90_000.0, 1.0 / 15_360.0, 1.0 / 12_800.0, 1.0 / 12_288.0, 1.0 / 600.0)
 
@@ -126,7 +124,7 @@ def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns
     tick = 0.0 if _is_multiple(period_ns, tick_ns) else float(tick_ns)
     widest_ns = max(tick, float_tick_ns) + 2.0
     others = _TICKS_S if tick_ns == 1 else ()
-    if _strays(since_ns[:_FIRST].tolist(), period_ns, widest_ns, others):
+    if _strays(since_ns.item(-1), (n - 1) * period_ns, widest_ns, others):
         return False
     # n / rate in whole nanoseconds: no float error for 1e6 samples (2^53 ns are 104 days).
     residual = since_ns - np.arange(n, dtype=np.float64) * period_ns
@@ -136,20 +134,13 @@ def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns
     return any(width <= other * 1e9 + 2.0 and _is_on(since_ns, other) for other in others)
 
 
-def _strays(
-    head_ns: list[int], period_ns: float, widest_ns: float, others: tuple[float, ...]
-) -> bool:
-    """Tell by the first stamps, as nearly always one can, that they lie on no multiples."""
-    residual = [since - k * period_ns for k, since in enumerate(head_ns)]
-    width = max(residual) - min(residual)
-    if width <= widest_ns:
-        return False
-    near = [other for other in others if width <= other * 1e9 + 2.0]
-    for since in head_ns[1:]:
-        if not near:
-            break
-        near = [other for other in near if _is_whole(since / (other * 1e9), other)]
-    return not near
+def _strays(last_ns: int, due_ns: float, widest_ns: float, others: tuple[float, ...]) -> bool:
+    """Tell by the last stamp alone, as nearly always one can, that not all lie on multiples."""
+    off_ns = abs(last_ns - due_ns)
+    return off_ns > widest_ns and not any(
+        off_ns <= other * 1e9 + 2.0 and _is_whole(last_ns / (other * 1e9), other)
+        for other in others
+    )
 
 
 def _is_whole(ticks: float, tick_s: float) -> bool:
