@@ -143,9 +143,11 @@ class Boxes:
         """List the boxes in a range, which is the content of a box of the kind `inside`."""
         data, places, unpack = self._data, self._places, _HEADER.unpack_from
         prefix, parts = inside and inside + b"/", _PARTS.get(inside, ())
-        readable = len(data) - 8
         while at < stop:
-            length, kind = unpack(data, at) if at <= readable else (0, b"")
+            try:
+                length, kind = unpack(data, at)
+            except struct.error:
+                length, kind = 0, b""
             if 8 <= length <= stop - at:
                 begin, at = at + 8, at + length
             else:

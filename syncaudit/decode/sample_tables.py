@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.decode.container_frames import ContainerFrames
 from syncaudit.decode.edit_lists import edit_shift
 from syncaudit.decode.mp4_boxes import (
     Boxes,
@@ -27,7 +28,7 @@ from syncaudit.decode.mp4_boxes import (
 )
 from syncaudit.decode.sample_places import count_samples
 
-__all__ = ["SampleTable", "read_sample_table"]
+__all__ = ["read_sample_table"]
 
 # Codecs that FFmpeg always has, whose samples its demuxer passes on one by one; with the box of
 # their parameters, without which no decoder starts.
@@ -56,27 +57,7 @@ _MAX_OFFSET = 2**28
 _U4, _I4 = np.dtype(">u4"), np.dtype(">i4")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SampleTable:
-    """Frames of one video track.
-
-    Parameters
-    ----------
-    pts : ndarray of int64, shape (n_frames,)
-        Presentation times in units of `time_base`, sorted.
-    time_base : Fraction
-        Seconds per unit.
-    width_px, height_px : int
-        Picture size.
-    """
-
-    pts: NDArray[np.int64]
-    time_base: Fraction
-    width_px: int
-    height_px: int
-
-
-def read_sample_table(path: str, stream: int = 0) -> SampleTable | None:
+def read_sample_table(path: str, stream: int = 0) -> ContainerFrames | None:
     """Return the frames of a video track as the tables of an MP4 file list them.
 
     Parameters
@@ -88,8 +69,9 @@ def read_sample_table(path: str, stream: int = 0) -> SampleTable | None:
 
     Returns
     -------
-    SampleTable or None
-        None where the file is no plain MP4, or cannot be read: a demuxer then has the say.
+    ContainerFrames or None
+        All of them, timed. None where the file is no plain MP4, or cannot be read: a demuxer
+        then has the say.
     """
     try:
         data, file_bytes = read_movie_box(path)
@@ -104,7 +86,7 @@ def read_sample_table(path: str, stream: int = 0) -> SampleTable | None:
                 videos.append((track, description, n_samples))
         if not 0 <= stream < len(videos):
             return None
-        return _table_of(*videos[stream], _timescale(movie.content(b"mvhd")))
+        return _frames_of(*videos[stream], _timescale(movie.content(b"mvhd")))
     except (UnusualFileError, OSError, MemoryError):
         return None
 
@@ -121,7 +103,9 @@ def _description_of(track: Boxes) -> bytes:
 
 def _has_cover(movie: Boxes) -> bool:
     """Return whether a picture may stand among the metadata: FFmpeg counts it as a stream."""
-    return any(kind in movie and b"covr" in movie.content(kind) for kind in (b"udta", b"meta"))
+    return (b"udta" in movie and b"covr" in movie.content(b"udta")) or (
+        b"meta" in movie and b"covr" in movie.content(b"meta")
+    )
 
 
 def _is_video(track: Boxes) -> bool:
@@ -145,9 +129,9 @@ def _timescale(header: bytes) -> int:
     return units
 
 
-def _table_of(
+def _frames_of(
     track: Boxes, description: bytes, n_samples: int, movie_timescale: int
-) -> SampleTable:
+) -> ContainerFrames:
     timescale = _timescale(track.content(b"mdia/mdhd"))
     width_px, height_px = _picture_size(description)
     # Sizes are stated twice; where they differ, the stream itself has to be asked.
@@ -177,12 +161,18 @@ def _table_of(
         )
     if is_reordered:
         times.sort()
-    return SampleTable(
+    return ContainerFrames(
+        n_frames=times.size,
         pts=times,
-        time_base=Fraction(1, timescale),
+        time_base=_seconds_a_unit(timescale),
         width_px=width_px,
         height_px=height_px,
     )
+
+
+@lru_cache(maxsize=8)
+def _seconds_a_unit(timescale: int) -> Fraction:
+    return Fraction(1, timescale)
 
 
 def _steps(track: Boxes, n_samples: int) -> NDArray[np.int64]:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode.container import ContainerFrames, list_frames
+from syncaudit.decode.container import list_frames
+from syncaudit.decode.container_frames import ContainerFrames
 from syncaudit.decode.stored import list_stored
 from syncaudit.errors import StreamReadError
 from syncaudit.model import (
