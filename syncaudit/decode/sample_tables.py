@@ -211,6 +211,6 @@ def _keys(track: Boxes, n_samples: int) -> NDArray[np.int64]:
     if b"stbl/stss" not in track:
         return np.arange(n_samples)
     numbers = track.column(b"stbl/stss", _U4)
-    if numbers.size and (least(numbers) < 1 or numbers.max() > n_samples):
+    if numbers.size and (least(numbers) < 1 or numbers[numbers.argmax()] > n_samples):
         raise UnusualFileError("key frames that do not exist")
     return numbers - 1

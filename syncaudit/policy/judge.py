@@ -36,6 +36,9 @@ from syncaudit.policy.transcripts import judge_transcript
 
 __all__ = ["judge"]
 
+# Of a clock in a clip that was not looked at, which is said once, of the clip.
+_UNSEEN = Opinion(verdict=Verdict.UNVERIFIED)
+
 
 def judge(
     clip: Clip,
@@ -131,6 +134,8 @@ def judge(
                 span_s=span_s,
                 z=z,
             )
+        elif is_unseen and not measurements:
+            of_clock = _UNSEEN
         else:
             of_clock = judge_clock(
                 name,

@@ -10,8 +10,6 @@ from syncaudit.policy.opinion import Opinion, remark
 
 __all__ = ["unknown", "why_unobservable", "word_method"]
 
-_NOTHING = "no measurement ties it to another source"
-
 
 def word_method(method: str) -> str:
     """Return a method's name for people: ``yaw rate``."""
@@ -39,8 +37,6 @@ def why_unobservable(
     clock_of_source: Mapping[str, str],
 ) -> str:
     """Say what is missing, citing the best of the measurements that were refused."""
-    if not measurements:
-        return f"{name} cannot be judged: {_NOTHING}"
     home = next((c for c in solution.components if clock in c), (clock,))
     refused = [
         m
@@ -84,4 +80,4 @@ def why_unobservable(
             f"{name} cannot be judged: {methods} alone says nothing without a baseline in the "
             "policy"
         )
-    return f"{name} cannot be judged: {_NOTHING}"
+    return f"{name} cannot be judged: no measurement ties it to another source"

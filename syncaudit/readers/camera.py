@@ -97,7 +97,7 @@ def read_camera(
     else:
         n_frames = frames.n_frames
         if pts_ns is not None:
-            pts_s = (pts_ns * 1e-9).astype(np.float64, copy=False)
+            pts_s = pts_ns.astype(np.float64) * 1e-9
         findings += _damage(uri, frames)
     if stamps is not None and spec.timestamps is not None:
         time_ns = stamps.time_ns
