@@ -26,6 +26,7 @@ __all__ = [
     "ContainerFrames",
     "audio_stream",
     "list_frames",
+    "list_tabulated",
     "open_container",
     "video_stream",
 ]
@@ -186,10 +187,18 @@ def list_frames(
     StreamReadError
         If the file cannot be opened or has no such stream.
     """
+    return list_tabulated(path, stream, span_ns) or _demuxed(path, stream, span_ns)
+
+
+def list_tabulated(
+    path: str, stream: int = 0, span_ns: tuple[int, int] | None = None
+) -> ContainerFrames | None:
+    """List the frames of a plain MP4 file; None of all that has to be demuxed, or is no file.
+
+    Parameters as for `list_frames`; nothing raises.
+    """
     frames = read_sample_table(path, stream)
-    if frames is None:
-        return _demuxed(path, stream, span_ns)
-    return frames if span_ns is None else _within(frames, span_ns)
+    return frames if frames is None or span_ns is None else _within(frames, span_ns)
 
 
 def _within(frames: ContainerFrames, span_ns: tuple[int, int]) -> ContainerFrames:

@@ -28,6 +28,8 @@ class ContainerFrames:
         Picture size; 0 where the header does not say.
     damage : str, optional
         Why listing stopped early, where it did.
+    n_bytes : int, optional
+        Size of the file, where that was looked at.
     """
 
     n_frames: int
@@ -36,6 +38,7 @@ class ContainerFrames:
     width_px: int
     height_px: int
     damage: str | None = None
+    n_bytes: int | None = None
 
     def pts_ns(self) -> NDArray[Any] | None:
         """Return the presentation times in whole nanoseconds, rounded to nearest.

@@ -53,7 +53,10 @@ def read_movie_box(path: str) -> tuple[bytes, int]:
     OSError
         If it cannot be read.
     """
-    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe is not waited for
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe is not waited for
+    except ValueError as error:
+        raise UnusualFileError("no name that a file has") from error
     try:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode):

@@ -86,7 +86,8 @@ def read_sample_table(path: str, stream: int = 0) -> ContainerFrames | None:
                 videos.append((track, description, n_samples))
         if not 0 <= stream < len(videos):
             return None
-        return _frames_of(*videos[stream], _timescale(movie.content(b"mvhd")))
+        movie_timescale = _timescale(movie.content(b"mvhd"))
+        return _frames_of(*videos[stream], movie_timescale, file_bytes)
     except (UnusualFileError, OSError, MemoryError):
         return None
 
@@ -130,7 +131,7 @@ def _timescale(header: bytes) -> int:
 
 
 def _frames_of(
-    track: Boxes, description: bytes, n_samples: int, movie_timescale: int
+    track: Boxes, description: bytes, n_samples: int, movie_timescale: int, file_bytes: int
 ) -> ContainerFrames:
     timescale = _timescale(track.content(b"mdia/mdhd"))
     width_px, height_px = _picture_size(description)
@@ -167,6 +168,7 @@ def _frames_of(
         time_base=_seconds_a_unit(timescale),
         width_px=width_px,
         height_px=height_px,
+        n_bytes=file_bytes,
     )
 
 

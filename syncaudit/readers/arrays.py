@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from syncaudit.errors import StreamReadError
 from syncaudit.readers.columns import Table
 from syncaudit.readers.folders import list_folder
-from syncaudit.readers.uris import local_bytes, local_path, read_bytes, reworded
+from syncaudit.readers.uris import holds_data, local_path, read_bytes, reworded
 
 __all__ = ["NPY_MAGIC", "array_name", "list_arrays", "read_arrays"]
 
@@ -23,7 +23,7 @@ NPY_MAGIC = b"\x93NUMPY"
 
 def list_arrays(uri: str) -> dict[str, str] | None:
     """Return the array files of a folder by column name; None if `uri` is no folder of arrays."""
-    if local_bytes(uri):
+    if holds_data(uri):
         return None
     path = local_path(uri)
     if path is not None:

@@ -22,9 +22,9 @@ from syncaudit.readers.archives import Member, find_member
 
 __all__ = [
     "check_file",
+    "holds_data",
     "is_url",
     "keep_local",
-    "local_bytes",
     "local_file",
     "local_path",
     "open_file",
@@ -111,16 +111,16 @@ def read_bytes(uri: str) -> bytes:
     return data
 
 
-def local_bytes(uri: str) -> int:
-    """Return the size of a resolved `uri` that is a local file; 0 of what is no such file.
+def holds_data(uri: str) -> bool:
+    """Return whether a resolved `uri` is a local file that is no folder, no device and not empty.
 
-    One look tells that it is no folder, no device and not empty: nearly all are such files.
+    One look, where asking for each by itself takes several: nearly every source is such a file.
     """
     try:
         status = os.stat(uri)  # noqa: PTH116  # for every file of every clip
     except (OSError, ValueError):
-        return 0
-    return status.st_size if stat.S_ISREG(status.st_mode) and not is_url(uri) else 0
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size > 0 and not is_url(uri)
 
 
 def check_file(uri: str) -> None:
