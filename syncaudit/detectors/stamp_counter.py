@@ -112,7 +112,10 @@ def nominal_rate(
     stop = bisect_right(NOMINAL_RATES_HZ, 1.002 * rate_hz)
     near = [f for f in NOMINAL_RATES_HZ[first:stop] if abs(f - rate_hz) < 1e-3 * f]
     near.sort(key=lambda f: abs(f - rate_hz))
-    return next((f for f in near if _fits(since_ns, f, tick_ns, float_tick_ns)), None)
+    for f in near:
+        if _fits(since_ns, f, tick_ns, float_tick_ns):
+            return f
+    return None
 
 
 def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns: int) -> bool:
@@ -137,10 +140,10 @@ def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns
 def _strays(last_ns: int, due_ns: float, widest_ns: float, others: tuple[float, ...]) -> bool:
     """Tell by the last stamp alone, as nearly always one can, that not all lie on multiples."""
     off_ns = abs(last_ns - due_ns)
-    return off_ns > widest_ns and not any(
-        off_ns <= other * 1e9 + 2.0 and _is_whole(last_ns / (other * 1e9), other)
-        for other in others
-    )
+    if off_ns <= widest_ns:
+        return False
+    near = [other for other in others if off_ns <= other * 1e9 + 2.0]
+    return not near or not any(_is_whole(last_ns / (other * 1e9), other) for other in near)
 
 
 def _is_whole(ticks: float, tick_s: float) -> bool:

@@ -193,8 +193,8 @@ def _container_rates(columns: Sequence[StampColumn]) -> list[float | None]:
     pts = [column.pts_s for column in columns]
     if not any(times is None or times.shape != columns[0].time_ns.shape for times in pts):
         rows = np.array(pts)
-        if np.isfinite(rows).all():
+        if np.count_nonzero(np.isfinite(rows)) == rows.size:
             gaps = rows[:, 1:] - rows[:, :-1]
-            if gaps.min() > 0.0:
+            if gaps.item(gaps.argmin()) > 0.0:
                 return [gaps.shape[1] / float(total) for total in np.add.reduce(gaps, axis=1)]
     return [None if times is None else container_rate(times) for times in pts]

@@ -99,6 +99,8 @@ def nearest_quantiles(values: NDArray[np.int64], shares: Sequence[float]) -> lis
         From 0 to 1; halfway between two places the even one counts.
     """
     places = [round(share * (values.size - 1)) for share in shares]
+    if places == [0, values.size - 1]:
+        return [values.item(values.argmin()), values.item(values.argmax())]
     ordered = values.copy()
     if values.size <= _FEW:
         ordered.sort()

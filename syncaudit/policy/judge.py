@@ -92,12 +92,14 @@ def judge(
         tolerance_s=tolerances,
         z=z,
     )
-    about_reference = judge_reference(
-        solution,
-        sources=[name for name, clock in clocks.items() if clock == solution.reference],
-        tolerance_s=policy.clock_tolerances(clip),
-        z=z,
-    )
+    about_reference = []
+    if solution.suspects:
+        about_reference = judge_reference(
+            solution,
+            sources=[name for name, clock in clocks.items() if clock == solution.reference],
+            tolerance_s=policy.clock_tolerances(clip),
+            z=z,
+        )
     arrivals = judge_arrivals(
         {name: audit.arrival for name, audit in stamps.items() if audit.arrival is not None}, kinds
     )
