@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import math
-import os
 import re
 import tempfile
 from dataclasses import replace
@@ -212,7 +211,9 @@ def _local(path: str, scratch: Path | None) -> str:
 
 
 def _suffix(path: str) -> str:
-    return os.path.splitext(path.split("::")[0].rstrip("/"))[1].lower()  # noqa: PTH122  # of all
+    name = path.split("::")[0].rstrip("/").rpartition("/")[2]
+    stem, dot, ending = name.rpartition(".")
+    return f"{dot}{ending.lower()}" if stem.strip(".") else ""  # of hidden files the dot is none
 
 
 def _natural(path: str) -> tuple[list[tuple[int, int, str]], str]:
