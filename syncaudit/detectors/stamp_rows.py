@@ -71,7 +71,7 @@ def audit_rows(
     steps_s = (since[:, 1:] - since[:, :-1]) * 1e-9
     least, most = np.minimum.reduce(steps_s, axis=1), np.maximum.reduce(steps_s, axis=1)
     is_even = _is_even(steps_s, least, most) & (since[:, -1] <= MAX_SPAN_S * 1e9)
-    places = np.flatnonzero(is_even).tolist()
+    places = [place for place, is_so in enumerate(is_even.tolist()) if is_so]
     if len(places) < len(columns):
         since, steps_s, least, most = (v[is_even] for v in (since, steps_s, least, most))
     if places:
