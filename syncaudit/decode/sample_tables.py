@@ -202,7 +202,7 @@ def _picture_size(description: bytes) -> tuple[int, int]:
 def _expanded(runs: NDArray[np.int64], n_samples: int) -> NDArray[np.int64]:
     """Return the value of every sample from runs, shape (2, n_runs): count, value."""
     counts, values = runs[0], runs[1]
-    if any_of(counts < 1) or np.add.reduce(counts) != n_samples:
+    if np.add.reduce(counts) != n_samples or least(counts) < 1:  # there are samples
         raise UnusualFileError("a table that is not of all samples")
     each: NDArray[np.int64] = values.repeat(counts)
     return each
