@@ -76,7 +76,9 @@ def _spec_faults(at: str, spec: SourceSpec) -> Iterator[tuple[str, str]]:
         value = getattr(spec, key, None)
         if value is not None and (not value.strip() or "\0" in value):
             yield f"{at}.{key} is {value!r}", "Name it, or leave the key out."
-    yield from _range_faults(f"{at}.start_ns", getattr(spec, "start_ns", None))
+    start_ns = getattr(spec, "start_ns", None)
+    if start_ns is not None:
+        yield from _range_faults(f"{at}.start_ns", start_ns)
     for key in ("expected_offset_s", "line_delay_s", "exposure_s", "fov_deg", "focal_px"):
         value = getattr(spec, key, None)
         if value is not None and not math.isfinite(value):
@@ -90,12 +92,12 @@ def _spec_faults(at: str, spec: SourceSpec) -> Iterator[tuple[str, str]]:
             )
     for key in ("rows", "pts_ns", "picture_rows"):
         limits = getattr(spec, key, None)
-        if limits is not None and not (len(limits) == 2 and limits[0] < limits[1]):
+        if limits is None:
+            continue
+        if not (len(limits) == 2 and limits[0] < limits[1]):
             yield f"{at}.{key} is {limits}, expected [first, stop]", "The second is not included."
-    for key in ("rows", "picture_rows"):
-        rows = getattr(spec, key, None)
-        if rows and rows[0] < 0:
-            yield f"{at}.{key} begins at {rows[0]}", "Rows are counted from 0."
+        elif limits[0] < 0 and key != "pts_ns":
+            yield f"{at}.{key} begins at {limits[0]}", "Rows are counted from 0."
     if isinstance(spec, CanSpec):
         for role, signal in spec.signals.items():
             fault = fault_of_role(role, signal)

@@ -149,7 +149,7 @@ def clip_from_row(
     clip_id = row.get("clip_id")
     label = f"{where}, clip '{clip_id}'" if isinstance(clip_id, str) else where
     try:
-        found = _adapter().validate_json(json.dumps(_without_nulls(row)))
+        found = _adapter().validate_json(_as_json(row))
     except ValidationError as error:
         message, hint = word_validation_error(error, _Row)
         raise ManifestError(f"{label}: {message}", path=path, hint=hint) from error
@@ -175,8 +175,22 @@ def _adapter() -> TypeAdapter[_Row]:
     return TypeAdapter(_Row)
 
 
+def _as_json(row: object) -> str:
+    """Return a row as JSON without nulls: Parquet structs hold every key that any row has."""
+    text = _ENCODER.encode(row)
+    return _ENCODER.encode(_without_nulls(row)) if "null" in text else text
+
+
+def _as_dict(value: object) -> dict[object, object]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not JSON serializable")
+
+
+_ENCODER = json.JSONEncoder(default=_as_dict)
+
+
 def _without_nulls(value: object) -> object:
-    """Drop nulls from objects: Parquet structs hold every key that any row has."""
     if isinstance(value, str | int | float):
         return value
     if isinstance(value, Mapping):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from syncaudit.decode.sample_tables import SampleTable, read_sample_table
+from syncaudit.decode.container_frames import ContainerFrames
+from syncaudit.decode.sample_tables import read_sample_table
 from syncaudit.decode.spans import has_clock, in_ns, is_inside, packets_of
 from syncaudit.errors import StreamReadError
 
@@ -26,50 +26,10 @@ __all__ = [
     "ContainerFrames",
     "audio_stream",
     "list_frames",
+    "list_tabulated",
     "open_container",
     "video_stream",
 ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ContainerFrames:
-    """Frames of one video stream as its container lists them.
-
-    Parameters
-    ----------
-    n_frames : int
-        Packets with data that are meant to be shown.
-    pts : ndarray of int64, shape (n_frames,), optional
-        Presentation times in units of `time_base`, sorted; None if a frame has none.
-    time_base : Fraction
-        Seconds per unit.
-    width_px, height_px : int
-        Picture size; 0 where the header does not say.
-    damage : str, optional
-        Why listing stopped early, where it did.
-    """
-
-    n_frames: int
-    pts: NDArray[np.int64] | None
-    time_base: Fraction
-    width_px: int
-    height_px: int
-    damage: str | None = None
-
-    def pts_ns(self) -> NDArray[Any] | None:
-        """Return the presentation times in whole nanoseconds, rounded to nearest.
-
-        Returns
-        -------
-        ndarray of int64, shape (n_frames,), or None
-            Of Python's integers (dtype object) where int64 would overflow on the way.
-        """
-        if self.pts is None:
-            return None
-        up, down = 2 * self.time_base.numerator * 10**9, 2 * self.time_base.denominator
-        reach = max(-int(self.pts[0]), int(self.pts[-1])) * up + down
-        pts = self.pts if reach < 2**63 else self.pts.astype(object)
-        return (pts * up + down // 2) // down
 
 
 @contextmanager
@@ -227,25 +187,30 @@ def list_frames(
     StreamReadError
         If the file cannot be opened or has no such stream.
     """
-    table = read_sample_table(path, stream)
-    return _demuxed(path, stream, span_ns) if table is None else _tabulated(table, span_ns)
+    return list_tabulated(path, stream, span_ns) or _demuxed(path, stream, span_ns)
 
 
-def _tabulated(table: SampleTable, span_ns: tuple[int, int] | None) -> ContainerFrames:
-    pts = table.pts
-    if span_ns is not None:
-        begin, end = (
-            bisect_left(pts, limit_ns, key=lambda value: in_ns(int(value), table.time_base))
-            for limit_ns in span_ns
-        )
-        pts = pts[begin:end]
-    return ContainerFrames(
-        n_frames=pts.size,
-        pts=pts if pts.size else None,
-        time_base=table.time_base,
-        width_px=table.width_px,
-        height_px=table.height_px,
+def list_tabulated(
+    path: str, stream: int = 0, span_ns: tuple[int, int] | None = None
+) -> ContainerFrames | None:
+    """List the frames of a plain MP4 file; None of all that has to be demuxed, or is no file.
+
+    Parameters as for `list_frames`; nothing raises.
+    """
+    frames = read_sample_table(path, stream)
+    return frames if frames is None or span_ns is None else _within(frames, span_ns)
+
+
+def _within(frames: ContainerFrames, span_ns: tuple[int, int]) -> ContainerFrames:
+    """Return those of timed frames that lie in a span."""
+    if frames.pts is None:
+        return frames
+    begin, end = (
+        bisect_left(frames.pts, limit_ns, key=lambda value: in_ns(int(value), frames.time_base))
+        for limit_ns in span_ns
     )
+    pts = frames.pts[begin:end]
+    return replace(frames, n_frames=pts.size, pts=pts if pts.size else None)
 
 
 def _demuxed(path: str, stream: int, span_ns: tuple[int, int] | None) -> ContainerFrames:

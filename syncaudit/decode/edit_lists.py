@@ -7,9 +7,12 @@ import struct
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode.mp4_boxes import UnusualFileError
+from syncaudit.decode.mp4_boxes import UnusualFileError, least, number
 
 __all__ = ["edit_shift"]
+
+# Duration, start and speed.
+_EDIT, _LONG_EDIT = struct.Struct(">IiI"), struct.Struct(">QqI")
 
 
 def edit_shift(
@@ -42,19 +45,18 @@ def edit_shift(
     UnusualFileError
         If the list cuts frames off, changes the speed or joins several parts.
     """
-    rows = _rows(content)
-    if any(rate != 0x10000 or duration <= 0 for duration, _, rate in rows):
-        raise UnusualFileError("edits that change the speed, or last for ever")
-    durations = [_rescaled(duration, timescale, movie_timescale) for duration, _, _ in rows]
-    starts = [start for _, start, _ in rows]
-    pause = 0
-    if len(starts) == 2 and starts[0] == -1:
-        pause, durations, starts = durations[0], durations[1:], starts[1:]
-    if len(starts) != 1 or starts[0] < 0:
+    pause, rows = 0, _rows(content)
+    for duration, _, rate in rows:
+        if rate != 0x10000 or duration <= 0:
+            raise UnusualFileError("edits that change the speed, or last for ever")
+    if len(rows) == 2 and rows[0][1] == -1:
+        pause, rows = _rescaled(rows[0][0], timescale, movie_timescale), rows[1:]
+    if len(rows) != 1 or rows[0][1] < 0:
         raise UnusualFileError("several edits")
-    start, stop = starts[0], starts[0] + durations[0]
+    duration, start, _ = rows[0]
+    stop = start + _rescaled(duration, timescale, movie_timescale)
     first, last = (times.min(), times.max()) if is_reordered else (times[0], times[-1])
-    is_whole = times[0] == start == first and last < stop and keys.size and keys.min() == 0
+    is_whole = times[0] == start == first and last < stop and keys.size and least(keys) == 0
     if not is_whole or (is_reordered and _ends_early(times, steps, keys, stop)):
         raise UnusualFileError("edits that cut frames off")
     return pause - start
@@ -70,10 +72,10 @@ def _ends_early(
 
 def _rows(content: bytes) -> list[tuple[int, int, int]]:
     """Return duration, start and speed of every edit, of the two versions of the box."""
-    layout = ">QqI" if content[:1] == b"\x01" else ">IiI"
-    if len(content) != 8 + int.from_bytes(content[4:8], "big") * struct.calcsize(layout):
+    layout = _LONG_EDIT if content[:1] == b"\x01" else _EDIT
+    if len(content) != 8 + number(content, 4) * layout.size:
         raise UnusualFileError("an edit list that is not as long as it claims")
-    return list(struct.iter_unpack(layout, content[8:]))
+    return list(layout.iter_unpack(content[8:]))
 
 
 def _rescaled(duration: int, up: int, down: int) -> int:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import stat
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Boxes", "UnusualFileError", "any_of", "number", "read_movie_box"]
+__all__ = ["Boxes", "UnusualFileError", "any_of", "least", "number", "read_movie_box"]
 
 # A day of 60 Hz video with ten tracks has 100 MB of tables; a file of tiny boxes is no video.
 MAX_MOVIE_BYTES = 256 * 2**20
@@ -23,6 +24,14 @@ _HEAD_BYTES, _TAIL_BYTES = 256, 16384
 _HEADER = struct.Struct(">I4s")
 _LENGTH = struct.Struct(">Q")
 
+# The parts of a track, by the box that they lie in.
+_PARTS: Mapping[bytes, frozenset[bytes]] = MappingProxyType(
+    {
+        b"trak": frozenset({b"edts", b"mdia", b"tref"}),
+        b"mdia": frozenset({b"minf"}),
+        b"minf": frozenset({b"dinf", b"stbl"}),
+    }
+)
 # Movies in fragments keep their tables elsewhere; an image item is no track.
 _FRAGMENTS = frozenset({b"moof", b"sidx", b"styp", b"meta"})
 
@@ -44,7 +53,10 @@ def read_movie_box(path: str) -> tuple[bytes, int]:
     OSError
         If it cannot be read.
     """
-    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe is not waited for
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe is not waited for
+    except ValueError as error:
+        raise UnusualFileError("no name that a file has") from error
     try:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode):
@@ -103,7 +115,7 @@ def _header(data: bytes, place: int, at: int, limit: int) -> tuple[bytes, int, i
 
 
 class Boxes:
-    """The boxes inside one box, by kind.
+    """The boxes inside one box by kind: ``mvhd``; and inside the parts of a track: ``stbl/stts``.
 
     Parameters
     ----------
@@ -111,27 +123,47 @@ class Boxes:
         Content of the movie box.
     start, stop : int
         Half-open range of this box's content in it.
+    kind : bytes
+        Of this box, where it is a track.
+
+    Raises
+    ------
+    UnusualFileError
+        If a box breaks off, or a part of a track is there twice.
     """
 
-    __slots__ = ("_data", "_inside", "_places", "_repeated")
+    __slots__ = ("_data", "_places", "_repeated")
 
-    def __init__(self, data: bytes, start: int = 0, stop: int | None = None) -> None:
+    def __init__(
+        self, data: bytes, start: int = 0, stop: int | None = None, kind: bytes = b""
+    ) -> None:
         self._data = data
-        self._inside: dict[bytes, Boxes] = {}
         self._places: dict[bytes, tuple[int, int]] = {}
         self._repeated: dict[bytes, list[tuple[int, int]]] = {}
-        places, unpack = self._places, _HEADER.unpack_from
-        at, stop, readable = start, len(data) if stop is None else stop, len(data) - 8
+        self._walk(start, len(data) if stop is None else stop, kind)
+
+    def _walk(self, at: int, stop: int, inside: bytes) -> None:
+        """List the boxes in a range, which is the content of a box of the kind `inside`."""
+        data, places, unpack = self._data, self._places, _HEADER.unpack_from
+        prefix, parts = inside and inside + b"/", _PARTS.get(inside, ())
         while at < stop:
-            length, kind = unpack(data, at) if at <= readable else (0, b"")
+            try:
+                length, kind = unpack(data, at)
+            except struct.error:
+                length, kind = 0, b""
             if 8 <= length <= stop - at:
                 begin, at = at + 8, at + length
             else:
                 kind, begin, at = _header(data, at, at, stop)
-            if kind in places:
-                self._repeated.setdefault(kind, []).append((begin, at))
-            else:
-                places[kind] = (begin, at)
+            path = prefix + kind
+            if path in places:
+                if kind in parts:
+                    raise UnusualFileError(f"not one box {path!r}")
+                self._repeated.setdefault(path, []).append((begin, at))
+                continue
+            places[path] = (begin, at)
+            if kind in parts:
+                self._walk(begin, at, kind)
 
     def __contains__(self, kind: bytes) -> bool:
         return kind in self._places
@@ -140,13 +172,7 @@ class Boxes:
         """Yield the boxes of one kind, each with the boxes inside it."""
         if kind in self._places:
             for start, stop in (self._places[kind], *self._repeated.get(kind, ())):
-                yield Boxes(self._data, start, stop)
-
-    def inside(self, kind: bytes) -> Boxes:
-        """Return the boxes inside the only box of one kind."""
-        if kind not in self._inside:
-            self._inside[kind] = Boxes(self._data, *self._only(kind))
-        return self._inside[kind]
+                yield Boxes(self._data, start, stop, kind)
 
     def content(self, kind: bytes) -> bytes:
         """Return the content of the only box of one kind."""
@@ -199,6 +225,11 @@ class Boxes:
 def any_of(flags: NDArray[np.bool_]) -> bool:
     """Return whether any flag is set: `flags.any()` costs four times as much on short tables."""
     return bool(np.count_nonzero(flags))
+
+
+def least(values: NDArray[np.int64]) -> int:
+    """Return the least of at least one number: `values.min()` costs four times as much."""
+    return int(values.item(values.argmin()))
 
 
 def number(data: bytes, at: int) -> int:

@@ -7,19 +7,28 @@ edits that cut frames off, inconsistent tables, files that break off) is left to
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.decode.container_frames import ContainerFrames
 from syncaudit.decode.edit_lists import edit_shift
-from syncaudit.decode.mp4_boxes import Boxes, UnusualFileError, any_of, number, read_movie_box
+from syncaudit.decode.mp4_boxes import (
+    Boxes,
+    UnusualFileError,
+    any_of,
+    least,
+    number,
+    read_movie_box,
+)
 from syncaudit.decode.sample_places import count_samples
 
-__all__ = ["SampleTable", "read_sample_table"]
+__all__ = ["read_sample_table"]
 
 # Codecs that FFmpeg always has, whose samples its demuxer passes on one by one; with the box of
 # their parameters, without which no decoder starts.
@@ -40,33 +49,15 @@ _OTHER_HANDLERS = frozenset({b"soun", b"text", b"sbtl", b"subt", b"meta", b"tmcd
 _OWN_DATA = bytes.fromhex("0000000000000001 0000000c 75726c20 00000001")
 # Header of the description table, and of the entry for pictures that follows.
 _VISUAL_ENTRY_BYTES = 8 + 86
+# Width and height in the header of a track, 16 bits before the point and 16 behind it.
+_STATED_SIZE = struct.Struct(">II")
 # FFmpeg drops a table of composition offsets beyond this.
 _MAX_OFFSET = 2**28
 
 _U4, _I4 = np.dtype(">u4"), np.dtype(">i4")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SampleTable:
-    """Frames of one video track.
-
-    Parameters
-    ----------
-    pts : ndarray of int64, shape (n_frames,)
-        Presentation times in units of `time_base`, sorted.
-    time_base : Fraction
-        Seconds per unit.
-    width_px, height_px : int
-        Picture size.
-    """
-
-    pts: NDArray[np.int64]
-    time_base: Fraction
-    width_px: int
-    height_px: int
-
-
-def read_sample_table(path: str, stream: int = 0) -> SampleTable | None:
+def read_sample_table(path: str, stream: int = 0) -> ContainerFrames | None:
     """Return the frames of a video track as the tables of an MP4 file list them.
 
     Parameters
@@ -78,8 +69,9 @@ def read_sample_table(path: str, stream: int = 0) -> SampleTable | None:
 
     Returns
     -------
-    SampleTable or None
-        None where the file is no plain MP4, or cannot be read: a demuxer then has the say.
+    ContainerFrames or None
+        All of them, timed. None where the file is no plain MP4, or cannot be read: a demuxer
+        then has the say.
     """
     try:
         data, file_bytes = read_movie_box(path)
@@ -87,56 +79,40 @@ def read_sample_table(path: str, stream: int = 0) -> SampleTable | None:
         if b"mvex" in movie or b"cmov" in movie or _has_cover(movie):
             return None
         # The demuxer stumbles over the faults of any track, so all are looked at.
-        tracks = [_Track.of(boxes, file_bytes) for boxes in movie.all_of(b"trak")]
-        videos = [track for track in tracks if track.is_video]
+        videos = []
+        for track in movie.all_of(b"trak"):
+            description, n_samples = _description_of(track), count_samples(track, file_bytes)
+            if _is_video(track):
+                videos.append((track, description, n_samples))
         if not 0 <= stream < len(videos):
             return None
-        return _table_of(videos[stream], _timescale(movie.content(b"mvhd")))
+        movie_timescale = _timescale(movie.content(b"mvhd"))
+        return _frames_of(*videos[stream], movie_timescale, file_bytes)
     except (UnusualFileError, OSError, MemoryError):
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Track:
-    """A track, all samples of which lie in this very file."""
-
-    boxes: Boxes
-    media: Boxes
-    tables: Boxes
-    description: bytes
-    n_samples: int
-    is_video: bool
-
-    @classmethod
-    def of(cls, boxes: Boxes, file_bytes: int) -> _Track:
-        """Return the track that its box describes."""
-        media = boxes.inside(b"mdia")
-        information = media.inside(b"minf")
-        tables = information.inside(b"stbl")
-        if information.inside(b"dinf").content(b"dref") != _OWN_DATA:
-            raise UnusualFileError("data in another file")
-        description = tables.content(b"stsd")
-        if number(description, 4) != 1 or number(description, 8) != len(description) - 8:
-            raise UnusualFileError("several descriptions of samples")
-        return cls(
-            boxes=boxes,
-            media=media,
-            tables=tables,
-            description=description,
-            n_samples=count_samples(tables, file_bytes),
-            is_video=_is_video(boxes, media),
-        )
+def _description_of(track: Boxes) -> bytes:
+    """Return the only description of a track's samples, all of which lie in this very file."""
+    if track.content(b"dinf/dref") != _OWN_DATA:
+        raise UnusualFileError("data in another file")
+    description = track.content(b"stbl/stsd")
+    if number(description, 4) != 1 or number(description, 8) != len(description) - 8:
+        raise UnusualFileError("several descriptions of samples")
+    return description
 
 
 def _has_cover(movie: Boxes) -> bool:
     """Return whether a picture may stand among the metadata: FFmpeg counts it as a stream."""
-    return any(b"covr" in movie.content(kind) for kind in (b"udta", b"meta") if kind in movie)
+    return (b"udta" in movie and b"covr" in movie.content(b"udta")) or (
+        b"meta" in movie and b"covr" in movie.content(b"meta")
+    )
 
 
-def _is_video(track: Boxes, media: Boxes) -> bool:
-    handler = media.content(b"hdlr")[8:12]
+def _is_video(track: Boxes) -> bool:
+    handler = track.content(b"mdia/hdlr")[8:12]
     # Chapters refer to a track of pictures that the demuxer treats in its own way.
-    if b"tref" in track and b"chap" in track.inside(b"tref"):
+    if b"tref/chap" in track:
         raise UnusualFileError("chapters")
     if handler != b"vide" and handler not in _OTHER_HANDLERS:
         raise UnusualFileError(f"handler {handler!r}")
@@ -154,52 +130,58 @@ def _timescale(header: bytes) -> int:
     return units
 
 
-def _table_of(track: _Track, movie_timescale: int) -> SampleTable:
-    tables = track.tables
-    timescale = _timescale(track.media.content(b"mdhd"))
-    width_px, height_px = _picture_size(track.description)
+def _frames_of(
+    track: Boxes, description: bytes, n_samples: int, movie_timescale: int, file_bytes: int
+) -> ContainerFrames:
+    timescale = _timescale(track.content(b"mdia/mdhd"))
+    width_px, height_px = _picture_size(description)
     # Sizes are stated twice; where they differ, the stream itself has to be asked.
-    stated = track.boxes.content(b"tkhd")[-8:]
-    if (number(stated, 0), number(stated, 4)) != (width_px << 16, height_px << 16):
+    stated = track.content(b"trak/tkhd")[-8:]
+    if stated != _STATED_SIZE.pack(width_px << 16, height_px << 16):
         raise UnusualFileError("pixels that are not square, or a wrong size")
-    steps = _steps(tables, track.n_samples)
+    steps = _steps(track, n_samples)
     times = np.zeros(steps.size, np.int64)
     np.add.accumulate(steps[:-1], out=times[1:])
-    is_reordered = b"ctts" in tables
+    is_reordered = b"stbl/ctts" in track
     if is_reordered:
-        offsets = tables.table(b"ctts", _I4, 2)
+        offsets = track.table(b"stbl/ctts", _I4, 2)
         least = int(offsets[1].min(initial=0))
         if max(-least, int(offsets[1].max(initial=0))) > _MAX_OFFSET:
             raise UnusualFileError("composition offsets out of range")
         # The demuxer shifts all times by the most negative offset.
-        times += _expanded(offsets, track.n_samples) - least
-    if b"edts" in track.boxes:
-        edits = track.boxes.inside(b"edts")
-        if b"elst" in edits:
-            times += edit_shift(
-                edits.content(b"elst"),
-                times,
-                steps,
-                _keys(tables, track.n_samples),
-                is_reordered=is_reordered,
-                timescale=timescale,
-                movie_timescale=movie_timescale,
-            )
+        times += _expanded(offsets, n_samples) - least
+    if b"edts/elst" in track:
+        times += edit_shift(
+            track.content(b"edts/elst"),
+            times,
+            steps,
+            _keys(track, n_samples),
+            is_reordered=is_reordered,
+            timescale=timescale,
+            movie_timescale=movie_timescale,
+        )
     if is_reordered:
         times.sort()
-    return SampleTable(
+    return ContainerFrames(
+        n_frames=times.size,
         pts=times,
-        time_base=Fraction(1, timescale),
+        time_base=_seconds_a_unit(timescale),
         width_px=width_px,
         height_px=height_px,
+        n_bytes=file_bytes,
     )
 
 
-def _steps(tables: Boxes, n_samples: int) -> NDArray[np.int64]:
+@lru_cache(maxsize=8)
+def _seconds_a_unit(timescale: int) -> Fraction:
+    return Fraction(1, timescale)
+
+
+def _steps(track: Boxes, n_samples: int) -> NDArray[np.int64]:
     """Return the time from every sample to the next in decoding order: forward, but the last."""
-    runs = tables.table(b"stts", _I4, 2)
+    runs = track.table(b"stbl/stts", _I4, 2)
     steps = _expanded(runs, n_samples)
-    if any_of(runs[1] <= 0) and (any_of(steps[:-1] <= 0) or steps[-1] < 0):
+    if any_of(runs <= 0) and (any_of(steps[:-1] <= 0) or steps[-1] < 0):
         raise UnusualFileError("steps of nothing, or negative ones")
     return steps
 
@@ -219,18 +201,18 @@ def _picture_size(description: bytes) -> tuple[int, int]:
 
 def _expanded(runs: NDArray[np.int64], n_samples: int) -> NDArray[np.int64]:
     """Return the value of every sample from runs, shape (2, n_runs): count, value."""
-    counts, values = runs
-    if any_of(counts < 1) or np.add.reduce(counts) != n_samples:
+    counts, values = runs[0], runs[1]
+    if np.add.reduce(counts) != n_samples or least(counts) < 1:  # there are samples
         raise UnusualFileError("a table that is not of all samples")
     each: NDArray[np.int64] = values.repeat(counts)
     return each
 
 
-def _keys(tables: Boxes, n_samples: int) -> NDArray[np.int64]:
+def _keys(track: Boxes, n_samples: int) -> NDArray[np.int64]:
     """Return the indices of the key frames; without a table, all are."""
-    if b"stss" not in tables:
+    if b"stbl/stss" not in track:
         return np.arange(n_samples)
-    numbers = tables.column(b"stss", _U4)
-    if any_of(numbers < 1) or any_of(numbers > n_samples):
+    numbers = track.column(b"stbl/stss", _U4)
+    if numbers.size and (least(numbers) < 1 or numbers[numbers.argmax()] > n_samples):
         raise UnusualFileError("key frames that do not exist")
     return numbers - 1

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from syncaudit.decode.container import ContainerFrames
+from syncaudit.decode.container_frames import ContainerFrames
 from syncaudit.errors import StreamReadError
 from syncaudit.model import FrameFiles
 

@@ -37,8 +37,6 @@ NOMINAL_RATES_HZ: tuple[float, ...] = tuple(
 _COARSEST_NS = 100_000_000
 # So many stamps show nearly always that a column has no coarse tick, at little cost.
 _HEAD = 16
-# So many show nearly always that stamps lie on no multiples of a period.
-_FIRST = 8
 # Container clocks whose tick is no decimal fraction.
 _TICKS_S = (1.0 / 90_000.0, 1.0 / 15_360.0, 1.0 / 12_800.0, 1.0 / 12_288.0, 1.0 / 600.0)
 
@@ -114,7 +112,10 @@ def nominal_rate(
     stop = bisect_right(NOMINAL_RATES_HZ, 1.002 * rate_hz)
     near = [f for f in NOMINAL_RATES_HZ[first:stop] if abs(f - rate_hz) < 1e-3 * f]
     near.sort(key=lambda f: abs(f - rate_hz))
-    return next((f for f in near if _fits(since_ns, f, tick_ns, float_tick_ns)), None)
+    for f in near:
+        if _fits(since_ns, f, tick_ns, float_tick_ns):
+            return f
+    return None
 
 
 def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns: int) -> bool:
@@ -126,7 +127,7 @@ def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns
     tick = 0.0 if _is_multiple(period_ns, tick_ns) else float(tick_ns)
     widest_ns = max(tick, float_tick_ns) + 2.0
     others = _TICKS_S if tick_ns == 1 else ()
-    if _strays(since_ns[:_FIRST].tolist(), period_ns, widest_ns, others):
+    if _strays(since_ns.item(-1), (n - 1) * period_ns, widest_ns, others):
         return False
     # n / rate in whole nanoseconds: no float error for 1e6 samples (2^53 ns are 104 days).
     residual = since_ns - np.arange(n, dtype=np.float64) * period_ns
@@ -136,20 +137,13 @@ def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns
     return any(width <= other * 1e9 + 2.0 and _is_on(since_ns, other) for other in others)
 
 
-def _strays(
-    head_ns: list[int], period_ns: float, widest_ns: float, others: tuple[float, ...]
-) -> bool:
-    """Tell by the first stamps, as nearly always one can, that they lie on no multiples."""
-    residual = [since - k * period_ns for k, since in enumerate(head_ns)]
-    width = max(residual) - min(residual)
-    if width <= widest_ns:
+def _strays(last_ns: int, due_ns: float, widest_ns: float, others: tuple[float, ...]) -> bool:
+    """Tell by the last stamp alone, as nearly always one can, that not all lie on multiples."""
+    off_ns = abs(last_ns - due_ns)
+    if off_ns <= widest_ns:
         return False
-    near = [other for other in others if width <= other * 1e9 + 2.0]
-    for since in head_ns[1:]:
-        if not near:
-            break
-        near = [other for other in near if _is_whole(since / (other * 1e9), other)]
-    return not near
+    near = [other for other in others if off_ns <= other * 1e9 + 2.0]
+    return not near or not any(_is_whole(last_ns / (other * 1e9), other) for other in near)
 
 
 def _is_whole(ticks: float, tick_s: float) -> bool:

@@ -122,8 +122,8 @@ def _audit_patterns(
             since,
             columns,
             ticks_ns,
-            stamps.max(axis=1).tolist(),
-            stamps.min(axis=1).tolist(),
+            np.maximum.reduce(stamps, axis=1).tolist(),
+            np.minimum.reduce(stamps, axis=1).tolist(),
             strict=True,
         )
     ]

@@ -69,22 +69,25 @@ def audit_rows(
         return audits
     since = np.array([column.time_ns for column in columns])
     steps_s = (since[:, 1:] - since[:, :-1]) * 1e-9
-    is_even = _is_even(steps_s) & (since[:, -1] <= MAX_SPAN_S * 1e9)
-    places = np.flatnonzero(is_even).tolist()
+    least, most = np.minimum.reduce(steps_s, axis=1), np.maximum.reduce(steps_s, axis=1)
+    is_even = _is_even(steps_s, least, most) & (since[:, -1] <= MAX_SPAN_S * 1e9)
+    places = [place for place, is_so in enumerate(is_even.tolist()) if is_so]
     if len(places) < len(columns):
-        since, steps_s = since[is_even], steps_s[is_even]
+        since, steps_s, least, most = (v[is_even] for v in (since, steps_s, least, most))
     if places:
         even = [columns[place] for place in places]
         ticks_ns = [float_ticks_ns[place] for place in places]
-        found = _audit_even(even, since, steps_s, ticks_ns)
+        extremes_s = list(zip(least.tolist(), most.tolist(), strict=True))
+        found = _audit_even(even, since, _means(steps_s).tolist(), extremes_s, ticks_ns)
         for place, audit in zip(places, found, strict=True):
             audits[place] = audit
     return audits
 
 
-def _is_even(steps_s: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _is_even(
+    steps_s: NDArray[np.float64], least: NDArray[np.float64], most: NDArray[np.float64]
+) -> NDArray[np.bool_]:
     """Tell which rows `number_samples` numbers by counting, the mean interval as their period."""
-    least, most = steps_s.min(axis=1), steps_s.max(axis=1)
     is_alike = np.asarray(most - least < ALIKE * least)
     if is_alike.all():
         return is_alike
@@ -108,24 +111,21 @@ def _means(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 def _audit_even(
     columns: Sequence[StampColumn],
     since: NDArray[np.int64],
-    steps_s: NDArray[np.float64],
+    periods_s: Sequence[float],
+    extremes_s: Sequence[tuple[float, float]],
     float_ticks_ns: Sequence[int],
 ) -> list[StampAudit | None]:
-    """Audit rows of even intervals, shapes (m, n) and (m, n - 1)."""
+    """Audit rows, shape (m, n), of even intervals, of which mean and extremes are known."""
     n = since.shape[1]
     index = np.arange(n)
     x = centred(index)
     times = np.asarray((since - since[:, n // 2 : n // 2 + 1]) * 1e-9)
-    most = steps_s.max(axis=1).tolist()
     ticks_ns = resolutions_ns(since)
     ticks_s = [
         rounding_between(tick_ns, *extremes)
-        for tick_ns, *extremes in zip(ticks_ns, steps_s.min(axis=1).tolist(), most, strict=True)
+        for tick_ns, extremes in zip(ticks_ns, extremes_s, strict=True)
     ]
-    floors = [
-        least_step_s(period, tick)
-        for period, tick in zip(_means(steps_s).tolist(), ticks_s, strict=True)
-    ]
+    floors = [least_step_s(*pair) for pair in zip(periods_s, ticks_s, strict=True)]
     slopes, levels, is_plain = robust_lines(x, times)
     is_plain &= slopes > 0.0
     residual = times - slopes[:, None] * x - levels[:, None]
@@ -163,7 +163,7 @@ def _audit_even(
                 jitter_s=robust_jitter(residual[k], ticks_s[k], middle_s=jitters[k]),
                 jitter_max_s=largest[k],
                 clock_fit="least_squares",
-                max_gap_s=most[k],
+                max_gap_s=extremes_s[k][1],
                 is_synthetic=nominal_hz is not None,
                 remarks=tuple(remarks),
             )
@@ -193,8 +193,8 @@ def _container_rates(columns: Sequence[StampColumn]) -> list[float | None]:
     pts = [column.pts_s for column in columns]
     if not any(times is None or times.shape != columns[0].time_ns.shape for times in pts):
         rows = np.array(pts)
-        if np.isfinite(rows).all():
+        if np.count_nonzero(np.isfinite(rows)) == rows.size:
             gaps = rows[:, 1:] - rows[:, :-1]
-            if gaps.min() > 0.0:
+            if gaps.item(gaps.argmin()) > 0.0:
                 return [gaps.shape[1] / float(total) for total in np.add.reduce(gaps, axis=1)]
     return [None if times is None else container_rate(times) for times in pts]

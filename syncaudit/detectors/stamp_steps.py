@@ -106,7 +106,8 @@ def may_hold_steps(
         Smaller jumps are not reported.
     """
     jump = _jumps(median_of_five(residual_s), _window(residual_s.shape[1]))
-    may_hold: NDArray[np.bool_] = jump.max(axis=1) - jump.min(axis=1) > 0.7 * min_size_s
+    reach = np.maximum.reduce(jump, axis=1) - np.minimum.reduce(jump, axis=1)
+    may_hold: NDArray[np.bool_] = reach > 0.7 * min_size_s
     return may_hold
 
 

@@ -56,13 +56,17 @@ def median_of_five(values: NDArray[np.float64]) -> NDArray[np.float64]:
     padded = np.empty((*values.shape[:-1], values.shape[-1] + 4))
     padded[..., 2:-2] = values
     padded[..., :2], padded[..., -2:] = values[..., :1], values[..., -1:]
-    least = np.minimum(padded[..., :-1], padded[..., 1:])
-    most = np.maximum(padded[..., :-1], padded[..., 1:])
-    low = np.maximum(least[..., :-3], least[..., 3:])
-    high = np.minimum(most[..., :-3], most[..., 3:])
+    # All rows as one: only within the padding do neighbours of two rows meet.
+    line = padded.reshape(-1)
+    least = np.minimum(line[:-1], line[1:])
+    most = np.maximum(line[:-1], line[1:])
+    low = np.maximum(least[:-3], least[3:])
+    high = np.minimum(most[:-3], most[3:])
     above = np.maximum(low, high)
     np.minimum(low, high, out=low)
-    return np.maximum(low, np.minimum(above, values))
+    np.minimum(above, line[2:-2], out=above)
+    np.maximum(low, above, out=line[2:-2])
+    return padded[..., 2:-2]
 
 
 def quantiles(values: NDArray[np.float64], shares: Sequence[float]) -> list[float]:
@@ -99,6 +103,8 @@ def nearest_quantiles(values: NDArray[np.int64], shares: Sequence[float]) -> lis
         From 0 to 1; halfway between two places the even one counts.
     """
     places = [round(share * (values.size - 1)) for share in shares]
+    if places == [0, values.size - 1]:
+        return [values.item(values.argmin()), values.item(values.argmax())]
     ordered = values.copy()
     if values.size <= _FEW:
         ordered.sort()

@@ -173,6 +173,8 @@ class FrameFiles:
         The pictures lie encoded in this column of a Parquet file, the one path.
     rows : tuple of int, optional
         Half-open range of rows that is looked at; None is all.
+    n_bytes : int, optional
+        Size of the one file when it was read, where that was looked at.
     """
 
     paths: tuple[str, ...]
@@ -182,6 +184,7 @@ class FrameFiles:
     first: int = 0
     column: str | None = None
     rows: tuple[int, int] | None = None
+    n_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

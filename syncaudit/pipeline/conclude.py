@@ -51,8 +51,9 @@ def conclude(clip: Clip, record: ClipRecord, policy: Policy) -> tuple[ClockSolut
         span_s=record.span_s,
         seconds=sum(stages.values()),
         stages=stages,
+        record=record,
     )
-    return solution, replace(verdict, record=record)
+    return solution, verdict
 
 
 def solve_record(
@@ -60,12 +61,15 @@ def solve_record(
 ) -> ClockSolution:
     """Return the clocks of a clip, read from the clip's reference or another one."""
     clocks = {name: clock_of(name, spec) for name, spec in clip.sources.items()}
+    reference = clip.reference if reference is None else reference
+    if not record.measurements:  # nobody has to be trusted more than others
+        return solve_clocks((), clocks, at_ns=record.at_ns, tolerance_s={}, reference=reference)
     return solve_clocks(
         as_the_policy_takes_them(record, policy),
         clocks,
         at_ns=record.at_ns,
         tolerance_s=policy.clock_tolerances(clip),
-        reference=clip.reference if reference is None else reference,
+        reference=reference,
         preference=policy.clock_preference(clip),
         span_s=record.span_s,
         expected_offset_s=_expected_offsets(clip),

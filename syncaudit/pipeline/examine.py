@@ -194,7 +194,8 @@ def examine(
     while True:
         with stages.spent_on("estimate"):
             measured = measure_pairs(evidence, max_offset_s=policy.max_offset_s)
-        record = replace(record, measurements=(*measured, *texts.measurements))
+        if measured or texts.measurements or record.measurements:
+            record = replace(record, measurements=(*measured, *texts.measurements))
         solution, verdict = conclude(clip, record, policy)
         undecided = cameras_to_track(evidence, verdict)
         if not undecided:

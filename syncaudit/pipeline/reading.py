@@ -71,7 +71,8 @@ def from_manifest(finding: Finding, base_uri: str) -> Finding:
 
     A verdict then does not depend on where a data set lies, and is easier to read.
     """
-    return replace(finding, message=without_base(finding.message, base_uri) or "")
+    message = without_base(finding.message, base_uri) or ""
+    return finding if message == finding.message else replace(finding, message=message)
 
 
 def without_base(text: str | None, base_uri: str) -> str | None:

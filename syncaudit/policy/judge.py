@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from syncaudit.model import (
     CameraSpec,
     Clip,
+    ClipRecord,
     ClipVerdict,
     ClockSolution,
     Finding,
@@ -35,6 +36,9 @@ from syncaudit.policy.transcripts import judge_transcript
 
 __all__ = ["judge"]
 
+# Of a clock in a clip that was not looked at, which is said once, of the clip.
+_UNSEEN = Opinion(verdict=Verdict.UNVERIFIED)
+
 
 def judge(
     clip: Clip,
@@ -48,6 +52,7 @@ def judge(
     pictures: Mapping[str, PictureAudit] | None = None,
     seconds: float = 0.0,
     stages: Mapping[str, float] | None = None,
+    record: ClipRecord | None = None,
 ) -> ClipVerdict:
     """Return the verdict on a clip.
 
@@ -69,8 +74,8 @@ def judge(
         Length of the clip: offsets are judged over all of it.
     pictures : mapping of str to PictureAudit, optional
         Faults of each camera's pictures.
-    seconds, stages
-        CPU time spent, to be passed on.
+    seconds, stages, record
+        CPU time spent and what was measured, to be passed on.
     """
     z = quantile(policy.confidence)
     clocks = {name: clock_of(name, spec) for name, spec in clip.sources.items()}
@@ -87,12 +92,14 @@ def judge(
         tolerance_s=tolerances,
         z=z,
     )
-    about_reference = judge_reference(
-        solution,
-        sources=[name for name, clock in clocks.items() if clock == solution.reference],
-        tolerance_s=policy.clock_tolerances(clip),
-        z=z,
-    )
+    about_reference = []
+    if solution.suspects:
+        about_reference = judge_reference(
+            solution,
+            sources=[name for name, clock in clocks.items() if clock == solution.reference],
+            tolerance_s=policy.clock_tolerances(clip),
+            z=z,
+        )
     arrivals = judge_arrivals(
         {name: audit.arrival for name, audit in stamps.items() if audit.arrival is not None}, kinds
     )
@@ -119,48 +126,39 @@ def judge(
         if isinstance(spec, CameraSpec) and pictures is not None and name in pictures:
             own += judge_pictures(name, spec.uri, pictures[name], limits[name])
         if isinstance(spec, TranscriptSpec):
-            opinions[name] = _opinion(
-                own,
-                judge_transcript(
-                    name,
-                    spec.audio,
-                    limits=limits[name],
-                    measurements=measurements,
-                    at_ns=solution.at_ns,
-                    expected_offset_s=spec.expected_offset_s,
-                    span_s=span_s,
-                    z=z,
-                ),
-                is_vouched_for=name in baselined.verified,
-                is_doubtful=name in contradictions.doubtful,
+            of_clock = judge_transcript(
+                name,
+                spec.audio,
+                limits=limits[name],
+                measurements=measurements,
+                at_ns=solution.at_ns,
+                expected_offset_s=spec.expected_offset_s,
+                span_s=span_s,
+                z=z,
             )
-            continue
-        of_clock = judge_clock(
-            name,
-            clocks[name],
-            limits=limits[name],
-            solution=solution,
-            measurements=measurements,
-            clock_of_source=clocks,
-            expected_offset_s=spec.expected_offset_s,
-            span_s=span_s,
-            z=z,
-            period_s=_frame_period_s(kinds[name], stamps.get(name)),
-            is_counted=spec.stamp_kind == "counter",
-        )
+        elif is_unseen and not measurements:
+            of_clock = _UNSEEN
+        else:
+            of_clock = judge_clock(
+                name,
+                clocks[name],
+                limits=limits[name],
+                solution=solution,
+                measurements=measurements,
+                clock_of_source=clocks,
+                expected_offset_s=spec.expected_offset_s,
+                span_s=span_s,
+                z=z,
+                period_s=_frame_period_s(kinds[name], stamps.get(name)),
+                is_counted=spec.stamp_kind == "counter",
+            )
         opinions[name] = _opinion(
             own,
             of_clock,
             is_vouched_for=name in baselined.verified,
             is_doubtful=name in contradictions.doubtful,
+            is_unseen=is_unseen,
         )
-    if is_unseen:  # which is said once, of the clip
-        opinions = {
-            name: Opinion(
-                verdict=opinion.verdict, defects=opinion.defects, warnings=opinion.warnings
-            )
-            for name, opinion in opinions.items()
-        }
     verdict = _verdict_of_clip(clip, policy, opinions, of_clip)
     reasons, warnings = _sorted_findings(policy, kinds, opinions, of_clip, verdict)
     return ClipVerdict(
@@ -180,6 +178,7 @@ def judge(
         pairs=tuple(measurements),
         seconds=seconds,
         stages=dict(stages or {}),
+        record=record,
     )
 
 
@@ -195,16 +194,21 @@ def _rejects(finding: Finding) -> bool:
 
 
 def _opinion(
-    own: Sequence[Finding], of_clock: Opinion, *, is_vouched_for: bool, is_doubtful: bool
+    own: Sequence[Finding],
+    of_clock: Opinion,
+    *,
+    is_vouched_for: bool,
+    is_doubtful: bool,
+    is_unseen: bool,
 ) -> Opinion:
     """Join everything known about one source."""
     # A jump that the content measures is told once, with its size at the ends of the clip.
-    is_step_told = any(f.code is ReasonCode.STEP for f in of_clock.defects)
-    own = [f for f in own if not (is_step_told and f.code is ReasonCode.STEP)]
-    defects = (*(f for f in own if _rejects(f)), *of_clock.defects)
-    warnings = tuple(f for f in own if not _rejects(f) and f.code is not ReasonCode.UNOBSERVABLE)
-    warnings += of_clock.warnings
-    told = tuple(f for f in own if f.code is ReasonCode.UNOBSERVABLE)
+    if own and any(f.code is ReasonCode.STEP for f in of_clock.defects):
+        own = [f for f in own if f.code is not ReasonCode.STEP]
+    told = tuple([f for f in own if f.code is ReasonCode.UNOBSERVABLE])
+    defects = (*[f for f in own if _rejects(f)], *of_clock.defects)
+    rest = [f for f in own if not _rejects(f) and f.code is not ReasonCode.UNOBSERVABLE]
+    warnings = (*rest, *of_clock.warnings)
     gaps = of_clock.gaps
     verdict = of_clock.verdict
     if verdict is Verdict.UNVERIFIED and is_vouched_for:
@@ -216,7 +220,8 @@ def _opinion(
         return Opinion(verdict=Verdict.REJECT, defects=defects, warnings=warnings)
     if verdict is Verdict.PASS:
         return Opinion(verdict=verdict, warnings=(*warnings, *told))
-    return Opinion(verdict=verdict, gaps=(*told, *gaps), warnings=warnings)
+    # That the clip as a whole was not looked at is said once, of the clip.
+    return Opinion(verdict=verdict, gaps=() if is_unseen else (*told, *gaps), warnings=warnings)
 
 
 def _verdict_of_clip(

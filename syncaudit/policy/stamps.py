@@ -55,6 +55,8 @@ def judge_stamps(
 
 def _origin(name: str, audit: StampAudit, stamp_kind: str) -> list[Finding]:
     """Say where the stamps come from, if from a counter, and whether the manifest knows."""
+    if not audit.is_synthetic and stamp_kind != "counter":
+        return []
     rate = "" if audit.rate_hz is None else f" / {audit.rate_hz:.6g} Hz"
     if audit.is_synthetic and stamp_kind == "counter":
         text = (
@@ -65,7 +67,7 @@ def _origin(name: str, audit: StampAudit, stamp_kind: str) -> list[Finding]:
         text = (
             f"its stamps lie exactly on index{rate}: they were made up afterwards and prove nothing"
         )
-    elif stamp_kind == "counter" and audit.jitter_s is not None and audit.jitter_s > _NO_COUNTER_S:
+    elif audit.jitter_s is not None and audit.jitter_s > _NO_COUNTER_S:
         text = (
             f"its stamps jitter by {word_duration(audit.jitter_s)}, which no counter does: the "
             "manifest calls them 'counter', but they may be times of capture"

@@ -23,7 +23,7 @@ from syncaudit.readers.transcript import read_transcript
 __all__ = ["READERS", "read_source"]
 
 # Each takes (name, spec of its kind, base_uri, *, scratch) and returns its stream.
-READERS: Mapping[SourceKind, Callable[..., Stream]] = MappingProxyType(
+READERS: Mapping[str, Callable[..., Stream]] = MappingProxyType(
     {
         SourceKind.CAMERA: read_camera,
         SourceKind.IMU: read_imu,
@@ -66,7 +66,7 @@ def read_source(
     MissingExtraError
         If the format needs an optional package.
     """
-    reader: Callable[..., Any] = READERS[SourceKind(spec.kind)]
+    reader: Callable[..., Any] = READERS[spec.kind]
     try:
         stream: Stream = reader(name, spec, base_uri, scratch=scratch)
     except SyncAuditError as error:
@@ -91,7 +91,7 @@ def _with_manifest(stream: Stream, spec: SourceSpec, base_uri: str) -> Stream:
 
 def _with_source(stream: Stream, name: str) -> Stream:
     """Return `stream` with its name in those findings that lack it."""
-    if all(finding.source is not None for finding in stream.findings):
+    if not stream.findings or all(finding.source is not None for finding in stream.findings):
         return stream
     return replace(
         stream,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import math
-import os
 import re
 import tempfile
 from dataclasses import replace
@@ -15,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode.container import ContainerFrames, list_frames
+from syncaudit.decode.container import list_frames, list_tabulated
+from syncaudit.decode.container_frames import ContainerFrames
 from syncaudit.decode.stored import list_stored
 from syncaudit.errors import StreamReadError
 from syncaudit.model import (
@@ -67,10 +67,12 @@ def read_camera(
         If pictures or stamps cannot be read, or there is nothing to take stamps from.
     """
     uri = resolve(spec.uri, base_uri)
-    if _suffix(uri) in _TABLES and spec.pictures is None:
+    suffix = _suffix(uri)
+    if suffix in _TABLES and spec.pictures is None:
         return _stamps_alone(name, spec, uri, base_uri)
     findings: list[Finding] = []
     stamps = None if spec.timestamps is None else FrameStamps.read(spec, base_uri)
+    frames: ContainerFrames | None = None
     named = None if stamps is None else stamps.files
     if spec.pictures is not None:
         files = _in_table(uri, spec, scratch)
@@ -79,15 +81,18 @@ def read_camera(
         if not paths:
             raise StreamReadError("its stamp table names no picture", code="empty", path=uri)
         files = FrameFiles(paths=paths, is_images=True)
+    elif suffix not in _PICTURES and (frames := _in_sample_tables(uri, spec)) is not None:
+        files = _one_file(uri, spec, n_bytes=frames.n_bytes)  # it is one, since it could be read
     elif holds_data(uri):
-        files = _one_file(uri, spec)
+        files = _one_file(uri, spec, is_picture=suffix in _PICTURES)
     elif (listed := list_folder(uri)) is not None:
         files = _pictures(uri, listed, scratch)
     else:
         path = _local(uri, scratch)
         check_file(path)
-        files = _one_file(path, spec)
-    frames = _frames_of(files)
+        files = _one_file(path, spec, is_picture=is_picture(path))
+    if frames is None:
+        frames = _frames_of(files)
     pts_ns = frames.pts_ns()
     pts_s: NDArray[np.float64] | None = None
     if files.is_images:
@@ -143,12 +148,26 @@ def _stamps_alone(name: str, spec: CameraSpec, uri: str, base_uri: str) -> Camer
     )
 
 
-def _one_file(path: str, spec: CameraSpec) -> FrameFiles:
-    span_ns = None if spec.pts_ns is None else (spec.pts_ns[0], spec.pts_ns[1])
+def _one_file(
+    path: str, spec: CameraSpec, *, is_picture: bool = False, n_bytes: int | None = None
+) -> FrameFiles:
     # A single picture is a folder of one; FFmpeg would give it a made-up clock.
     return FrameFiles(
-        paths=(path,), is_images=is_picture(path), stream=spec.stream, span_ns=span_ns
+        paths=(path,),
+        is_images=is_picture,
+        stream=spec.stream,
+        span_ns=_span_ns(spec),
+        n_bytes=n_bytes,
     )
+
+
+def _in_sample_tables(uri: str, spec: CameraSpec) -> ContainerFrames | None:
+    """Return what the tables of a plain local MP4 file list, as most cameras are."""
+    return None if is_url(uri) else list_tabulated(uri, spec.stream, _span_ns(spec))
+
+
+def _span_ns(spec: CameraSpec) -> tuple[int, int] | None:
+    return None if spec.pts_ns is None else (spec.pts_ns[0], spec.pts_ns[1])
 
 
 def _pictures(uri: str, listed: list[str], scratch: Path | None) -> FrameFiles:
@@ -192,7 +211,9 @@ def _local(path: str, scratch: Path | None) -> str:
 
 
 def _suffix(path: str) -> str:
-    return os.path.splitext(path.split("::")[0].rstrip("/"))[1].lower()  # noqa: PTH122  # of all
+    name = path.split("::")[0].rstrip("/").rpartition("/")[2]
+    stem, dot, ending = name.rpartition(".")
+    return f"{dot}{ending.lower()}" if stem.strip(".") else ""  # of hidden files the dot is none
 
 
 def _natural(path: str) -> tuple[list[tuple[int, int, str]], str]:

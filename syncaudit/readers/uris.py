@@ -40,7 +40,7 @@ _CHUNK = 1 << 22
 
 def is_url(uri: str) -> bool:
     """Return whether `uri` is an fsspec URL (``s3://``, ``memory://``, ``tar://a::b.tar``)."""
-    return "::" in uri or _SCHEME.match(uri) is not None
+    return "::" in uri or ("://" in uri and _SCHEME.match(uri) is not None)
 
 
 def resolve(uri: str, base_uri: str = "") -> str:

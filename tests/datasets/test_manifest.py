@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import fsspec
@@ -330,6 +331,20 @@ def test_parquet_maps_and_nulls_mean_what_they_say(tmp_path: Path) -> None:
     clip = load_manifest(str(tmp_path / "m.parquet"))[0]
     assert clip.start_ns == 1767225600123456789
     assert sorted(clip.sources) == ["can", "imu"]
+
+
+def test_nulls_are_dropped_wherever_they_stand_and_the_word_is_kept() -> None:
+    camera = {"kind": "camera", "uri": "null.mp4", "clock": None, "findings": ["gap: null"]}
+    plain = clip_from_row({"clip_id": "null", "sources": {"a": {**camera, "stream": 1}}})
+    row = {"clip_id": "null", "origin": None, "sources": {"a": {**camera, "stream": 1}, "b": None}}
+    clip = clip_from_row(MappingProxyType({**row, "sources": MappingProxyType(row["sources"])}))
+    assert clip == plain
+    assert clip.sources["a"] == CameraSpec(uri="null.mp4", stream=1, findings=["gap: null"])
+
+
+def test_what_json_cannot_hold_is_refused() -> None:
+    with pytest.raises(ManifestError, match="is no plain JSON"):
+        clip_from_row({"clip_id": "a", "sources": {"a": {"kind": "camera", "uri": {"b"}}}})
 
 
 def test_float_stamps_of_a_parquet_manifest_are_refused(tmp_path: Path) -> None:

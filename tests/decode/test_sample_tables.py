@@ -286,7 +286,16 @@ def test_files_that_break_off_are_left_to_the_demuxer(tmp_path: Path, share: flo
     assert read_sample_table(str(path)) is None
 
 
-@pytest.mark.parametrize("name", ["gone.mp4", "."])
+@pytest.mark.parametrize("kind", [b"mdia", b"stbl"])
+def test_a_part_that_is_there_twice_is_left_to_the_demuxer(plain: Path, kind: bytes) -> None:
+    *outer, part = STBL[: STBL.index(kind) + 1]
+    content, inner = content_of(plain, *outer), content_of(plain, *outer, part)
+    for name, found in ((b"free", tabulated(plain)), (part, None)):
+        box = (len(inner) + 8).to_bytes(4, "big") + name + inner
+        assert tabulated(with_box(plain, tuple(outer), outer[-1], content + box)) == found
+
+
+@pytest.mark.parametrize("name", ["gone.mp4", ".", "nu\0l.mp4"])
 def test_what_is_no_file_is_left_to_the_demuxer(tmp_path: Path, name: str) -> None:
     assert read_sample_table(str(tmp_path / name)) is None
 

@@ -34,6 +34,12 @@ def test_running_median_is_that_of_scipy(values: list[float]) -> None:
     assert median_of_five(column).tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("n", [1, 2, 5, 40])
+def test_running_medians_of_rows_are_those_of_each(n: int) -> None:
+    rows = np.random.default_rng(n).normal(size=(4, n))
+    assert median_of_five(rows).tolist() == [median_of_five(row).tolist() for row in rows]
+
+
 @given(numbers, st.lists(shares, min_size=1, max_size=4))
 def test_quantiles_are_those_of_numpy(values: list[float], wanted: list[float]) -> None:
     column = np.array(values)
