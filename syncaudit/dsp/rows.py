@@ -70,13 +70,13 @@ def robust_lines(
     slope = (medians(rows[:, -third:]) - medians(rows[:, :third])) / spread
     level = medians(rows - slope[:, None] * x)
     is_sound = np.ones(rows.shape[0], dtype=np.bool_)
-    distance, ordered, weight = np.empty_like(rows), np.empty_like(rows), np.empty_like(rows)
+    rest, distance, ordered = np.empty_like(rows), np.empty_like(rows), np.empty_like(rows)
     ones = np.ones_like(rows)  # NumPy takes twice as long for the minimum of rows and a number
     for _ in range(4):
-        np.multiply(slope[:, None], x, out=distance)
-        np.subtract(rows, distance, out=distance)
-        distance -= level[:, None]
-        np.abs(distance, out=distance)
+        np.multiply(slope[:, None], x, out=rest)
+        np.subtract(rows, rest, out=rest)
+        rest -= level[:, None]
+        np.abs(rest, out=distance)
         ordered[...] = distance
         ordered.sort(axis=1)
         scale = 1.4826 * median_of_sorted(ordered)
@@ -85,17 +85,15 @@ def robust_lines(
             scale[scale <= 0.0] = 1.0
         distance /= (4.685 * scale)[:, None]
         u = np.minimum(distance, ones, out=distance)
-        np.multiply(u, u, out=weight)
-        np.subtract(1.0, weight, out=weight)
+        u *= u
+        weight = np.subtract(1.0, u, out=u)
         weight *= weight
         total = np.add.reduce(weight, axis=1)
         mean_x = np.vecdot(weight, x) / total
-        mean_y = np.vecdot(weight, rows) / total
+        mean_rest = np.vecdot(weight, rest) / total
         from_mean = np.subtract(x, mean_x[:, None], out=ordered)
-        moment = np.multiply(from_mean, from_mean, out=distance)
-        var = np.vecdot(weight, moment)
-        np.subtract(rows, mean_y[:, None], out=moment)
-        moment *= from_mean
-        slope = np.vecdot(weight, moment) / var
-        level = mean_y - slope * mean_x
+        weight *= from_mean
+        change = np.vecdot(weight, rest) / np.vecdot(weight, from_mean)
+        slope = slope + change
+        level = level + (mean_rest - change * mean_x)
     return slope, level, is_sound

@@ -138,9 +138,9 @@ def robust_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, 
     slope = (median(y[-third:]) - median(y[:third])) / spread if spread else 0.0
     level = median(y - slope * x)
     for _ in range(4):
-        distance = y - slope * x
-        distance -= level
-        np.abs(distance, out=distance)
+        rest = y - slope * x
+        rest -= level
+        distance = np.abs(rest)
         scale = 1.4826 * median(distance)
         if scale <= 0.0:
             break
@@ -150,13 +150,15 @@ def robust_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, 
         weight *= weight
         total = float(np.add.reduce(weight))
         mean_x = float(weight.dot(x)) / total
-        mean_y = float(weight.dot(y)) / total
+        mean_rest = float(weight.dot(rest)) / total
         from_mean = x - mean_x
-        var = float(weight.dot(from_mean * from_mean))
+        weight *= from_mean
+        var = float(weight.dot(from_mean))
         if var <= 0.0:
             break
-        slope = float(weight.dot(from_mean * (y - mean_y))) / var
-        level = mean_y - slope * mean_x
+        change = float(weight.dot(rest)) / var
+        slope += change
+        level += mean_rest - change * mean_x
     return slope, level
 
 
