@@ -5,13 +5,13 @@ from __future__ import annotations
 import fnmatch
 import json
 import posixpath
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from syncaudit.errors import ManifestError, StreamReadError, UsageError
+from syncaudit.readers.folders import natural_key
 from syncaudit.readers.uris import (
     is_url,
     local_file,
@@ -22,13 +22,7 @@ from syncaudit.readers.uris import (
     resolve,
 )
 
-__all__ = ["Source", "natural_key"]
-
-
-def natural_key(name: str) -> tuple[list[tuple[int, int, str]], str]:
-    """Return a sort key by which ``episode_9`` comes before ``episode_10``."""
-    parts = re.split(r"([0-9]+)", name)
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts], name
+__all__ = ["Source"]
 
 
 class Source:

@@ -145,11 +145,11 @@ def _frames_of(
     is_reordered = b"stbl/ctts" in track
     if is_reordered:
         offsets = track.table(b"stbl/ctts", _I4, 2)
-        least = int(offsets[1].min(initial=0))
-        if max(-least, int(offsets[1].max(initial=0))) > _MAX_OFFSET:
+        lowest = int(offsets[1].min(initial=0))
+        if max(-lowest, int(offsets[1].max(initial=0))) > _MAX_OFFSET:
             raise UnusualFileError("composition offsets out of range")
         # The demuxer shifts all times by the most negative offset.
-        times += _expanded(offsets, n_samples) - least
+        times += _expanded(offsets, n_samples) - lowest
     if b"edts/elst" in track:
         times += edit_shift(
             track.content(b"edts/elst"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import math
-import re
 import tempfile
 from dataclasses import replace
 from functools import cache
@@ -29,16 +28,13 @@ from syncaudit.model import (
     clock_of,
 )
 from syncaudit.readers.findings import empty_stream
-from syncaudit.readers.folders import list_folder
+from syncaudit.readers.folders import list_folder, natural_key
 from syncaudit.readers.frame_stamps import FrameStamps
+from syncaudit.readers.suffixes import PICTURES, is_picture, suffix_of
 from syncaudit.readers.uris import check_file, holds_data, is_url, keep_local, resolve
 
-__all__ = ["is_picture", "read_camera"]
+__all__ = ["read_camera"]
 
-_PICTURES = frozenset(
-    {".bmp", ".jp2", ".jpe", ".jpeg", ".jpg", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff"}
-    | {".webp"}
-)
 # A camera whose uri is such a table has stamps and no pictures.
 _TABLES = frozenset({".csv", ".parquet", ".pq"})
 
@@ -67,7 +63,7 @@ def read_camera(
         If pictures or stamps cannot be read, or there is nothing to take stamps from.
     """
     uri = resolve(spec.uri, base_uri)
-    suffix = _suffix(uri)
+    suffix = suffix_of(uri)
     if suffix in _TABLES and spec.pictures is None:
         return _stamps_alone(name, spec, uri, base_uri)
     findings: list[Finding] = []
@@ -81,10 +77,10 @@ def read_camera(
         if not paths:
             raise StreamReadError("its stamp table names no picture", code="empty", path=uri)
         files = FrameFiles(paths=paths, is_images=True)
-    elif suffix not in _PICTURES and (frames := _in_sample_tables(uri, spec)) is not None:
+    elif suffix not in PICTURES and (frames := _in_sample_tables(uri, spec)) is not None:
         files = _one_file(uri, spec, n_bytes=frames.n_bytes)  # it is one, since it could be read
     elif holds_data(uri):
-        files = _one_file(uri, spec, is_picture=suffix in _PICTURES)
+        files = _one_file(uri, spec, is_picture=suffix in PICTURES)
     elif (listed := list_folder(uri)) is not None:
         files = _pictures(uri, listed, scratch)
     else:
@@ -177,9 +173,9 @@ def _pictures(uri: str, listed: list[str], scratch: Path | None) -> FrameFiles:
             f"holds no pictures ({len(listed)} other files)",
             code="empty" if listed else "missing_file",
             path=uri,
-            hint=f"Expected a folder or glob of {', '.join(sorted(_PICTURES))}.",
+            hint=f"Expected a folder or glob of {', '.join(sorted(PICTURES))}.",
         )
-    found.sort(key=_natural)
+    found.sort(key=natural_key)
     # A picture of 0 bytes is damage of one frame, found on decoding; only remote ones are
     # touched here.
     return FrameFiles(paths=tuple(_local(path, scratch) for path in found), is_images=True)
@@ -201,25 +197,8 @@ def _frames_of(files: FrameFiles) -> ContainerFrames:
     return list_frames(files.paths[0], files.stream, files.span_ns)
 
 
-def is_picture(path: str) -> bool:
-    """Return whether a file is a picture by its name."""
-    return _suffix(path) in _PICTURES
-
-
 def _local(path: str, scratch: Path | None) -> str:
     return str(keep_local(path, scratch or _process_scratch())) if is_url(path) else path
-
-
-def _suffix(path: str) -> str:
-    name = path.split("::")[0].rstrip("/").rpartition("/")[2]
-    stem, dot, ending = name.rpartition(".")
-    return f"{dot}{ending.lower()}" if stem.strip(".") else ""  # of hidden files the dot is none
-
-
-def _natural(path: str) -> tuple[list[tuple[int, int, str]], str]:
-    """Return a sort key by which ``f9`` comes before ``f10``."""
-    parts = re.split(r"([0-9]+)", path)
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts], path
 
 
 def _container_stamps(

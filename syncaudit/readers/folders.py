@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from pathlib import Path
 
 from syncaudit.readers.archives import find_member
 from syncaudit.readers.uris import is_url, reworded
 
-__all__ = ["list_folder"]
+__all__ = ["list_folder", "natural_key"]
 
 _MARKS = frozenset("*?[")
 
@@ -50,3 +51,9 @@ def list_folder(uri: str) -> list[str] | None:
             scheme = first.partition("://")[0]
             return ["::".join([f"{scheme}://{name}", *rest]) for name in found]
         return [str(system.unstrip_protocol(name)) for name in found]
+
+
+def natural_key(name: str) -> tuple[list[tuple[int, int, str]], str]:
+    """Return a sort key by which ``episode_9`` comes before ``episode_10``."""
+    parts = re.split(r"([0-9]+)", name)
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts], name

@@ -14,14 +14,13 @@ import pyarrow.parquet as pq
 from syncaudit.datasets.export.parts import Part
 from syncaudit.datasets.rows import clip_to_row
 from syncaudit.datasets.samples import ROW_PART, URI_KEYS
-from syncaudit.datasets.source import natural_key
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, Clip, SourceSpec
 from syncaudit.readers.arrays import NPY_MAGIC, list_arrays
-from syncaudit.readers.camera import is_picture
 from syncaudit.readers.columns import STAMPS
-from syncaudit.readers.folders import list_folder
+from syncaudit.readers.folders import list_folder, natural_key
 from syncaudit.readers.frame_stamps import FILE, named_pictures
+from syncaudit.readers.suffixes import is_picture
 from syncaudit.readers.tables import read_table
 from syncaudit.readers.uris import keep_local, resolve
 
