@@ -19,7 +19,7 @@ __all__ = ["PictureAuditor"]
 FIRST_ROW, EVERY_ROW, HEIGHT_PX = 4, 8, 240
 # Pictures that are looked at in one go: work that takes turns with a decoder finds its caches
 # emptied.
-N_AT_ONCE = 64
+N_AT_ONCE = 16
 # Spells of each fault that are kept, the longest.
 MOST_SPELLS = 20
 # A still without motion of its own around it must last so many pictures, in a clip of which so many

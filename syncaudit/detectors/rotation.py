@@ -72,7 +72,7 @@ def frame_times_s(stream: CameraStream) -> tuple[NDArray[np.float64], int, float
 STACK = 64
 # Pictures that are kept until they are tracked: a decoder that takes turns with other work finds
 # its caches emptied.
-N_AT_ONCE = 64
+N_AT_ONCE = 32
 
 _Fitted = tuple[NDArray[Any], ...]
 
