@@ -7,7 +7,7 @@ import pytest
 from moving_body import EPOCH_NS, TILTED, Clock, Motion, camera, imu, shaking, z_of
 
 from syncaudit.estimators import measure_camera_camera, measure_camera_gyro, measure_yaw_camera
-from syncaudit.estimators.rotation import READOUT_STD
+from syncaudit.estimators.rotation import PICTURES_STD_S, READOUT_STD
 from syncaudit.model import Activity, Quantity
 
 # 0.3 mrad a frame tell 0.1 ms in 20 s of this motion (the claimed error); five of those.
@@ -167,7 +167,13 @@ def test_stated_line_delay_is_corrected_row_by_row():
     z = [z_of(measured(seed, cam=cam, max_offset_s=0.3), -0.1) for seed in range(6)]
     found = measured(0, cam=cam)
     # part of the read-out of 480 rows is the stated systematic error
-    assert abs(found.systematic_std_s - np.hypot(READOUT_STD * 480 * 5e-5, 5e-5)) < 1e-6
+    assert (
+        abs(
+            found.systematic_std_s
+            - np.linalg.norm([READOUT_STD * 480 * 5e-5, PICTURES_STD_S, 5e-5])
+        )
+        < 1e-6
+    )
     # uncorrected, the 90 rows above the middle would make 4.5 ms
     assert abs(found.offset_s - -0.1) < 3e-4
     assert "line_delay_s" not in found.diagnostics
