@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +74,19 @@ STACK = 64
 # its caches emptied.
 N_AT_ONCE = 32
 
-_Fitted = tuple[NDArray[Any], ...]
+
+class _Fitted(NamedTuple):
+    """What was found of some pairs of frames, a row each; as of `RotationIncrements`."""
+
+    frames: NDArray[np.intp]
+    corner_rows_px: NDArray[np.float64]
+    angles_rad: NDArray[np.float64]
+    std_rad: NDArray[np.float64]
+    row_moments_px: NDArray[np.float64]
+    row_moves_px: NDArray[np.float64]
+    travel_moments_px: NDArray[np.float64]
+    direction: NDArray[np.float64]
+    direction_information: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -182,16 +194,16 @@ class RotationDetector:
             frames = np.array([(pair.previous, pair.index) for pair in self._waiting])
             corners_px = np.array([pair.tracks.mean_corner_row_px for pair in self._waiting])
             self._fitted.append(
-                (
-                    frames[fits.pairs],
-                    (corners_px[fits.pairs] - 0.5 * (height - 1)) * row_scale,
-                    fits.angles_rad,
-                    fits.std_rad,
-                    fits.gains.mean(rows_mid),
-                    fits.gains.mean(rows_moved),
-                    fits.gains.mean_of_travel(rows_mid),
-                    fits.direction,
-                    fits.direction_information,
+                _Fitted(
+                    frames=frames[fits.pairs],
+                    corner_rows_px=(corners_px[fits.pairs] - 0.5 * (height - 1)) * row_scale,
+                    angles_rad=fits.angles_rad,
+                    std_rad=fits.std_rad,
+                    row_moments_px=fits.gains.mean(rows_mid),
+                    row_moves_px=fits.gains.mean(rows_moved),
+                    travel_moments_px=fits.gains.mean_of_travel(rows_mid),
+                    direction=fits.direction,
+                    direction_information=fits.direction_information,
                 )
             )
         self._waiting.clear()
@@ -209,34 +221,37 @@ class RotationDetector:
         if not self._fitted:
             return None
         times_s, epoch_ns, stamp_std_s = frame_times_s(self.stream)
-        frames, corner_rows_px, angles, std, moments, moves, travel_moments, direction, told = (
-            np.concatenate(part) for part in zip(*self._fitted, strict=True)
-        )
-        previous, index = frames.T
-        start_s, stop_s = times_s[previous], times_s[index]
+        fitted = _Fitted(*map(np.concatenate, zip(*self._fitted, strict=True)))
+        start_s, stop_s = times_s[fitted.frames.T]
         usable = stop_s - start_s > MIN_INCREMENT_S
-        regular_s = regular_times_s(times_s)
         if not usable.any():
             return None
-        width_s = (stop_s - start_s)[usable, None]
-        turns = travel_turns(angles[usable] / width_s, direction[usable], told[usable])
-        moments[usable] += travel_moments[usable] @ turns / width_s[:, :, None]
+        mean_row_px = float(fitted.corner_rows_px.mean())
+        fitted = _Fitted(*(part[usable] for part in fitted))
+        start_s, stop_s = times_s[fitted.frames.T]
+        width_s = (stop_s - start_s)[:, None]
+        turns = travel_turns(
+            fitted.angles_rad / width_s, fitted.direction, fitted.direction_information
+        )
+        regular_s = regular_times_s(times_s)
+        regular = (None, None) if regular_s is None else tuple(regular_s[fitted.frames.T])
         return RotationIncrements(
             source=self.stream.name,
             epoch_ns=epoch_ns,
-            start_s=start_s[usable],
-            stop_s=stop_s[usable],
-            angles_rad=angles[usable],
-            std_rad=std[usable],
-            row_moments_px=moments[usable],
-            row_moves_px=moves[usable],
+            start_s=start_s,
+            stop_s=stop_s,
+            angles_rad=fitted.angles_rad,
+            std_rad=fitted.std_rad,
+            row_moments_px=fitted.row_moments_px
+            + fitted.travel_moments_px @ turns / width_s[:, :, None],
+            row_moves_px=fitted.row_moves_px,
             height_px=self.stream.height_px,
-            mean_row_px=float(corner_rows_px.mean()),
+            mean_row_px=mean_row_px,
             line_delay_s=self.stream.line_delay_s,
             has_focal=self.stream.focal_px is not None,
             stamp_std_s=stamp_std_s,
-            regular_start_s=None if regular_s is None else regular_s[previous][usable],
-            regular_stop_s=None if regular_s is None else regular_s[index][usable],
+            regular_start_s=regular[0],
+            regular_stop_s=regular[1],
         )
 
 

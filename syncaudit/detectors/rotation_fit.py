@@ -108,14 +108,15 @@ def fit_rotations(
         again = _fit(rays, _first_direction(rays, floor), lost, floor)
         if found is None or again.cost < found.cost:
             found, heading.information = again, lost.information
-    heading.remember(found.step.direction_information[found.is_good], found.cost)
     good = np.flatnonzero(found.is_good)
+    told = found.step.direction_information[good]
+    heading.remember(told, found.cost)
     return RotationFits(
         pairs=used[good],
         angles_rad=found.angles[good],
         std_rad=np.sqrt(np.abs(found.step.variance[good])),
         direction=found.step.direction[good],
-        direction_information=found.step.direction_information[good],
+        direction_information=told,
         gains=found.step.gains.pick(good),
     )
 

@@ -8,14 +8,14 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Heading"]
+__all__ = ["Heading", "bounded"]
 
 Floats = NDArray[np.float64]
 
 # Share of the direction of travel that is remembered from frame to frame.
 MEMORY = 0.9
-# The direction of travel changes by about 0.05 rad from frame to frame (one sigma).
-MAX_HEADING_INFORMATION = 1.0 / 0.05**2
+# The direction of travel changes by so much from frame to frame (one sigma).
+TURN_STD_RAD = 0.05
 
 
 @dataclass(slots=True)
@@ -54,9 +54,7 @@ class Heading:
         s, m = informations.shape[:2]
         remembered, decay = _leak(m)
         priors = (remembered @ informations.reshape(s, m, 9)).reshape(s, m, 3, 3)
-        values, vectors = np.linalg.eigh(priors + decay[:, None, None] * self.information)
-        bounded = values * MAX_HEADING_INFORMATION / (values + MAX_HEADING_INFORMATION)
-        return np.asarray((vectors * bounded[..., None, :]) @ np.swapaxes(vectors, -1, -2))
+        return bounded(priors + decay[:, None, None] * self.information, TURN_STD_RAD)
 
     def remember(self, informations: Floats, cost: float) -> None:
         """Add what the pairs of a stack told, shape (m, 3, 3), and how well they were fitted."""
@@ -65,6 +63,14 @@ class Heading:
         told = (remembered[m, :m] @ informations.reshape(m, 9)).reshape(3, 3)
         self.information = decay[m] * self.information + told
         self.cost = cost
+
+
+def bounded(information: Floats, std_rad: float) -> Floats:
+    """Return what information, shape (..., 3, 3), is worth on what wanders by `std_rad` itself."""
+    values, vectors = np.linalg.eigh(information)
+    values = np.maximum(values, 0.0)
+    worth = values / (1.0 + values * std_rad**2)
+    return np.asarray((vectors * worth[..., None, :]) @ np.swapaxes(vectors, -1, -2))
 
 
 @lru_cache(maxsize=8)

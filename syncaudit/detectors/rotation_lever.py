@@ -12,6 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.detectors.rotation_heading import bounded
+
 __all__ = ["travel_turns"]
 
 Floats = NDArray[np.float64]
@@ -41,9 +43,7 @@ def travel_turns(rate: Floats, direction: Floats, information: Floats) -> Floats
     """
     _, axes = np.linalg.eigh(direction.T @ direction)
     sign = np.where(direction @ axes[:, -1] < 0.0, -1.0, 1.0)
-    values, vectors = np.linalg.eigh(information)
-    bounded = values.clip(0.0) / (1.0 + values.clip(0.0) * WANDER_RAD**2)
-    weight = (vectors * bounded[:, None, :]) @ vectors.transpose(0, 2, 1)
+    weight = bounded(information, WANDER_RAD)
     # A mean direction, and what each axis of the rate adds to it.
     basis = np.concatenate([np.ones((len(rate), 1)), rate], axis=1)
     normal = np.einsum("na,nb,nij->aibj", basis, basis, weight, optimize=True).reshape(12, 12)
