@@ -36,6 +36,10 @@ __all__ = [
 
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]*://")
 _CHUNK = 1 << 22
+# What Git leaves in place of a large file that was not fetched (github.com/git-lfs/git-lfs,
+# docs/spec.md: text of less than 1,024 bytes that begins with the version).
+_POINTER = b"version https://git-lfs.github.com/spec/"
+_POINTER_BYTES = 1024
 
 
 def is_url(uri: str) -> bool:
@@ -108,23 +112,25 @@ def read_bytes(uri: str) -> bytes:
                 data = bytes(file.read())
     if not data:
         raise _empty(uri)
+    _refuse_pointer(uri, data[:_POINTER_BYTES])
     return data
 
 
 def holds_data(uri: str) -> bool:
-    """Return whether a resolved `uri` is a local file that is no folder, no device and not empty.
+    """Return whether a resolved `uri` is a local file with more in it than a Git LFS pointer.
 
-    One look, where asking for each by itself takes several: nearly every source is such a file.
+    One look, where asking for each fault by itself takes several: nearly every source is such a
+    file. The others are for `check_file`.
     """
     try:
         status = os.stat(uri)  # noqa: PTH116  # for every file of every clip
     except (OSError, ValueError):
         return False
-    return stat.S_ISREG(status.st_mode) and status.st_size > 0 and not is_url(uri)
+    return stat.S_ISREG(status.st_mode) and status.st_size >= _POINTER_BYTES and not is_url(uri)
 
 
 def check_file(uri: str) -> None:
-    """Refuse a resolved local `uri` that is missing, empty or no regular file.
+    """Refuse a resolved local `uri` that is missing, empty, a pointer or no regular file.
 
     Raises
     ------
@@ -206,6 +212,12 @@ def keep_local(uri: str, scratch: Path) -> Path:
     if part.stat().st_size == 0:
         part.unlink()
         raise _empty(uri)
+    if part.stat().st_size < _POINTER_BYTES:
+        try:
+            _refuse_pointer(uri, part.read_bytes())
+        except StreamReadError:
+            part.unlink()
+            raise
     part.replace(target)
     return target
 
@@ -241,7 +253,20 @@ def _size_of_file(path: str) -> int:
         )
     if not stat.S_ISREG(status.st_mode):
         raise StreamReadError("is no regular file", path=path, hint="Copy the data into a file.")
+    if 0 < status.st_size < _POINTER_BYTES:
+        with open(path, "rb") as file:  # noqa: PTH123  # as os.stat above
+            _refuse_pointer(path, file.read())
     return status.st_size
+
+
+def _refuse_pointer(uri: str, content: bytes) -> None:
+    if content.startswith(_POINTER):
+        raise StreamReadError(
+            "is a Git LFS pointer: the file that it stands for was not downloaded",
+            code="missing_file",
+            path=uri,
+            hint="Run 'git lfs pull' in the folder of the data set.",
+        )
 
 
 def _empty(uri: str) -> StreamReadError:

@@ -7,7 +7,7 @@ import fsspec
 import pytest
 
 from syncaudit.errors import StreamReadError
-from syncaudit.model import ImuSpec
+from syncaudit.model import CameraSpec, ImuSpec
 from syncaudit.readers import read_source
 from syncaudit.readers.folders import list_folder
 from syncaudit.readers.uris import (
@@ -131,6 +131,22 @@ def test_remote_file_of_0_bytes_is_empty(tmp_path: Path) -> None:
     with pytest.raises(StreamReadError, match="0 bytes"):
         keep_local("memory://uris/empty.csv", tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_git_lfs_pointers_are_named_as_such(tmp_path: Path) -> None:
+    text = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 48012345\n"
+    (tmp_path / "cam.mp4").write_text(text)
+    with fsspec.open("memory://uris/pointer.mp4", "wb") as file:
+        file.write(text.encode())
+    specs = (CameraSpec(uri="cam.mp4", start_ns=0), ImuSpec(uri="cam.mp4"))
+    for spec in specs:
+        with pytest.raises(StreamReadError, match=r"Git LFS pointer.*git lfs pull") as caught:
+            read_source("one", spec, str(tmp_path))
+        assert caught.value.code == "missing_file"
+    for fetch in (read_bytes, lambda uri: keep_local(uri, tmp_path / "kept")):
+        with pytest.raises(StreamReadError, match="Git LFS pointer"):
+            fetch("memory://uris/pointer.mp4")
+    assert list((tmp_path / "kept").iterdir()) == []
 
 
 def test_folders_and_globs_are_listed(tmp_path: Path) -> None:

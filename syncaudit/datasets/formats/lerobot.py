@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.json_lines import iter_json_lines
@@ -19,6 +19,8 @@ __all__ = ["LeRobotFormat"]
 _INFO = "meta/info.json"
 _VERSIONS = ("v2", "v3")
 _NUMBERS = ("float16", "float32", "float64")
+# What vectors of a robot's state and commands are called: by LeRobot, and by openpi and DROID.
+_STATES = ("observation", "action", "state", "joint", "gripper", "cartesian")
 
 
 class LeRobotFormat:
@@ -85,7 +87,9 @@ class _Layout:
         fps = info.get("fps")
         total = info.get("total_episodes")
         if not isinstance(features, dict) or not isinstance(fps, int | float) or not fps > 0:
-            raise _broken(source, "lacks 'features' or a positive 'fps'")
+            raise _broken(
+                source, "lacks 'features' or a positive 'fps', which every LeRobot data set needs"
+            )
         kinds = {key: str(value.get("dtype")) for key, value in features.items() if value}
         videos = [
             key for key, kind in kinds.items() if kind == "video" and not _is_depth(features[key])
@@ -96,7 +100,7 @@ class _Layout:
         states = [
             key
             for key, kind in kinds.items()
-            if kind in _NUMBERS and key.startswith(("observation", "action"))
+            if kind in _NUMBERS and key.startswith(_STATES)
             if len(features[key].get("shape", ())) == 1
         ]
         bookkeeping = {"timestamp", "frame_index", "episode_index", "index", "task_index"}
@@ -179,7 +183,12 @@ def _sources(
             stamp_kind="counter",
         )
     if not sources:
-        raise _broken(source, "names no video and no vector of observations or actions")
+        raise ManifestError(
+            "names nothing to be held against another: no video, no image, no vector called "
+            f"{', '.join(_STATES)}...; it has {', '.join(layout.ignored) or 'no feature'}",
+            path=source.uri_of(_INFO),
+            hint="Name the sources in a manifest of your own (docs/manifest.md).",
+        )
     return sources
 
 
@@ -222,18 +231,23 @@ def _shared_files(source: Source, layout: _Layout) -> Iterator[tuple[int, dict[s
         for key in layout.videos:
             prefix = f"videos/{key}"
             place = {**_file_of(prefix, whole), "video_key": key}
-            span_s = [row.get(f"{prefix}/{side}_timestamp") for side in ("from", "to")]
-            # Half a frame early at both ends: a frame is taken by its nearest time.
-            pts_ns = [
-                round((value - 0.5 / layout.fps) * 1e9)
-                for value in span_s
-                if isinstance(value, float) and math.isfinite(value)
-            ]
-            if len(pts_ns) != 2 or pts_ns[0] >= pts_ns[1]:
+            from_s, to_s = (row.get(f"{prefix}/{side}_timestamp") for side in ("from", "to"))
+            if not _is_time(from_s) or not _is_time(to_s) or to_s < from_s:
                 raise _incomplete(source, name, where, f"{prefix}/from_timestamp, to_timestamp")
+            # Some writers give the time of the last frame as the end: one frame short. What is
+            # further off is for the audit, which counts frames and stamps.
+            stop_s = from_s + (stop - first) / layout.fps
+            if abs(to_s - stop_s) > 1.5 / layout.fps:
+                stop_s = to_s
+            # Half a frame early at both ends: a frame is taken by its nearest time.
+            pts_ns = [round((value - 0.5 / layout.fps) * 1e9) for value in (from_s, stop_s)]
             videos[key] = (_filled(source, layout.video_path, place), pts_ns)
         rows = [first - begin, stop - begin]
         yield number, _sources(source, layout, data, rows, videos)
+
+
+def _is_time(value: object) -> TypeGuard[float]:
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def _first_index(source: Source, data: str) -> int | None:
@@ -306,9 +320,11 @@ def _filled(source: Source, template: str, values: Mapping[str, object]) -> str:
     try:
         name = template.format(**values)
     except (LookupError, ValueError, AttributeError) as error:
-        raise _broken(source, f"has the path template {template!r} ({error})") from error
+        raise _broken(
+            source, f"the path template {template!r} cannot be filled ({error})"
+        ) from error
     if not name or name.startswith("/") or ".." in name.split("/"):
-        raise _broken(source, f"has the path template {template!r}")
+        raise _broken(source, f"the path template {template!r} leads out of the data set")
     return name
 
 
@@ -320,7 +336,7 @@ def _object(source: Source, content: object) -> dict[str, Any]:
 
 def _broken(source: Source, what: str) -> ManifestError:
     return ManifestError(
-        f"{what}, which no LeRobot data set does",
+        what,
         path=source.uri_of(_INFO),
-        hint="Download it again.",
+        hint="Copy it again, or correct it.",
     )

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from lerobot_data import FPS, N_FRAMES, table, write_lerobot_v2, write_lerobot_v3
 
@@ -65,6 +67,38 @@ def test_every_episode_reads_its_own_frames_of_a_shared_video(tmp_path):
             assert [index for index, _ in found] == list(range(N_FRAMES))
             levels = [level for _, level in found]
             np.testing.assert_allclose(levels, 40 + 5 * number + np.arange(N_FRAMES), atol=0.6)
+
+
+def test_end_may_be_the_time_of_the_last_frame(tmp_path):
+    root = write_lerobot_v3(tmp_path / "data", 3)
+    (path,) = root.glob("meta/episodes/*/*.parquet")
+    rows = pq.read_table(path).to_pylist()
+    for row in rows:
+        for key in [key for key in row if key.endswith("/to_timestamp")]:
+            row[key] -= 1.0 / FPS
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    for number, clip in enumerate(imported(root, tmp_path)):
+        camera = read_source("wrist", clip.sources["wrist"], clip.base_uri)
+        assert isinstance(camera, CameraStream)
+        assert camera.n_frames_container == N_FRAMES
+        levels = [float(frame.luma.mean()) for frame in iter_luma(camera.files)]
+        np.testing.assert_allclose(levels, 40 + 5 * number + np.arange(N_FRAMES), atol=0.6)
+
+
+def test_names_of_openpi_are_taken(tmp_path):
+    root = write_lerobot_v2(tmp_path / "data", 1)
+    info = json.loads((root / "meta/info.json").read_text())
+    named = {"observation.state": "state", "action": "actions"}
+    info["features"] = {named.get(key, key): value for key, value in info["features"].items()}
+    (root / "meta/info.json").write_text(json.dumps(info))
+    (path,) = root.glob("data/*/*.parquet")
+    found = pq.read_table(path)
+    pq.write_table(found.rename_columns([named.get(c, c) for c in found.column_names]), path)
+    (clip,) = imported(root, tmp_path)
+    assert {"state", "actions"} <= clip.sources.keys()
+    actions = read_source("actions", clip.sources["actions"], clip.base_uri)
+    assert isinstance(actions, SignalStream)
+    assert actions.time_ns.size == N_FRAMES
 
 
 @pytest.mark.parametrize("write", [write_lerobot_v2, write_lerobot_v3])
@@ -153,4 +187,13 @@ def test_path_templates_cannot_lead_out_of_the_data_set(tmp_path):
     info["data_path"] = "../{episode_index}.parquet"
     (root / "meta/info.json").write_text(json.dumps(info))
     with pytest.raises(ManifestError, match="path template"):
+        imported(root, tmp_path)
+
+
+def test_data_set_of_other_features_says_what_it_holds(tmp_path):
+    root = write_lerobot_v2(tmp_path / "data", 1)
+    info = json.loads((root / "meta/info.json").read_text())
+    info["features"] = {"next.reward": {"dtype": "float32", "shape": [1]}}
+    (root / "meta/info.json").write_text(json.dumps(info))
+    with pytest.raises(ManifestError, match=r"no video.*next\.reward \(float32\)"):
         imported(root, tmp_path)
