@@ -508,3 +508,11 @@ def test_error_budget_knows_steps(rig):
 def test_error_budget_names_what_it_knows(calibration):
     with pytest.raises(UsageError, match="no source 'cam_x'"):
         error_budget(calibration, "cam_x", np.array([0]))
+
+
+def test_an_error_that_all_events_of_a_train_share_stays_in_its_offset(rig):
+    evidence, _, _ = rig
+    shared = dataclasses.replace(evidence[5], systematic_std_s=7e-4)
+    found = calibrate_events([evidence[0], evidence[1], shared])
+    assert found.sources["trigger"].offset_std_s == pytest.approx(7e-4, rel=0.01)
+    assert found.sources["cam_1"].offset_std_s < OFFSET_S
