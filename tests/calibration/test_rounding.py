@@ -6,8 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from event_rig import Clock, camera, counter, full_rig, irregular_onsets, trigger
+from scipy.special import ndtr
 from syncaudit_calibration import calibrate_events
 from syncaudit_calibration.adjustment import adjust, value_of
+from syncaudit_calibration.boxes import propagate
 from syncaudit_calibration.observations import observe
 from syncaudit_calibration.seed import Seed, find_seed
 
@@ -39,7 +41,7 @@ def _few(seed: int = 0):
     rng = np.random.default_rng(seed)
     onsets = np.sort(rng.choice(irregular_onsets(rng), 20, replace=False))
     return [
-        camera(rng, onsets, name="a"),
+        camera(rng, onsets, name="a", rate_hz=30.0),
         camera(rng, onsets, name="b", rate_hz=25.0, clock=Clock(offset_s=0.3)),
         counter(rng, onsets, clock=Clock(offset_s=-1.2)),
     ]
@@ -114,3 +116,66 @@ def test_a_step_that_intervals_read_differently_is_one_step():
     assert isinstance(found, Seed)
     n_steps = {name: len(clock.steps) for name, clock in found.maps.items() if clock.steps}
     assert n_steps == {"cam_2": len(STEPS)}
+
+
+HALF_S, SOFT_S = 0.01, 1e-4
+
+
+def _moments(cavity_s, cavity_std_s):
+    """Return mean and deviation of a Gaussian within an interval, by quadrature."""
+    x = np.linspace(-2.0 * HALF_S, 2.0 * HALF_S, 20_001)
+    inside = ndtr((HALF_S - x) / SOFT_S) - ndtr((-HALF_S - x) / SOFT_S)
+    weight = inside * np.exp(-0.5 * ((x - cavity_s) / cavity_std_s) ** 2)
+    mean = np.average(x, weights=weight)
+    return mean, np.sqrt(np.average((x - mean) ** 2, weights=weight))
+
+
+@pytest.mark.parametrize("has_say", [False, True])
+@pytest.mark.parametrize("std_s", [1e-3, 5e-3, 0.02])
+def test_an_interval_is_the_gaussian_that_has_its_moments(has_say, std_s):
+    """Whether or not its Gaussian was in the solution that tells of the flash."""
+    others_s = 0.004  # where all others put the flash in the interval
+    interval = _interval()
+    mean, variance = np.array([-0.008]), np.array([1e-6])
+    is_box = np.array([True])
+    for _ in range(60):
+        solved, spread = np.array([others_s]), np.array([std_s**2])
+        if has_say:
+            spread = 1.0 / (1.0 / spread + 1.0 / variance)
+            solved = spread * (others_s / std_s**2 + mean / variance)
+        mean, variance = propagate(
+            interval, solved, spread, mean, variance, is_box, np.array([has_say])
+        )
+    spread = 1.0 / (1.0 / std_s**2 + 1.0 / variance[0])
+    found_s = spread * (others_s / std_s**2 + mean[0] / variance[0])
+    expected_s, expected_std_s = _moments(others_s, std_s)
+    assert found_s == pytest.approx(expected_s, abs=2e-5)
+    assert np.sqrt(spread) == pytest.approx(expected_std_s, rel=0.02)
+
+
+def test_an_interval_that_was_left_out_comes_back_unharmed():
+    """A flash that only it saw is known to a thousand seconds then, for nothing tells of it."""
+    mean, variance = propagate(
+        _interval(),
+        np.array([0.0]),
+        np.array([1e6]),
+        np.array([0.009]),
+        np.array([3e-8]),
+        np.array([True]),
+        np.array([False]),
+    )
+    assert abs(mean[0]) <= HALF_S
+    assert variance[0] > 0.0
+
+
+def _interval():
+    """Return the observations of one interval."""
+    observations = observe(evidence := _few(), _seed_of(evidence))
+    which = np.flatnonzero(observations.half_s > 0.0)[:1]
+    return replace(observations, half_s=np.full(which.size, HALF_S), std_s=np.full(1, SOFT_S))
+
+
+def _seed_of(evidence):
+    seed = find_seed(evidence, reference="a", max_offset_s=30.0)
+    assert isinstance(seed, Seed)
+    return seed
