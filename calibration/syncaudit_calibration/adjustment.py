@@ -134,7 +134,9 @@ def adjust(observations: Observations) -> Adjustment:
             inside = _inliers(observations, residuals, spread, wide, is_used)
             # At last what is out stays out: two that contradict each other would take turns.
             is_used = inside & is_used if iteration >= N_ROBUST + N_FINAL // 2 else inside
-        mean, box_var = propagate(observations, residuals, spread, mean, box_var, is_box & is_used)
+        mean, box_var = propagate(
+            observations, residuals, spread, mean, box_var, is_box & is_used, noise.weights > 0.0
+        )
         robust = np.where(is_used, robust, 0.0)
         noise = _noise(groups, scatter, std, np.where(is_box, box_var, 0.0), robust)
     solution = widened(observations, solution, groups, noise, is_used & ~is_box)

@@ -32,16 +32,32 @@ def propagate(
     mean: Floats,
     variance: Floats,
     is_box: NDArray[np.bool_],
+    has_say: NDArray[np.bool_],
 ) -> tuple[Floats, Floats]:
-    """Replace every box by the Gaussian that has its moments, given all other observations."""
+    """Replace every box by the Gaussian that has its moments, given all other observations.
+
+    Parameters
+    ----------
+    observations : Observations
+        The equations.
+    residuals, spread : ndarray, shape (n,)
+        Of the solution, and the variance of what they are taken from.
+    mean, variance : ndarray, shape (n,)
+        Present Gaussians.
+    is_box : ndarray of bool, shape (n,)
+        Which to replace.
+    has_say : ndarray of bool, shape (n,)
+        Whose present Gaussian is part of the solution, and is taken out of it first.
+    """
     if not is_box.any():
         return mean, variance
     r, s2 = residuals[is_box], spread[is_box]
     m, v = mean[is_box], variance[is_box]
+    own = has_say[is_box] / v
     half, soft = observations.half_s[is_box], observations.std_s[is_box]
-    precision = np.maximum(1.0 / s2 - 1.0 / v, 1e-3 / s2)
+    precision = np.maximum(1.0 / s2 - own, 1e-3 / s2)
     cavity_var = 1.0 / precision
-    cavity = cavity_var * (r / s2 - m / v)
+    cavity = cavity_var * (r / s2 - own * m)
     q = np.sqrt(cavity_var + soft**2)
     half = np.maximum(half, NARROWEST * q)  # a box without width is a point
     slope, bend = _box_moments((-half - cavity) / q, (half - cavity) / q)

@@ -214,11 +214,13 @@ def _steps(
 
 
 def _shared_std(item: EventEvidence, observations: Observations, adjustment: Adjustment) -> float:
-    """Return the error that all bands of a camera share, in seconds.
+    """Return the error that all bands of a camera, or all events of a train, share, in seconds.
 
     Line delay and exposure are unknowns of the bundle, and with them the way from the stamp to the
     middle row; what edges say of the exposure is off by as much as encoders move them apart.
     """
+    if isinstance(item, EventTrain):
+        return item.systematic_std_s
     if not isinstance(item, FlashEdges):
         return 0.0
     line_delay_s, _ = _optional(observations, adjustment, "line_delay", item.source)

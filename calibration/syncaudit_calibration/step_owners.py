@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,13 +40,19 @@ class _Claim:
             and apart_s <= SIZE_FLOOR_S + SIZE_SHARE * abs(self.size_s)
         )
 
+    def is_where(self, other: _Claim) -> bool:
+        """Return whether no event need lie between the two."""
+        return self.after_s < other.before_s and other.after_s < self.before_s
+
 
 def steps_of(links: Links, root: str) -> dict[str, tuple[tuple[float, float], ...]]:
     """Return who stepped: own times, in order, and sizes of the changes of its correction.
 
     A source that stepped shows it in all of its pairs that saw flashes before and after. The step
     that most pairs agree on, less those that contradict it, is dealt with first; between two
-    sources the one that is not the reference is to blame.
+    sources the one that is not the reference is to blame. Where a source is already known to have
+    stepped, a pair that reads another size there tells of no second step: two at one place could
+    not be told apart.
 
     Parameters
     ----------
@@ -62,7 +68,7 @@ def steps_of(links: Links, root: str) -> dict[str, tuple[tuple[float, float], ..
         for nth, step in enumerate(match.fit.steps)
         for claim in _claims(one, other, nth, step, match.fit)
     ]
-    found: dict[str, list[tuple[float, float]]] = {}
+    found: dict[str, list[_Claim]] = {}
     while claims:
         alike = {claim: [other for other in claims if claim.is_same_as(other)] for claim in claims}
         owner = max(
@@ -74,12 +80,21 @@ def steps_of(links: Links, root: str) -> dict[str, tuple[tuple[float, float], ..
             ),
         )
         group = alike[owner]
-        after_s, before_s = max(c.after_s for c in group), min(c.before_s for c in group)
-        size_s = float(np.median([c.size_s for c in group]))
-        found.setdefault(owner.source, []).append((0.5 * (after_s + before_s), size_s))
+        step = replace(
+            owner,
+            after_s=max(c.after_s for c in group),
+            before_s=min(c.before_s for c in group),
+            size_s=float(np.median([c.size_s for c in group])),
+        )
+        known = found.setdefault(owner.source, [])
+        if not any(step.is_where(other) for other in known):
+            known.append(step)
         done = {(c.pair, c.nth) for c in group}
         claims = [claim for claim in claims if (claim.pair, claim.nth) not in done]
-    return {name: tuple(sorted(steps)) for name, steps in found.items()}
+    return {
+        name: tuple(sorted((0.5 * (s.after_s + s.before_s), s.size_s) for s in steps))
+        for name, steps in found.items()
+    }
 
 
 def unseen_s(match: EventMatch, steps: Sequence[tuple[float, float]], *, is_source: bool) -> float:

@@ -10,13 +10,16 @@ from scipy.ndimage import maximum_filter1d, percentile_filter
 
 from syncaudit.model import Activity, EventTrain
 
-__all__ = ["MIN_EVENTS", "Onsets", "find_onsets"]
+__all__ = ["LATE_SAMPLES", "MIN_EVENTS", "Onsets", "find_onsets"]
 
 # Rises of an envelope below this many robust deviations are noise.
 MIN_RISE = 4.0
 MIN_EVENTS = 5
 # Part of the rise (in nepers) at which a knock has begun: rattle makes its peak late.
 ONSET_SHARE = 0.5
+# A filter before the sampling and a case that rings up from rest let a knock show late, by nothing
+# to half a sample (as in `detectors.taps`): the mean, which is the spread as well.
+LATE_SAMPLES = 0.15
 # A rise must exceed the loudest of this span before it.
 LOOK_BACK_S = 0.04
 
@@ -57,14 +60,15 @@ def find_onsets(activity: Activity, clicks: EventTrain | None) -> Onsets | str:
     if activity.quantity == "loudness":
         level = values[:, 0]
     else:
-        # Differences at the middle of their samples; the floor is the noise of the sensor itself.
+        # Differences at the middle of their samples, less what they show late by; the floor is the
+        # noise of the sensor itself.
         change = np.diff(values, axis=0)
         energy = np.sum(change**2, axis=1)
         floor = float(np.median(energy))
         if floor <= 0.0 and float(np.max(energy)) <= 0.0:
             return "the acceleration does not change"
         level = np.log(energy + 0.5 * floor + 1e-12 * float(np.max(energy)))
-        times = 0.5 * (times[1:] + times[:-1])
+        times = 0.5 * (times[1:] + times[:-1]) - LATE_SAMPLES * interval
     back = max(3, round(LOOK_BACK_S / interval))
     before = percentile_filter(level, 90, size=back, origin=(back - 1) // 2)
     rise = np.zeros(level.size)

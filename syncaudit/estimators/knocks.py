@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import student_widening
 from syncaudit.estimators.knock_envelopes import LOBE_S, N_BLOCKS, correlate_envelopes
-from syncaudit.estimators.knock_onsets import MIN_EVENTS, Onsets, find_onsets
+from syncaudit.estimators.knock_onsets import LATE_SAMPLES, MIN_EVENTS, Onsets, find_onsets
 from syncaudit.estimators.knock_trains import GRID_S, blur_of, correlate_trains
 from syncaudit.model import Activity, EventTrain, PairMeasurement
 
@@ -19,10 +19,8 @@ METHOD = "knocks"
 MAX_RUNNER_UP = 0.75
 # Height of the best lobe over the scatter of the curve.
 MIN_HEIGHT = 7.0
-# Unknown way of the sound (0.3 m: 1 ms) and the filter inside the sensor; the latter grows with
-# its sampling interval (group delay of a half-rate filter: about half an interval).
+# Unknown way of the sound (0.3 m: 1 ms).
 SOUND_PATH_S = 0.0005
-SENSOR_FILTER = 0.1
 
 
 def estimate_knocks(
@@ -46,8 +44,9 @@ def estimate_knocks(
     Its error is the greater of the scatter of the knocks and of a jackknife over ten blocks of
     time (Efron, Stein, "The jackknife estimate of variance", 1981,
     doi:10.1214/aos/1176345462; knocks that come in groups are not independent), with Student's t,
-    plus a systematic part: half a millisecond and a tenth of the accelerometer's interval. The
-    offset contains the way of the sound through air, 2.9 ms a metre, which makes the sound late.
+    plus a systematic part: half a millisecond and 0.15 of the accelerometer's interval, by which
+    filters let knocks show late as a rule, and which is taken off. The offset contains the way of
+    the sound through air, 2.9 ms a metre, which makes the sound late.
 
     Where there are too few clear onsets (a car on a bad road thuds and rumbles rather than knocks),
     the envelopes themselves are correlated: log energies, blurred by 15 ms, without what changes
@@ -173,7 +172,7 @@ def _matched(
     # An onset of the accelerometer lies anywhere in its interval, whatever the scatter says.
     interval = max(a.interval_s, b.interval_s)
     random = max(random, interval / (12.0 * n) ** 0.5)
-    systematic = float(np.hypot(SOUND_PATH_S, SENSOR_FILTER * interval))
+    systematic = float(np.hypot(SOUND_PATH_S, LATE_SAMPLES * interval))
     share = n / max(1.0, float(min(_inside(a, b, level), _inside(b, a, -level))))
     figures |= {"scatter_s": scatter, "random_std_s": random, "share": share}
     reason = None

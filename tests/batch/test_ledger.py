@@ -122,3 +122,53 @@ def test_a_verdict_file_is_closed_when_it_is_let_go(tmp_path):
     for _ in range(20):
         assert VerdictFile(path).line("a")
     assert len(list(Path("/proc/self/fd").iterdir())) <= before + 1
+
+
+@pytest.fixture
+def synced(monkeypatch):
+    """Record, in order, what bytes stood in a file when it was synced, and what was replaced."""
+    done = []
+    sync_now, replace_now = os.fsync, Path.replace
+
+    def sync(handle):
+        done.append(("sync", Path(f"/proc/self/fd/{handle}").read_bytes()))
+        sync_now(handle)
+
+    def replace(self, target):
+        done.append(("replace", Path(target).name))
+        return replace_now(self, target)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(Path, "replace", replace)
+    return done
+
+
+def test_what_was_appended_reaches_the_disk_within_a_second(tmp_path, monkeypatch, synced):
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    path = tmp_path / "v.jsonl"
+    with Ledger(path) as ledger:
+        ledger.append("a", "pass", "f", line("a"))
+        assert synced == []  # not with every line: that would cost more than an audit
+        now[0] += 1.01
+        ledger.append("b", "pass", "f", line("b"))
+        assert synced == [("sync", path.read_bytes())]
+        ledger.append("c", "pass", "f", line("c"))
+        assert len(synced) == 1
+
+
+def test_a_closed_ledger_is_on_the_disk(tmp_path, synced):
+    path = tmp_path / "v.jsonl"
+    write(path, "a", "b")
+    assert synced == [("sync", path.read_bytes())]
+
+
+def test_a_rewritten_ledger_is_on_the_disk_before_it_takes_the_place_of_the_old(tmp_path, synced):
+    path = tmp_path / "v.jsonl"
+    with Ledger(path) as ledger:
+        for name in "abc":
+            ledger.append(name, "pass", "f", line(name))
+        synced.clear()
+        ledger.rewrite("ca")
+        whole = path.read_bytes()
+        assert synced.index(("sync", whole)) < synced.index(("replace", path.name))

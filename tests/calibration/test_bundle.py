@@ -3,53 +3,30 @@ import json
 
 import numpy as np
 import pytest
-from event_rig import Clock, camera, counter, irregular_onsets, train, trigger
+from event_rig import (
+    EXPOSURES_S,
+    LINE_DELAYS_S,
+    Clock,
+    camera,
+    counter,
+    full_rig,
+    irregular_onsets,
+    train,
+    trigger,
+)
 from syncaudit_calibration import CalibrationError, calibrate_events, error_budget
 
 from syncaudit.errors import UsageError
 from syncaudit.model import FlashIntervals, Quantity
-
-LINE_DELAYS_S = (3e-5, 4e-5, 5.5e-5, 2.6e-5)
-EXPOSURES_S = (0.002, 0.015, 0.008, 0.004)
-RATES_HZ = (12.0, 30.0, 25.0, 12.01)
 
 # Targets of issue 3.
 OFFSET_S = 50e-6
 DRIFT_PPM = 1.0
 
 
-def _clocks(rng: np.random.Generator) -> dict[str, Clock]:
-    names = ("cam_0", "cam_1", "cam_2", "cam_3", "can", "trigger")
-    clocks = {
-        name: Clock(offset_s=rng.uniform(-3.0, 3.0), drift=rng.normal(0.0, 3e-5)) for name in names
-    }
-    return clocks | {"cam_0": Clock()}
-
-
-def _rig(rng: np.random.Generator, *, is_stated: bool = True):
-    onsets = irregular_onsets(rng)
-    clocks = _clocks(rng)
-    evidence = [
-        camera(
-            rng,
-            onsets,
-            name=f"cam_{k}",
-            clock=clocks[f"cam_{k}"],
-            rate_hz=RATES_HZ[k],
-            line_delay_s=LINE_DELAYS_S[k],
-            exposure_s=EXPOSURES_S[k],
-            is_stated=is_stated,
-        )
-        for k in range(4)
-    ]
-    evidence.append(counter(rng, onsets, clock=clocks["can"]))
-    evidence.append(trigger(rng, onsets, clock=clocks["trigger"]))
-    return evidence, clocks, onsets
-
-
 @pytest.fixture(scope="module")
 def rig():
-    return _rig(np.random.default_rng(0))
+    return full_rig(np.random.default_rng(0))
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +73,7 @@ def test_no_flash_need_be_seen_by_all(calibration):
 
 def test_line_delays_and_exposures_are_found_where_not_stated():
     rng = np.random.default_rng(1)
-    evidence, clocks, _ = _rig(rng, is_stated=False)
+    evidence, clocks, _ = full_rig(rng, is_stated=False)
     found = calibrate_events(evidence)
     for k in range(4):
         source = found.sources[f"cam_{k}"]
@@ -107,7 +84,7 @@ def test_line_delays_and_exposures_are_found_where_not_stated():
 
 def test_stamps_of_the_start_or_end_of_frames_need_no_statement():
     rng = np.random.default_rng(12)
-    evidence, clocks, _ = _rig(rng, is_stated=False)
+    evidence, clocks, _ = full_rig(rng, is_stated=False)
     for k, stamp_part in enumerate((0.5, -0.5, 0.5, -0.5)):
         frame_s = EXPOSURES_S[k] + 480 * LINE_DELAYS_S[k]
         from_stamp_s = stamp_part * 0.010  # as the detector does where nothing is stated
@@ -127,7 +104,7 @@ def test_stamps_of_the_start_or_end_of_frames_need_no_statement():
 
 def test_a_reference_whose_bands_show_one_edge_costs_no_accuracy():
     rng = np.random.default_rng(13)
-    evidence, clocks, _ = _rig(rng, is_stated=False)
+    evidence, clocks, _ = full_rig(rng, is_stated=False)
     first = evidence[0]
     is_kept = first.exposure_part == np.where(first.band % 2 == 0, 0.5, -0.5)
     evidence[0] = dataclasses.replace(
@@ -147,7 +124,7 @@ def test_standard_errors_are_honest():
     z = {kind: [] for kind in ("offset", "drift", "line delay", "exposure", "can")}
     for seed in range(14):
         rng = np.random.default_rng(100 + seed)
-        evidence, clocks, _ = _rig(rng, is_stated=seed % 2 == 0)
+        evidence, clocks, _ = full_rig(rng, is_stated=seed % 2 == 0)
         found = calibrate_events(evidence)
         for name, (offset_s, drift_ppm) in _errors(found, clocks).items():
             source = found.sources[name]
@@ -269,7 +246,7 @@ def test_several_steps_of_one_clock_are_found(rig, sizes_s, frames):
 def test_a_step_is_not_blamed_on_the_only_one_who_saw_it():
     # Before the step the camera shares enough flashes with the trigger alone.
     rng = np.random.default_rng(20012)
-    evidence, _, _ = _rig(rng)
+    evidence, _, _ = full_rig(rng)
     own = evidence[2]
     lost = dataclasses.replace(own, frame_s=own.frame_s - 0.04 * (own.frame_s > 5.3))
     found = calibrate_events([*evidence[:2], lost, evidence[3], evidence[5]])
@@ -531,3 +508,11 @@ def test_error_budget_knows_steps(rig):
 def test_error_budget_names_what_it_knows(calibration):
     with pytest.raises(UsageError, match="no source 'cam_x'"):
         error_budget(calibration, "cam_x", np.array([0]))
+
+
+def test_an_error_that_all_events_of_a_train_share_stays_in_its_offset(rig):
+    evidence, _, _ = rig
+    shared = dataclasses.replace(evidence[5], systematic_std_s=7e-4)
+    found = calibrate_events([evidence[0], evidence[1], shared])
+    assert found.sources["trigger"].offset_std_s == pytest.approx(7e-4, rel=0.01)
+    assert found.sources["cam_1"].offset_std_s < OFFSET_S

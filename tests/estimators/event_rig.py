@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.estimators.events import EventEvidence
 from syncaudit.model import EventTrain, FlashEdges, FlashIntervals, Quantity
 
 Floats = NDArray[np.float64]
@@ -14,6 +15,10 @@ Floats = NDArray[np.float64]
 SPAN_S = 45.0
 MIDDLE_S = 22.5
 WIDTH_S = 1e-3
+# Of the cameras of `full_rig`.
+LINE_DELAYS_S = (3e-5, 4e-5, 5.5e-5, 2.6e-5)
+EXPOSURES_S = (0.002, 0.015, 0.008, 0.004)
+RATES_HZ = (12.0, 30.0, 25.0, 12.01)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,3 +141,35 @@ def counter(
         count=count,
         is_onset=True,
     )
+
+
+def _clocks(rng: np.random.Generator) -> dict[str, Clock]:
+    names = ("cam_0", "cam_1", "cam_2", "cam_3", "can", "trigger")
+    clocks = {
+        name: Clock(offset_s=rng.uniform(-3.0, 3.0), drift=rng.normal(0.0, 3e-5)) for name in names
+    }
+    return clocks | {"cam_0": Clock()}
+
+
+def full_rig(
+    rng: np.random.Generator, *, is_stated: bool = True
+) -> tuple[list[EventEvidence], dict[str, Clock], Floats]:
+    """Return evidence of four cameras, a counter and a trigger, their clocks and the onsets."""
+    onsets = irregular_onsets(rng)
+    clocks = _clocks(rng)
+    evidence = [
+        camera(
+            rng,
+            onsets,
+            name=f"cam_{k}",
+            clock=clocks[f"cam_{k}"],
+            rate_hz=RATES_HZ[k],
+            line_delay_s=LINE_DELAYS_S[k],
+            exposure_s=EXPOSURES_S[k],
+            is_stated=is_stated,
+        )
+        for k in range(4)
+    ]
+    evidence.append(counter(rng, onsets, clock=clocks["can"]))
+    evidence.append(trigger(rng, onsets, clock=clocks["trigger"]))
+    return evidence, clocks, onsets

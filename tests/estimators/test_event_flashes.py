@@ -166,3 +166,13 @@ def test_a_counter_that_jumped_by_two_gives_two_instants():
     instants = instants_of(counter(np.random.default_rng(2), pulses, period_s=0.1))
     assert instants.n == 3
     assert np.all(np.abs(instants.times_s - pulses) <= instants.half_s)
+
+
+def test_an_error_that_all_events_of_a_train_share_does_not_average_out(onsets):
+    rng = np.random.default_rng(4)
+    a, b = trigger(rng, onsets, name="a"), trigger(rng, onsets, name="b", clock=MOVED)
+    shared = dataclasses.replace(b, systematic_std_s=7e-4)
+    for one, other in ((a, shared), (shared, a)):
+        found = measure_flashes(one, other)
+        assert found.systematic_std_s == pytest.approx(7e-4, rel=0.01)
+        assert found.offset_std_s == pytest.approx(7e-4, rel=0.01)

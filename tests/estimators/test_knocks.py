@@ -217,3 +217,23 @@ def test_noise_has_no_knocks():
     mic, imu = knocks(12, offset_s=0.0)
     quiet = replace(imu, values=rng.standard_normal(imu.values.shape))
     assert refused(mic, quiet)
+
+
+def averaged(imu):
+    """Return the acceleration at a quarter of its rate, as means; stamps are the ends."""
+    n = imu.times_s.size // 4 * 4
+    values = imu.values[:n].reshape(-1, 4, 3).mean(axis=1)
+    return replace(imu, times_s=imu.times_s[3:n:4], values=values)
+
+
+def test_filters_of_the_accelerometer_are_within_what_is_claimed():
+    z = []
+    for seed in range(12):
+        for ends in (False, True):
+            mic, imu = knocks(seed + 700, offset_s=0.4, accel_hz=400.0 if ends else 100.0)
+            measured = measure(mic, averaged(imu) if ends else imu)
+            assert measured.accepted, measured.why
+            z.append((measured.offset_s - 0.4) / measured.offset_std_s)
+    # Momentary samples and averages err to either side of what is taken off.
+    assert abs(np.mean(z)) < 0.5
+    assert np.max(np.abs(z)) < 2.5

@@ -403,3 +403,56 @@ def test_yaw_rate_needs_frames_in_a_row():
     found = measure_yaw_camera(yaw, camera(shaking(27), 27, seconds=0.6))
     assert not found.accepted
     assert found.why == "too few frames in a row to interpolate"
+
+
+# --- systematic errors -----------------------------------------------------------------------
+
+# In numbers, not by the constants of the code: what pictures do besides is 0.1 ms or more, and of
+# a read-out of 24 ms a hundredth or more may be left.
+PICTURES_S = 1e-4
+READOUT_LEFT_S = 2.4e-4
+
+
+def yaw_of(motion, seed):
+    whole = imu(motion, seed, rate_hz=50.0, seconds=20.0, name="can")
+    return Activity(
+        source="can",
+        quantity=Quantity.YAW_RATE,
+        epoch_ns=whole.epoch_ns,
+        times_s=whole.times_s,
+        values=whole.values[:, 1:2],
+    )
+
+
+def systematic_s(kind, line_delay_s):
+    motion = shaking(31, lowest_hz=0.1, highest_hz=1.5)
+    cam = camera(motion, 31, rate_hz=30.0, line_delay_s=line_delay_s, mount=np.eye(3))
+    if kind == "gyro":
+        found = measure_camera_gyro(cam, imu(motion, 31), max_offset_s=REACH_S)
+    elif kind == "camera":
+        other = camera(motion, 1031, name="rear", rate_hz=30.0, mount=np.eye(3))
+        found = measure_camera_camera(cam, other, max_offset_s=REACH_S)
+    else:
+        found = measure_yaw_camera(yaw_of(motion, 31), cam, max_offset_s=REACH_S)
+    assert found.accepted, found.why
+    assert found.offset_std_s >= found.systematic_std_s
+    return found.systematic_std_s
+
+
+@pytest.mark.parametrize("kind", ["gyro", "camera", "yaw"])
+def test_pictures_and_read_out_stay_in_the_error_of_long_clips(kind):
+    plain = systematic_s(kind, 0.0)
+    rolling = systematic_s(kind, 5e-5)
+    assert plain > PICTURES_S
+    assert np.sqrt(rolling**2 - plain**2) > READOUT_LEFT_S
+
+
+def test_pictures_count_beside_interpolation():
+    motion = shaking(32, lowest_hz=0.1, highest_hz=1.5)
+    cams = [
+        camera(motion, 32 + k, name=name, rate_hz=120.0, mount=np.eye(3))
+        for k, name in enumerate(("front", "rear"))
+    ]
+    # A hundredth of a frame period of 8 ms is 0.08 ms: the rest is both pictures'.
+    found = measure_camera_camera(*cams, max_offset_s=REACH_S)
+    assert found.systematic_std_s > np.sqrt(2.0) * PICTURES_S

@@ -60,7 +60,8 @@ class Instants:
     line_delay_s, line_delay_std_s : float
         Assumed line delay and what it may be off by (0: stated, or no rolling shutter).
     systematic_std_s : float
-        Common to all instants: stamps, and the exposure where neither stated nor visible.
+        Common to all instants: stamps, the exposure where neither stated nor visible, and what the
+        evidence itself says.
     is_onset : bool
         Whether the onset of a pulse is meant, else its half-light instant.
     half_light_s, half_light_std_s : float, optional
@@ -134,6 +135,7 @@ def instants_of(evidence: EventEvidence) -> Instants:
         half_s=np.zeros(n),
         row_px=np.zeros(n),
         item=np.arange(n, dtype=np.int64),
+        systematic_std_s=evidence.systematic_std_s,
         sense=_goes_on(evidence, n),
     ).in_order()
 

@@ -85,6 +85,8 @@ class EventTrain:
         Instants and their one-sigma errors.
     strengths : ndarray, shape (n,)
         How strong each event is, in units of its own noise.
+    systematic_std_s : float
+        One-sigma error that all instants have in common; not part of `std_s`.
     """
 
     source: str
@@ -93,6 +95,7 @@ class EventTrain:
     times_s: NDArray[np.float64]
     std_s: NDArray[np.float64]
     strengths: NDArray[np.float64]
+    systematic_std_s: float = 0.0
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""

@@ -1,0 +1,181 @@
+"""What the last digits of the input, or of the arithmetic, do to a calibration: nothing."""
+
+import dataclasses
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from event_rig import Clock, camera, counter, full_rig, irregular_onsets, trigger
+from scipy.special import ndtr
+from syncaudit_calibration import calibrate_events
+from syncaudit_calibration.adjustment import adjust, value_of
+from syncaudit_calibration.boxes import propagate
+from syncaudit_calibration.observations import observe
+from syncaudit_calibration.seed import Seed, find_seed
+
+RELATIVE_NOISE = 1e-12
+# 1e-12 of 45 s is 45 ps, where the sharpest errors are 3 us.
+MAX_CHANGE = 1e-4
+STEPS = ((9.0, 0.010), (20.0, -0.003), (33.0, 0.1))
+
+
+def _stepping(seed: int = 0):
+    """Return evidence of which one camera's clock is set three times; a counter knows intervals."""
+    evidence, _, _ = full_rig(np.random.default_rng(seed))
+    own = evidence[2]
+    jumped_s = sum(size_s * (own.frame_s > at_s) for at_s, size_s in STEPS)
+    return [*evidence[:2], replace(own, frame_s=own.frame_s - jumped_s), *evidence[3:]]
+
+
+def _unstated(seed: int = 0):
+    rng = np.random.default_rng(seed)
+    onsets = irregular_onsets(rng)
+    return [
+        camera(rng, onsets, name="a", is_stated=False),
+        camera(rng, onsets, name="b", rate_hz=25.0, is_stated=False, clock=Clock(offset_s=1.0)),
+        trigger(rng, onsets, clock=Clock(offset_s=-0.4)),
+    ]
+
+
+def _few(seed: int = 0):
+    rng = np.random.default_rng(seed)
+    onsets = np.sort(rng.choice(irregular_onsets(rng), 20, replace=False))
+    return [
+        camera(rng, onsets, name="a", rate_hz=30.0),
+        camera(rng, onsets, name="b", rate_hz=25.0, clock=Clock(offset_s=0.3)),
+        counter(rng, onsets, clock=Clock(offset_s=-1.2)),
+    ]
+
+
+def _perturbed(item, rng):
+    changed = {}
+    for name in ("frame_s", "row_px", "times_s", "start_s", "stop_s"):
+        values = getattr(item, name, None)
+        if isinstance(values, np.ndarray):
+            changed[name] = values * (1.0 + RELATIVE_NOISE * rng.normal(size=values.shape))
+    if "frame_s" in changed:  # a frame has one stamp
+        frames, index = np.unique(item.frame_index, return_inverse=True)
+        noise = RELATIVE_NOISE * rng.normal(size=frames.size)
+        changed["frame_s"] = item.frame_s * (1.0 + noise[index])
+    return dataclasses.replace(item, **changed)
+
+
+@pytest.mark.parametrize("make", [_stepping, _unstated, _few])
+def test_the_last_digits_of_the_input_change_nothing(make):
+    evidence = make()
+    expected = calibrate_events(evidence).sources
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        found = calibrate_events([_perturbed(item, rng) for item in evidence]).sources
+        for name, source in expected.items():
+            other = found[name]
+            assert len(other.steps) == len(source.steps)
+            if source.offset_std_s:
+                offset_s = abs(other.offset_s - source.offset_s)
+                assert offset_s < MAX_CHANGE * source.offset_std_s
+                drift_ppm = abs(other.drift_ppm - source.drift_ppm)
+                assert drift_ppm < MAX_CHANGE * source.drift_std_ppm
+                assert other.offset_std_s == pytest.approx(source.offset_std_s, rel=MAX_CHANGE)
+
+
+def _with_steps_doubled(seed: Seed) -> Seed:
+    maps = {
+        name: replace(
+            clock, steps=tuple(sorted((*clock.steps, *((at_s, 0.0) for at_s, _ in clock.steps))))
+        )
+        for name, clock in seed.maps.items()
+    }
+    return replace(seed, maps=maps)
+
+
+def test_what_nothing_tells_of_disturbs_nothing_else():
+    # Two steps at one place: their sum is known to microseconds, their difference not at all.
+    evidence = _stepping()
+    seed = find_seed(evidence, reference="cam_0", max_offset_s=30.0)
+    assert isinstance(seed, Seed)
+    once = observe(evidence, seed)
+    twice = observe(evidence, _with_steps_doubled(seed))
+    expected, found = adjust(once), adjust(twice)
+    for unknown in once.unknowns:
+        if unknown.kind == "step":
+            continue
+        value, std = value_of(once, expected, once.column(unknown.kind, unknown.source))
+        other, other_std = value_of(twice, found, twice.column(unknown.kind, unknown.source))
+        assert abs(other - value) < 1e-3 * std, unknown
+        assert other_std == pytest.approx(std, rel=1e-3), unknown
+    columns = np.reshape(twice.steps("cam_2"), (-1, 2))
+    for single, pair in zip(once.steps("cam_2"), columns, strict=True):
+        step_s, step_std_s = value_of(once, expected, single)
+        assert found.x[pair].sum() == pytest.approx(step_s, abs=1e-3 * step_std_s)
+        assert np.sqrt(found.covariance[pair[0], pair[0]]) > 1.0  # half of the prior's ten seconds
+
+
+def test_a_step_that_intervals_read_differently_is_one_step():
+    # The counter's intervals of 20 ms and the bands of cameras disagree on the size of the third.
+    found = find_seed(_stepping(), reference="cam_0", max_offset_s=30.0)
+    assert isinstance(found, Seed)
+    n_steps = {name: len(clock.steps) for name, clock in found.maps.items() if clock.steps}
+    assert n_steps == {"cam_2": len(STEPS)}
+
+
+HALF_S, SOFT_S = 0.01, 1e-4
+
+
+def _moments(cavity_s, cavity_std_s):
+    """Return mean and deviation of a Gaussian within an interval, by quadrature."""
+    x = np.linspace(-2.0 * HALF_S, 2.0 * HALF_S, 20_001)
+    inside = ndtr((HALF_S - x) / SOFT_S) - ndtr((-HALF_S - x) / SOFT_S)
+    weight = inside * np.exp(-0.5 * ((x - cavity_s) / cavity_std_s) ** 2)
+    mean = np.average(x, weights=weight)
+    return mean, np.sqrt(np.average((x - mean) ** 2, weights=weight))
+
+
+@pytest.mark.parametrize("has_say", [False, True])
+@pytest.mark.parametrize("std_s", [1e-3, 5e-3, 0.02])
+def test_an_interval_is_the_gaussian_that_has_its_moments(has_say, std_s):
+    """Whether or not its Gaussian was in the solution that tells of the flash."""
+    others_s = 0.004  # where all others put the flash in the interval
+    interval = _interval()
+    mean, variance = np.array([-0.008]), np.array([1e-6])
+    is_box = np.array([True])
+    for _ in range(60):
+        solved, spread = np.array([others_s]), np.array([std_s**2])
+        if has_say:
+            spread = 1.0 / (1.0 / spread + 1.0 / variance)
+            solved = spread * (others_s / std_s**2 + mean / variance)
+        mean, variance = propagate(
+            interval, solved, spread, mean, variance, is_box, np.array([has_say])
+        )
+    spread = 1.0 / (1.0 / std_s**2 + 1.0 / variance[0])
+    found_s = spread * (others_s / std_s**2 + mean[0] / variance[0])
+    expected_s, expected_std_s = _moments(others_s, std_s)
+    assert found_s == pytest.approx(expected_s, abs=2e-5)
+    assert np.sqrt(spread) == pytest.approx(expected_std_s, rel=0.02)
+
+
+def test_an_interval_that_was_left_out_comes_back_unharmed():
+    """A flash that only it saw is known to a thousand seconds then, for nothing tells of it."""
+    mean, variance = propagate(
+        _interval(),
+        np.array([0.0]),
+        np.array([1e6]),
+        np.array([0.009]),
+        np.array([3e-8]),
+        np.array([True]),
+        np.array([False]),
+    )
+    assert abs(mean[0]) <= HALF_S
+    assert variance[0] > 0.0
+
+
+def _interval():
+    """Return the observations of one interval."""
+    observations = observe(evidence := _few(), _seed_of(evidence))
+    which = np.flatnonzero(observations.half_s > 0.0)[:1]
+    return replace(observations, half_s=np.full(which.size, HALF_S), std_s=np.full(1, SOFT_S))
+
+
+def _seed_of(evidence):
+    seed = find_seed(evidence, reference="a", max_offset_s=30.0)
+    assert isinstance(seed, Seed)
+    return seed

@@ -1,0 +1,113 @@
+"""Standard errors of a delay against what scores of known correlation say."""
+
+import numpy as np
+import pytest
+from moving_body import Clock, camera, imu, shaking
+
+from syncaudit.dsp.integral import integrate_samples
+from syncaudit.dsp.robust import block_covariance, hac_covariance
+from syncaudit.estimators.delay_errors import N_BLOCKS, covariance_of
+from syncaudit.estimators.delay_fit import fit_delay
+from syncaudit.estimators.increments import from_rotation
+
+N_ROWS = 1000
+
+
+def claimed(scores):
+    """Return the claimed variance of the sum of scores of unit curvature."""
+    covariance, _ = covariance_of(scores, np.eye(scores.shape[1]), scores.shape[0], 0)
+    return np.diag(covariance)
+
+
+def test_independent_scores_claim_their_variance():
+    rng = np.random.default_rng(1)
+    variances = [claimed(rng.normal(size=(N_ROWS, 1)))[0] for _ in range(200)]
+    # The largest of three estimates, of which that of ten blocks scatters by a half.
+    assert 0.98 * N_ROWS < np.mean(variances) < 1.5 * N_ROWS
+
+
+@pytest.mark.parametrize("length", [25, 50])
+def test_scores_that_hang_together_for_long_claim_it(length):
+    """Errors that stay for a twentieth of the clip: no window of a few rows sees that they do."""
+    rng = np.random.default_rng(2)
+    true = N_ROWS * length  # variance of the sum of N / length levels, each counted length times
+    variances = []
+    for _ in range(200):
+        levels = rng.normal(size=(N_ROWS // length, 2))
+        scores = np.repeat(levels, length, axis=0)
+        variances.append(claimed(np.roll(scores, rng.integers(length), axis=0)))
+    share = np.mean(variances, axis=0) / true
+    assert np.all(share > 0.75)
+    assert np.all(share < 1.5)
+
+
+def test_swings_of_the_offset_do_not_hide_those_of_the_drift():
+    """Each parameter has the variance that its own scores tell."""
+    rng = np.random.default_rng(3)
+    level = np.repeat(rng.normal(size=(200, 10, 1)), 100, axis=1)
+    noise = rng.normal(size=(200, N_ROWS, 1))
+    both = np.concatenate([level, noise], axis=2)
+    variances = np.mean([claimed(scores) for scores in both], axis=0)
+    assert variances[0] > 0.75 * N_ROWS * 100
+    assert 0.98 * N_ROWS < variances[1] < 1.5 * N_ROWS
+
+
+@pytest.mark.parametrize("with_drift", [False, True])
+@pytest.mark.parametrize("unstated", [False, True])
+def test_no_less_is_claimed_than_the_residuals_say(with_drift, unstated):
+    """The sandwich of an M-estimator (Huber, 1981), from residuals, weights and sensitivities."""
+    motion = shaking(4)
+    gyro = imu(motion, 4, clock=Clock(drift_ppm=40.0))
+    driver = integrate_samples(gyro.times_s, gyro.values, is_smooth=True)
+    rolling = {"line_delay_s": 4e-5, "stated": False} if unstated else {}
+    rows = from_rotation(camera(motion, 4, noise_rad=1e-3, **rolling))
+    found = fit_delay(rows, driver, start_s=0.0, with_drift=with_drift)
+    linear = found.linear
+    columns = [linear.sensitivity]
+    if with_drift:
+        since_s = (found.mid_s - found.anchor_s)[:, None]
+        columns.append(linear.project(linear.raw_sensitivity * since_s))
+    stds = [found.offset_std_s]
+    if with_drift:
+        stds.append(found.drift_std_ppm * 1e-6)
+    design = np.stack(columns, axis=-1)
+    scores = (design * (linear.weights * linear.residuals)[..., None]).sum(axis=1)
+    robust = found.robust
+    curvature = np.mean(2.0 * (robust**2).sum(axis=0) / robust.sum(axis=0) - 1.0)
+    bread = np.linalg.inv(
+        np.einsum("nmp,nm,nmq->pq", design, linear.weights, design) * np.clip(curvature, 0.3, 1.0)
+    )
+    n_lags = max(2, int(1.5 * len(scores) ** (1.0 / 3.0)))
+    meats = (
+        scores.T @ scores,
+        hac_covariance(scores, n_lags=n_lags),
+        block_covariance(scores, n_blocks=N_BLOCKS),
+    )
+    least = np.sqrt(np.max([np.diag(bread @ meat @ bread) for meat in meats], axis=0))
+    for std, bound in zip(stds, least, strict=True):
+        assert std > 0.99 * bound
+
+
+def test_errors_in_noise_alone_are_those_of_the_cramer_rao_bound():
+    """Gaussian noise: the bound, a few percent for the weights, some for the largest of three."""
+    ratios = []
+    for seed in range(40):
+        motion = shaking(seed)
+        gyro = imu(motion, seed, noise=0.0)
+        driver = integrate_samples(gyro.times_s, gyro.values, is_smooth=True)
+        cam = camera(motion, seed, noise_rad=1e-9)
+        noise_rad = 1e-3
+        noisy = cam.angles_rad + np.random.default_rng(seed).normal(
+            0.0, noise_rad, cam.angles_rad.shape
+        )
+        rows = from_rotation(cam)
+        rows = type(rows)(
+            start_s=rows.start_s,
+            stop_s=rows.stop_s,
+            values=noisy,
+            weights=np.ones_like(rows.values),
+        )
+        found = fit_delay(rows, driver, start_s=0.0)
+        bound = noise_rad / np.sqrt(np.sum(found.sensitivity**2))
+        ratios.append(found.offset_std_s / bound)
+    assert 1.0 < np.mean(ratios) < 1.35
