@@ -191,16 +191,16 @@ def examine(
         stages=stages.seconds,
         fallbacks=evidence.fallbacks,
     )
+    intended_s = {name: spec.expected_offset_s for name, spec in clip.sources.items()}
     while True:
         with stages.spent_on("estimate"):
             measured = measure_pairs(evidence, max_offset_s=policy.max_offset_s)
-        if measured or texts.measurements or record.measurements:
-            record = replace(record, measurements=(*measured, *texts.measurements))
-        solution, verdict = conclude(clip, record, policy)
-        undecided = cameras_to_track(evidence, verdict)
+        undecided = cameras_to_track(evidence, measured, intended_s)
         if not undecided:
             break
         track_throughout(evidence, streams, undecided, stages, wanted=wanted, decoder=decoder)
+    record = replace(record, measurements=(*measured, *texts.measurements))
+    solution, verdict = conclude(clip, record, policy)
     return Examination(
         clip=clip,
         verdict=verdict,
