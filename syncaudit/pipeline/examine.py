@@ -35,6 +35,7 @@ from syncaudit.pipeline.texts import AlignedTexts, align_texts
 from syncaudit.pipeline.window import (
     MARGIN_S,
     crop,
+    extents,
     stamps_in_window,
     wanted_frames,
     window_of,
@@ -163,6 +164,7 @@ def examine(
         )
         window = window_of(clip, streams)
         doubtful = doubtful_files(clip, streams, window)
+        covered = extents(clip, streams)
     wanted = _wanted(clip, streams)
     if is_screen:
         evidence = ClipEvidence(findings=[SCREENED])
@@ -190,6 +192,7 @@ def examine(
         ),
         stages=stages.seconds,
         fallbacks=evidence.fallbacks,
+        extents=covered,
     )
     intended_s = {name: spec.expected_offset_s for name, spec in clip.sources.items()}
     while True:
