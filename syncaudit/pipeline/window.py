@@ -111,7 +111,7 @@ def extents(clip: Clip, streams: Mapping[str, Stream]) -> dict[str, tuple[int, i
     clip : Clip
         With its window.
     streams : mapping of str to Stream
-        As read; sources without stamps of their own are left out.
+        As read; sources without stamps of their own, or with an assumed start, are left out.
     """
     near = _stated(clip, MARGIN_S)
     if near is None:
@@ -119,7 +119,7 @@ def extents(clip: Clip, streams: Mapping[str, Stream]) -> dict[str, tuple[int, i
     found = {}
     for name, stream in streams.items():
         time_ns = stream.time_ns
-        if time_ns.size == 0:
+        if time_ns.size == 0 or stream.is_start_assumed:
             continue
         if isinstance(stream, AudioStream):
             time_ns = np.append(time_ns, _end_of(stream))
