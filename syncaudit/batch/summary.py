@@ -123,11 +123,17 @@ class SourceTally:
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """Counts over verdict rows, one row at a time."""
+    """Counts over verdict rows, one row at a time.
+
+    `passed_with` counts the clips that passed with a warning by its code, and `first_with` keeps
+    the first of each: its clip and its sentence.
+    """
 
     verdicts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     warnings: Counter[str] = field(default_factory=Counter)
+    passed_with: Counter[str] = field(default_factory=Counter)
+    first_with: dict[str, tuple[str, str]] = field(default_factory=dict)
     sources: dict[str, SourceTally] = field(default_factory=dict)
     stages_s: dict[str, float] = field(default_factory=dict)
     fallbacks: Counter[str] = field(default_factory=Counter)
@@ -138,6 +144,10 @@ class Tally:
         self.verdicts[row["verdict"]] += 1
         self.reasons.update({reason["code"] for reason in row["reasons"]})
         self.warnings.update({warning["code"] for warning in row["warnings"]})
+        if row["verdict"] == Verdict.PASS:
+            self.passed_with.update({warning["code"] for warning in row["warnings"]})
+            for warning in row["warnings"]:
+                self.first_with.setdefault(warning["code"], (row["clip_id"], warning["message"]))
         self.cpu_s += row["seconds"] or 0.0
         self.fallbacks.update(((row.get("record") or {}).get("fallbacks", {})).values())
         for stage, seconds in row["stages"].items():

@@ -27,6 +27,7 @@ SHOW_MOVING = 10
 SHOW_REPEATED = 3
 # A finding of more characters takes more than one line on a narrow terminal.
 WIDE_FINDING = 40
+LONG_WARNING = 120
 _FROM_LAST_RUN = "kept from the last run"
 
 _PURPOSES = {
@@ -85,6 +86,9 @@ def print_totals(
     for line in recording_lines(summary.recordings):
         console.print(line, soft_wrap=True)
     console.print(_totals(summary, kept))
+    if summary.done > SHOW_ALL_UP_TO:
+        for line in _remark_lines(summary):
+            console.print(line)
     for why, n_videos in summary.tally.fallbacks.most_common(SHOW_MOVING):
         console.print(
             Text(f"The CPU decoded {word_count(n_videos, 'video')}: {printable(why)}", style="dim")
@@ -92,6 +96,27 @@ def print_totals(
     for line in _repeated_lines(summary.about.get("repeated_clips")):
         console.print(line)
     _print_outputs(console, summary, out)
+
+
+def _remark_lines(summary: BatchSummary) -> list[Text]:
+    """Say what clips that passed warn of: of each kind how many, and the first."""
+    lines = []
+    for code, n_clips in summary.tally.passed_with.most_common(SHOW_MOVING):
+        clip_id, message = summary.tally.first_with[code]
+        lines.append(
+            Text(
+                f"! {word_count(n_clips, 'clip')} passed with a warning ({code}), the first "
+                f"{printable(clip_id)}: {_shortened(message)}",
+                style=STYLES[Verdict.UNVERIFIED],
+            )
+        )
+    return lines
+
+
+def _shortened(message: str) -> str:
+    """Return the first sentence of a warning, cut where it is long: the report has all."""
+    first = printable(message).partition(". ")[0].partition("\n")[0]
+    return first if len(first) <= LONG_WARNING else f"{first[: LONG_WARNING - 1]}…"
 
 
 def _repeated_lines(repeated: Any) -> list[Text]:
@@ -170,13 +195,23 @@ def _clip_lines(row: Mapping[str, Any], *, only_guilty: bool) -> list[tuple[Text
         if finding["source"] not in row["sources"]
     ]
     is_unseen = any(r["source"] is None and r["code"] == "unobservable" for r in row["reasons"])
+    is_passed = row["verdict"] == Verdict.PASS
+    if is_passed:
+        lines += [
+            (Text("clip", style="dim"), _warned(finding))
+            for finding in row["warnings"]
+            if finding["source"] not in row["sources"]
+        ]
     for name, source in row["sources"].items():
         findings = [reason for reason in row["reasons"] if reason["source"] == name]
         if is_unseen and source["verdict"] == Verdict.UNVERIFIED and not findings:
             continue
         if only_guilty and source["verdict"] == Verdict.PASS and not findings:
             continue
-        text = Text("\n").join(source_lines(source, findings, row["reference"]))
+        said = source_lines(source, findings, row["reference"])
+        if is_passed:
+            said += [_warned(finding) for finding in row["warnings"] if finding["source"] == name]
+        text = Text("\n").join(said)
         lines.append((Text(printable(name)), text))
     return lines or [(Text(), Text("no source", style="dim"))]
 
@@ -208,6 +243,10 @@ def source_lines(
         mark = sign if not lines else Text("  ")
         lines.append(Text.assemble(mark, _sentence(finding, verdict)))
     return lines
+
+
+def _warned(finding: Mapping[str, Any]) -> Text:
+    return Text(f"  ! {_shortened(finding['message'])}", style=STYLES[Verdict.UNVERIFIED])
 
 
 def _sentence(finding: Mapping[str, Any], verdict: str) -> Text:

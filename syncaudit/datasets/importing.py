@@ -14,12 +14,14 @@ from syncaudit.datasets.formats import DatasetFormat, Import, all_formats, forma
 from syncaudit.datasets.rows import clip_to_row, write_manifest
 from syncaudit.datasets.sidecars import Sidecars
 from syncaudit.datasets.source import Source, is_inside
+from syncaudit.datasets.starter_rules import TABLES, starter_rules
 from syncaudit.errors import ManifestError, UsageError
-from syncaudit.model import Clip
+from syncaudit.model import Clip, SourceKind
 
 __all__ = ["Imported", "import_dataset", "pick_format"]
 
 AUTO = "auto"
+_MOST_NAMED = 20
 _URI_KEYS = ("uri", "timestamps", "dbc", "arrivals")
 
 
@@ -128,6 +130,8 @@ def import_dataset(
             if on_clip is not None:
                 on_clip(n_clips)
             yield _row(clip, out.parent, job.sidecars)
+        if not rules:
+            _refuse_undated(source, job, n_clips)
         if not n_clips:
             raise ManifestError(
                 f"the {found.name} data set holds no clip", path=uri, hint="Is it complete?"
@@ -135,6 +139,25 @@ def import_dataset(
 
     write_manifest(rows(), out)
     return Imported(format=found.name, n_clips=n_clips, notes=job.notes)
+
+
+def _refuse_undated(source: Source, job: Import, n_clips: int) -> None:
+    """Refuse a data set in which nothing is dated while tables that may do it were ignored."""
+    undated = job.undated
+    tables = [name for name in undated.ignored if name.endswith(TABLES)]
+    if not tables or undated.n_clips < n_clips:
+        return
+    listed = ", ".join(tables[:_MOST_NAMED])
+    more = f" and {len(tables) - _MOST_NAMED} more" if len(tables) > _MOST_NAMED else ""
+    own = [name.removeprefix(f"{undated.folder}/") for name in undated.sources]
+    raise UsageError(
+        f"no source has times, and no rule takes {listed}{more}",
+        path=source.uri_of(undated.folder) if undated.folder else source.uri,
+        hint="Say what the files are: save these rules as rules.toml, correct them (kinds: "
+        f"{', '.join(SourceKind)}; docs/datasets.md) and add --rules rules.toml. Rules that leave "
+        "the tables out let the import go on, and nothing pass.\n\n"
+        + starter_rules(source, undated.folder, own, tables[:_MOST_NAMED]),
+    )
 
 
 def _row(clip: Clip, folder: Path, sidecars: Sidecars) -> dict[str, Any]:

@@ -11,7 +11,14 @@ from typing import Any
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import SourceKind
 
-__all__ = ["DEFAULT_RULES", "NamedSources", "NamingRule", "name_sources", "parse_rules"]
+__all__ = [
+    "DEFAULT_RULES",
+    "NamedSources",
+    "NamingRule",
+    "escaped",
+    "name_sources",
+    "parse_rules",
+]
 
 # Keys that name a companion file, by glob; the first that exists is taken.
 _COMPANIONS = ("timestamps", "dbc")
@@ -196,12 +203,13 @@ def _first(patterns: str | Sequence[str], stem: str, names: Sequence[str]) -> st
         for name in names:
             if len(parts) == 2 and not name.startswith(parts[0] + stem):
                 continue
-            if fnmatch.fnmatchcase(name, pattern.replace("{stem}", _escape(stem))):
+            if fnmatch.fnmatchcase(name, pattern.replace("{stem}", escaped(stem))):
                 return name
     return None
 
 
-def _escape(stem: str) -> str:
+def escaped(stem: str) -> str:
+    """Return a name as a glob that fits nothing else."""
     return "".join(f"[{char}]" if char in "*?[" else char for char in stem)
 
 

@@ -100,6 +100,7 @@ class CameraSpec(_AnySpec):
     half-open range of the container's presentation times, in ns, that belongs to the clip where a
     video holds several. `pictures` is the column of a Parquet file (`uri`) that holds them
     encoded, `picture_rows` the half-open range of its rows that belongs to the clip.
+    `is_start_assumed` says that nothing states `start_ns`: whoever wrote the row took it.
     """
 
     kind: Literal["camera"] = "camera"
@@ -109,6 +110,7 @@ class CameraSpec(_AnySpec):
     stamps: str | None = None
     rows: list[int] | None = None
     start_ns: int | None = None
+    is_start_assumed: bool = False
     pts_ns: list[int] | None = None
     pictures: str | None = None
     picture_rows: list[int] | None = None
@@ -140,11 +142,12 @@ class CanSpec(_TableSpec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AudioSpec(_AnySpec):
-    """A sound file or the audio track of a video."""
+    """A sound file or the audio track of a video; `is_start_assumed` as of a camera."""
 
     kind: Literal["audio"] = "audio"
     uri: str
     start_ns: int | None = None
+    is_start_assumed: bool = False
     timestamps: str | None = None
 
 

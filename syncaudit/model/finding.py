@@ -37,6 +37,7 @@ class Severity(StrEnum):
     """What a finding does to the verdict."""
 
     DEFECT = "defect"  # rejects the source
+    DOUBT = "doubt"  # rejects nothing, but keeps the source from passing
     WARNING = "warning"  # is reported and decides nothing
 
 
@@ -55,7 +56,7 @@ class Finding:
     value, limit : float, optional
         Measured figure and the limit it broke, in base units.
     severity : Severity
-        Whether it rejects or only warns.
+        Whether it rejects, holds a pass back, or only warns.
     """
 
     code: ReasonCode
@@ -64,6 +65,11 @@ class Finding:
     value: float | None = None
     limit: float | None = None
     severity: Severity = Severity.DEFECT
+
+    @property
+    def is_lack(self) -> bool:
+        """Whether it says what is missing to tell, rather than what is wrong."""
+        return self.severity is Severity.DOUBT or self.code is ReasonCode.UNOBSERVABLE
 
     def to_json(self) -> dict[str, object]:
         """Return the fields of formats.md section 3."""

@@ -38,6 +38,9 @@ class ClipRecord:
         CPU seconds per stage.
     fallbacks : mapping of str to str
         Of cameras that the CPU decoded in place of the back end that was asked for: why.
+    extents : mapping of str to (int, int)
+        First and last stamp of every source in or near the window that the manifest states, or
+        of all its stamps where none is near; empty where it states none.
     """
 
     at_ns: int
@@ -49,6 +52,7 @@ class ClipRecord:
     measurements: tuple[PairMeasurement, ...] = ()
     stages: Mapping[str, float] = field(default_factory=dict)
     fallbacks: Mapping[str, str] = field(default_factory=dict)
+    extents: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def is_screened(self) -> bool:
@@ -82,6 +86,7 @@ class ClipRecord:
                 if audit.remarks
             },
             **({"fallbacks": dict(self.fallbacks)} if self.fallbacks else {}),
+            **({"extents": {k: list(v) for k, v in self.extents.items()}} if self.extents else {}),
         }
 
     @classmethod
@@ -126,6 +131,7 @@ class ClipRecord:
             ),
             stages=row["stages"],
             fallbacks=own.get("fallbacks", {}),
+            extents={name: (at[0], at[1]) for name, at in own.get("extents", {}).items()},
         )
 
 

@@ -112,6 +112,8 @@ class Stream:
         What was found wrong while reading; the rest is still usable.
     arrivals : Arrivals, optional
         When the samples reached the recorder, where the manifest says so.
+    is_start_assumed : bool
+        Whether nothing states when it began, so that its stamps hold among themselves only.
     """
 
     name: str
@@ -122,6 +124,7 @@ class Stream:
     stamp_kind: str = "capture"
     findings: tuple[Finding, ...] = ()
     arrivals: Arrivals | None = None
+    is_start_assumed: bool = False
 
     def __post_init__(self) -> None:
         """Freeze the stamps."""

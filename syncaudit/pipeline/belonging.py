@@ -52,17 +52,19 @@ def doubtful_files(
 
     Notes
     -----
-    Clocks are not known here and may be off by a second, so nothing rejects.
+    Clocks are not known here and may be off by a second, so nothing rejects. Where the manifest
+    states the window, `syncaudit.policy.judge_coverage` tells what does not cover it.
     """
     findings: list[Finding] = []
+    if clip.start_ns is not None or clip.end_ns is not None:
+        return _twins(clip, streams)
     ends = {
         name: _ends(stream.time_ns)
         for name, stream in streams.items()
         if isinstance(stream, CameraStream | SignalStream | EventStream) and stream.time_ns.size
     }
-    if clip.start_ns is None and clip.end_ns is None:
-        usual = [pair for name, pair in ends.items() if not isinstance(streams[name], EventStream)]
-        window = _usual(usual) or window
+    usual = [pair for name, pair in ends.items() if not isinstance(streams[name], EventStream)]
+    window = _usual(usual) or window
     if window.stop_ns > window.start_ns:
         for name, pair in ends.items():
             findings += _outside(name, streams[name], pair, window)
@@ -104,7 +106,7 @@ def _outside(name: str, stream: Stream, ends: tuple[int, int], window: Window) -
     return found
 
 
-def _twins(clip: Clip, streams: Mapping[str, Stream]) -> list[Finding]:
+def _twins(clip: Clip, streams: Mapping[str, Stream]) -> tuple[Finding, ...]:
     """Return a warning for every two sources that hold the same data."""
     by_size: dict[int, list[tuple[str, str]]] = {}
     for name, stream in streams.items():
@@ -123,7 +125,7 @@ def _twins(clip: Clip, streams: Mapping[str, Stream]) -> list[Finding]:
                 "one was copied over the other, or named twice. Check their uris."
             )
             findings.append(_warning(ReasonCode.DUPLICATE, other, text))
-    return findings
+    return tuple(findings)
 
 
 def _part(spec: SourceSpec) -> list[object]:

@@ -16,7 +16,7 @@ from syncaudit.model import (
     TranscriptSpec,
     clock_of,
 )
-from syncaudit.policy import Policy, judge
+from syncaudit.policy import Policy, judge, judge_coverage
 
 __all__ = ["as_the_policy_takes_them", "conclude", "lasting_clocks", "solve_record"]
 
@@ -45,7 +45,7 @@ def conclude(clip: Clip, record: ClipRecord, policy: Policy) -> tuple[ClockSolut
         policy=policy,
         solution=solution,
         stamps=record.stamps,
-        findings=record.findings,
+        findings=(*record.findings, *judge_coverage(clip, record, solution)),
         pictures=record.pictures,
         measurements=as_the_policy_takes_them(record, policy),
         span_s=record.span_s,

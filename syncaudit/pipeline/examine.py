@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +21,7 @@ from syncaudit.model import (
     Severity,
     StampAudit,
     Stream,
+    TranscriptStream,
 )
 from syncaudit.pipeline.belonging import doubtful_files
 from syncaudit.pipeline.clip_evidence import ClipEvidence
@@ -35,6 +36,7 @@ from syncaudit.pipeline.texts import AlignedTexts, align_texts
 from syncaudit.pipeline.window import (
     MARGIN_S,
     crop,
+    extents,
     stamps_in_window,
     wanted_frames,
     window_of,
@@ -163,6 +165,7 @@ def examine(
         )
         window = window_of(clip, streams)
         doubtful = doubtful_files(clip, streams, window)
+        covered = extents(clip, streams)
     wanted = _wanted(clip, streams)
     if is_screen:
         evidence = ClipEvidence(findings=[SCREENED])
@@ -190,17 +193,19 @@ def examine(
         ),
         stages=stages.seconds,
         fallbacks=evidence.fallbacks,
+        extents=covered,
     )
+    intended_s = {name: spec.expected_offset_s for name, spec in clip.sources.items()}
     while True:
         with stages.spent_on("estimate"):
             measured = measure_pairs(evidence, max_offset_s=policy.max_offset_s)
-        if measured or texts.measurements or record.measurements:
-            record = replace(record, measurements=(*measured, *texts.measurements))
-        solution, verdict = conclude(clip, record, policy)
-        undecided = cameras_to_track(evidence, verdict)
+        undecided = cameras_to_track(evidence, measured, intended_s)
         if not undecided:
             break
         track_throughout(evidence, streams, undecided, stages, wanted=wanted, decoder=decoder)
+    measurements = (*_of_dated(measured, streams), *texts.measurements)
+    record = replace(record, measurements=measurements)
+    solution, verdict = conclude(clip, record, policy)
     return Examination(
         clip=clip,
         verdict=verdict,
@@ -210,6 +215,21 @@ def examine(
         measurements=verdict.pairs,
         solution=solution,
     )
+
+
+def _of_dated(
+    measured: Sequence[PairMeasurement], streams: Mapping[str, Stream]
+) -> Iterator[PairMeasurement]:
+    """Yield measurements; those that hang on an assumed start say nothing against zero.
+
+    A transcript's times hang on its sound, whenever that began.
+    """
+    assumed = {name for name, stream in streams.items() if stream.is_start_assumed}
+    for pair in measured:
+        is_text = isinstance(streams.get(pair.source), TranscriptStream)
+        if not is_text and not assumed.isdisjoint((pair.source, pair.target)):
+            pair = replace(pair, is_baseline_only=True)
+        yield pair
 
 
 def _wanted(clip: Clip, streams: Mapping[str, Stream]) -> dict[str, NDArray[np.bool_]]:

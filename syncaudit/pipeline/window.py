@@ -25,6 +25,7 @@ __all__ = [
     "MARGIN_S",
     "Window",
     "crop",
+    "extents",
     "part_of",
     "stamps_in_window",
     "wanted_frames",
@@ -89,8 +90,44 @@ def _extent(stream: Stream) -> tuple[int, int] | None:
         return None
     first, last = nearest_quantiles(stream.time_ns, (0.001, 0.999))
     if isinstance(stream, AudioStream):
-        last = max(last, first + int(stream.samples.size / stream.rate_hz * 1e9))
+        last = max(last, _end_of(stream))
     return first, last
+
+
+def _end_of(stream: AudioStream) -> int:
+    """Return when the last sample of a sound ends, counted from its last stamp."""
+    left = stream.samples.size - int(stream.anchor_samples[-1])
+    return int(stream.time_ns[-1]) + round(max(0, left) / stream.rate_hz * 1e9)
+
+
+def extents(clip: Clip, streams: Mapping[str, Stream]) -> dict[str, tuple[int, int]]:
+    """Return first and last stamp of every source in or near the clip's stated window.
+
+    Of a source without any there, those of all its stamps: how far off it is is then to be told.
+    Nothing where the manifest states no window, which is then what all sources cover.
+
+    Parameters
+    ----------
+    clip : Clip
+        With its window.
+    streams : mapping of str to Stream
+        As read; sources without stamps of their own, or with an assumed start, are left out.
+    """
+    near = _stated(clip, MARGIN_S)
+    if near is None:
+        return {}
+    found = {}
+    for name, stream in streams.items():
+        time_ns = stream.time_ns
+        if time_ns.size == 0 or stream.is_start_assumed:
+            continue
+        if isinstance(stream, AudioStream):
+            time_ns = np.append(time_ns, _end_of(stream))
+        inside = time_ns[(time_ns >= near[0]) & (time_ns < near[1])]
+        if inside.size and not isinstance(stream, AudioStream):
+            time_ns = inside
+        found[name] = (int(time_ns.min()), int(time_ns.max()))
+    return found
 
 
 def crop(stream: Stream, clip: Clip, *, margin_s: float = NEAR_S) -> Stream:

@@ -1,5 +1,6 @@
 """Is that good enough: limits from a policy file, and verdicts from figures (design, section 4)."""
 
+from syncaudit.policy.coverage import judge_coverage
 from syncaudit.policy.fleet import MIN_CLIPS, Fleet, FleetBaseline
 from syncaudit.policy.fleet_file import policy_text
 from syncaudit.policy.judge import judge
@@ -17,6 +18,7 @@ __all__ = [
     "Limits",
     "Policy",
     "judge",
+    "judge_coverage",
     "judge_pictures",
     "judge_with_recording",
     "load_policy",

@@ -190,7 +190,7 @@ def _frame_period_s(kind: str, timing: StampAudit | None) -> float | None:
 
 def _rejects(finding: Finding) -> bool:
     # Lack of evidence is never a defect, whoever reports it.
-    return finding.severity is Severity.DEFECT and finding.code is not ReasonCode.UNOBSERVABLE
+    return finding.severity is Severity.DEFECT and not finding.is_lack
 
 
 def _opinion(
@@ -205,14 +205,16 @@ def _opinion(
     # A jump that the content measures is told once, with its size at the ends of the clip.
     if own and any(f.code is ReasonCode.STEP for f in of_clock.defects):
         own = [f for f in own if f.code is not ReasonCode.STEP]
-    told = tuple([f for f in own if f.code is ReasonCode.UNOBSERVABLE])
+    told = tuple([f for f in own if f.is_lack])
     defects = (*[f for f in own if _rejects(f)], *of_clock.defects)
-    rest = [f for f in own if not _rejects(f) and f.code is not ReasonCode.UNOBSERVABLE]
+    rest = [f for f in own if not _rejects(f) and not f.is_lack]
     warnings = (*rest, *of_clock.warnings)
     gaps = of_clock.gaps
     verdict = of_clock.verdict
     if verdict is Verdict.UNVERIFIED and is_vouched_for:
         verdict, gaps = Verdict.PASS, ()
+    if any(f.severity is Severity.DOUBT for f in own):
+        verdict, gaps = Verdict.UNVERIFIED, ()  # what it says comes before what could be measured
     if verdict is Verdict.PASS and is_doubtful:
         verdict = Verdict.UNVERIFIED
     if defects:

@@ -13,6 +13,7 @@ from syncaudit.model import (
     ClockSolution,
     Finding,
     ReasonCode,
+    Severity,
     SourceVerdict,
     Verdict,
     clock_of,
@@ -98,7 +99,9 @@ def _is_unknown(name: str, verdict: ClipVerdict) -> bool:
     """Tell whether lack of evidence alone keeps a source from passing."""
     own = [f for f in (*verdict.reasons, *verdict.warnings) if f.source == name]
     is_lacking = any(f.code is ReasonCode.UNOBSERVABLE for f in own)
-    return is_lacking and not any(f.code is ReasonCode.INCONSISTENT for f in own)
+    return is_lacking and not any(
+        f.code is ReasonCode.INCONSISTENT or f.severity is Severity.DOUBT for f in own
+    )
 
 
 def _vouched(name: str, estimate: ClockEstimate, whole: str) -> Finding:
@@ -136,8 +139,8 @@ def _summed_up(
     warnings: list[Finding],
 ) -> ClipVerdict:
     """Return the clip's verdict from those of its sources, reasons parted from warnings anew."""
-    gaps = [f for f in reasons if f.code is ReasonCode.UNOBSERVABLE]
-    defects = [f for f in reasons if f.code is not ReasonCode.UNOBSERVABLE]
+    gaps = [f for f in reasons if f.is_lack]
+    defects = [f for f in reasons if not f.is_lack]
     verdicts = {source.verdict for source in sources.values()}
     open_sources = {
         name

@@ -20,7 +20,7 @@ from syncaudit.model import (
     SourceKind,
     clock_of,
 )
-from syncaudit.readers.findings import empty_stream
+from syncaudit.readers.findings import assumed_start, empty_stream
 from syncaudit.readers.sound_defects import sound_defects
 from syncaudit.readers.tables import STAMPS, read_table
 from syncaudit.readers.uris import local_file, resolve
@@ -49,7 +49,7 @@ def read_audio(
 
     Stamps come from `timestamps` (columns ``sample`` and ``timestamp_ns``), else from
     `start_ns`. Without either the stream stands on a clock whose zero is sample 0, with a
-    warning: only what hangs on this audio (a transcript) can then be judged.
+    doubt: only what hangs on this audio (a transcript) can then be judged.
 
     Raises
     ------
@@ -114,6 +114,8 @@ def read_audio(
         uri=uri,
         stamp_kind=spec.stamp_kind,
         findings=(*findings, *more),
+        is_start_assumed=spec.timestamps is None
+        and (spec.start_ns is None or spec.is_start_assumed),
         rate_hz=sound.rate_hz,
         samples=sound.samples,
         anchor_samples=anchors,
@@ -151,7 +153,8 @@ def _stamps(
     zero = np.zeros(1, dtype=np.int64)
     if spec.timestamps is None:
         if spec.start_ns is not None:
-            return np.array([spec.start_ns], dtype=np.int64), zero, ()
+            assumed = (assumed_start(uri),) if spec.is_start_assumed else ()
+            return np.array([spec.start_ns], dtype=np.int64), zero, assumed
         return (
             zero,
             zero,
@@ -161,7 +164,7 @@ def _stamps(
                     message=f"{uri}: there is neither 'start_ns' nor 'timestamps', so its time "
                     "is counted from sample 0 and it cannot be compared with other sources. "
                     "Give 'start_ns', the time of sample 0.",
-                    severity=Severity.WARNING,
+                    severity=Severity.DOUBT,
                 ),
             ),
         )

@@ -27,7 +27,7 @@ from syncaudit.model import (
     SourceKind,
     clock_of,
 )
-from syncaudit.readers.findings import empty_stream
+from syncaudit.readers.findings import assumed_start, empty_stream
 from syncaudit.readers.folders import list_folder, natural_key
 from syncaudit.readers.frame_stamps import FrameStamps
 from syncaudit.readers.suffixes import PICTURES, is_picture, suffix_of
@@ -114,6 +114,7 @@ def read_camera(
         uri=uri,
         stamp_kind=spec.stamp_kind,
         findings=tuple(findings),
+        is_start_assumed=spec.is_start_assumed and spec.timestamps is None,
         files=files,
         stamps_from="file" if spec.timestamps is not None else "container",
         n_frames_container=n_frames,
@@ -235,9 +236,9 @@ def _container_stamps(
             path=uri,
             hint="'start_ns' is in nanoseconds.",
         )
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = (assumed_start(uri),) if spec.is_start_assumed else ()
     if first_ns != 0 and spec.pts_ns is None:
-        findings = (
+        findings += (
             Finding(
                 code=ReasonCode.MANIFEST,
                 message=f"{uri}: the first frame has presentation time {first_ns / 1e9:.6f} s, "

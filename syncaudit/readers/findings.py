@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from syncaudit.model import MOST_VALUE, Finding, ReasonCode, Severity, is_usable
 
-__all__ = ["empty_stream", "non_finite", "noted"]
+__all__ = ["assumed_start", "empty_stream", "non_finite", "noted"]
 
 
 def non_finite(
@@ -55,6 +55,16 @@ def empty_stream(uri: str, what: str) -> tuple[Finding, ...]:
             "Record or export it again.",
             value=0.0,
         ),
+    )
+
+
+def assumed_start(uri: str) -> Finding:
+    """Return the doubt about a source whose start nothing states: an offset is of a guess."""
+    return Finding(
+        code=ReasonCode.MANIFEST,
+        message=f"{uri}: nothing states when it began, its start was assumed: what is measured is "
+        "the offset of that assumption. Give 'timestamps', or 'start_ns' from the recorder.",
+        severity=Severity.DOUBT,
     )
 
 

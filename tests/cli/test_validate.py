@@ -191,3 +191,14 @@ def test_copied_rows_are_told_on_the_console(invoke, tmp_path):
     result = invoke("validate", str(path), "--out", str(tmp_path / "out"), "-j", "0")
     assert "pass1 has the same data as pass0 (cam): was the row copied?" in result.stdout
     assert "... and 2 more clips with the data of another" in result.stdout
+
+
+def test_warnings_of_passed_clips_are_shown(validate):
+    result = validate("pass1", "reject1")
+    assert result.stdout.count("! uneven stamps") == 1  # the rejected one has reasons to show
+
+
+def test_warnings_of_many_passed_clips_are_summed_up(validate):
+    result = validate(*(f"pass{k}" for k in range(30)), width=200)
+    lines = [line for line in result.stdout.splitlines() if "uneven" in line]
+    assert lines == ["! 30 clips passed with a warning (jitter), the first pass0: uneven stamps"]

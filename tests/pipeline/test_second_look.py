@@ -39,7 +39,7 @@ def test_a_good_clip_is_looked_at_once(clip: Any, looks: list[tuple[str, bool]])
     assert n_tracked < 0.6 * N_FRAMES
 
 
-def test_what_is_rejected_is_looked_at_again(
+def test_a_camera_apart_from_the_other_clocks_is_looked_at_again(
     faulty: Callable[..., Any], looks: list[tuple[str, bool]]
 ) -> None:
     verdict = examine(faulty(cam_rear=ClockFault(offset_s=0.04)).clip).verdict
@@ -48,6 +48,21 @@ def test_what_is_rejected_is_looked_at_again(
     source = verdict.sources["cam_rear"]
     assert source.offset_s is not None
     assert abs(source.offset_s) == pytest.approx(0.04, abs=NEAR_S)
+
+
+def test_a_gyroscope_apart_from_all_cameras_costs_no_second_look(
+    faulty: Callable[..., Any], looks: list[tuple[str, bool]]
+) -> None:
+    verdict = examine(faulty(imu=ClockFault(offset_s=0.04)).clip).verdict
+    assert verdict.verdict is Verdict.REJECT
+    assert looks == [("cam_front", False), ("cam_rear", False)]
+
+
+def test_an_intended_offset_is_not_apart(clip: Any, looks: list[tuple[str, bool]]) -> None:
+    clip.restamp("cam_rear.csv", lambda t: t - 40_000_000)
+    verdict = examine(clip.change("cam_rear", expected_offset_s=0.04).clip).verdict
+    assert verdict.verdict is Verdict.PASS
+    assert looks == [("cam_front", False), ("cam_rear", False)]
 
 
 def test_a_delay_that_changes_as_no_clocks_does_gets_a_second_look(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -13,13 +14,17 @@ from syncaudit.model import (
     CameraStream,
     Channel,
     Clip,
+    ClipRecord,
     EventStream,
     FrameFiles,
+    ReasonCode,
     SignalStream,
     SourceKind,
     Verdict,
 )
+from syncaudit.pipeline import conclude
 from syncaudit.pipeline.window import MARGIN_S, NEAR_S, crop, part_of, window_of
+from syncaudit.policy import load_policy
 
 S = 10**9
 T0 = 1_767_225_600 * S
@@ -168,3 +173,74 @@ def test_a_video_whose_frames_are_not_its_stamps_stays_whole() -> None:
         pts_s=np.arange(9) / 30,
     )
     assert part_of(stream, np.arange(10) > 3) == stream.files
+
+
+@pytest.mark.parametrize("away_s", [1, 7, 20, 80, 150])
+@pytest.mark.parametrize("way", [-1, 1])
+def test_a_window_without_any_sample_never_passes(clip, away_s, way) -> None:
+    row = clip.row
+    shift = way * (row["end_ns"] - row["start_ns"] + away_s * S)
+    moved = {"start_ns": row["start_ns"] + shift, "end_ns": row["end_ns"] + shift}
+    verdict = clip.write(row | moved).audit()
+    assert verdict.verdict is Verdict.REJECT
+    assert Verdict.PASS not in {source.verdict for source in verdict.sources.values()}
+    (reason,) = [reason for reason in verdict.reasons if reason.source is None]
+    assert reason.code is ReasonCode.EMPTY
+    assert "holds no sample of any source" in reason.message
+    assert reason.value == pytest.approx(away_s, abs=0.2)
+
+
+def test_a_measured_correction_maps_another_epoch_into_the_window(clip) -> None:
+    """A phone counts from its boot: it is judged by its offset, for all of the clip."""
+    boot_ns = int(clip.stamps("imu.csv")[0]) - 90 * S
+    verdict = clip.restamp("imu.csv", lambda t: t - boot_ns).audit()
+    (reason,) = verdict.reasons
+    assert (reason.source, reason.code) == ("imu", ReasonCode.OFFSET)
+    assert reason.value == pytest.approx(boot_ns * 1e-9, abs=0.01)
+
+
+def test_a_source_outside_the_window_is_not_vouched_for(clip) -> None:
+    row = clip.row
+    stamps = clip.stamps("imu.csv") - 7 * S - (row["end_ns"] - row["start_ns"])
+    lines = ["timestamp_ns,joint", *(f"{t},{k % 7}" for k, t in enumerate(stamps[::5]))]
+    clip.overwrite("state.csv", "\n".join(lines).encode())
+    row["sources"]["state"] = {"kind": "state", "uri": "state.csv", "clock": "imu"}
+    verdict = clip.write(row).audit()
+    assert verdict.verdict is Verdict.PASS  # states are not required of a car
+    assert verdict.sources["state"].verdict is Verdict.UNVERIFIED
+    (warning,) = [warning for warning in verdict.warnings if warning.source == "state"]
+    assert warning.code is ReasonCode.EMPTY
+    assert "state has no sample in the clip's window" in warning.message
+    assert "before it" in warning.message
+    assert warning.value == pytest.approx(7.0, abs=0.2)
+
+
+def test_a_source_that_covers_a_part_of_the_window_is_not_vouched_for(clip) -> None:
+    row = clip.row
+    lines = (clip.path / "can.csv").read_text().splitlines()
+    stamps = clip.stamps("can.csv")
+    kept = [line for line, t in zip(lines[1:], stamps, strict=True) if t < row["end_ns"] - 3 * S]
+    clip.overwrite("can.csv", "\n".join([lines[0], *kept, ""]).encode())
+    verdict = clip.audit()
+    assert verdict.sources["can"].offset_s is not None  # measured on what there is
+    assert verdict.verdict is Verdict.UNVERIFIED
+    (reason,) = verdict.reasons
+    assert (reason.source, reason.code) == ("can", ReasonCode.GAP)
+    assert "ends 3.0" in reason.message
+    assert "nothing vouches for the rest" in reason.message
+
+
+def test_a_window_in_whole_seconds_is_covered(clip) -> None:
+    row = clip.row
+    wide = {"start_ns": row["start_ns"] - S // 2, "end_ns": row["end_ns"] + S // 2}
+    assert clip.write(row | wide).audit().verdict is Verdict.PASS
+
+
+def test_judging_again_holds_back_as_well(clip) -> None:
+    row = clip.row
+    verdict = clip.write(row | {"end_ns": row["end_ns"] + 10 * S}).audit()
+    assert verdict.verdict is Verdict.UNVERIFIED
+    record = ClipRecord.from_row(json.loads(json.dumps(verdict.to_json())))
+    assert record is not None
+    again = conclude(clip.clip, record, load_policy())[1]
+    assert [reason.message for reason in again.reasons] == [r.message for r in verdict.reasons]

@@ -105,12 +105,13 @@ def test_stamp_table_with_decimal_samples_is_refused(
         audio(spec, tmp_path)
 
 
-def test_sound_without_a_start_is_counted_from_sample_0_with_a_warning(
+def test_sound_without_a_start_is_counted_from_sample_0_with_a_doubt(
     samples: Mapping[str, Any], tmp_path: Path
 ) -> None:
     stream = audio(samples["audio m.wav"].changed(start_ns=None).put(tmp_path), tmp_path)
     (finding,) = stream.findings
-    assert (finding.code, finding.severity) == ("manifest", "warning")
+    assert (finding.code, finding.severity) == ("manifest", "doubt")
+    assert stream.is_start_assumed
     assert "Give 'start_ns'" in finding.message
     assert stream.time_ns.tolist() == [0]
 

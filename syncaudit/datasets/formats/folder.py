@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.formats.starts import assume_start
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.naming import DEFAULT_RULES, NamingRule, name_sources, parse_rules
 from syncaudit.datasets.signal_names import names_in_dbc, roles_of
 from syncaudit.datasets.source import Source
+from syncaudit.datasets.starter_rules import columns_of
 from syncaudit.errors import ManifestError
 from syncaudit.model import Clip
 
 __all__ = ["FolderFormat"]
 
 _PROBED = 20
-_LONGEST_HEADER = 1 << 16
 _MOVED = ("uri", "timestamps", "dbc")
 
 
@@ -89,10 +89,8 @@ def _clip(source: Source, folder: str, rules: Sequence[NamingRule], job: Import)
         return None
     is_dated = any(_is_dated(row) for row in rows.values())
     if not is_dated:
-        job.note("no file holds stamps: all sources are taken to start together, at 0")
-        for row in rows.values():
-            if row["kind"] in ("camera", "audio"):
-                row.setdefault("start_ns", 0)
+        assume_start(rows, 0, job)
+        job.undated.add(folder, [row["uri"] for row in found.sources.values()], found.ignored)
     clip_id = folder or source.base_uri.rstrip("/").rpartition("/")[2]
     return clip_from_row(
         {"clip_id": clip_id, "sources": rows}, base_uri=source.base_uri, where=f"folder {folder}"
@@ -101,21 +99,12 @@ def _clip(source: Source, folder: str, rules: Sequence[NamingRule], job: Import)
 
 def _signals(source: Source, row: Mapping[str, Any]) -> dict[str, str]:
     """Return role to signal by the names in the DBC, or by the header of a table."""
+    if "dbc" not in row:
+        return roles_of(columns_of(source, row["uri"]))
     try:
-        if "dbc" in row:
-            return roles_of(names_in_dbc(source.read(row["dbc"])))
-        if row["uri"].endswith(".csv"):
-            with source.open(row["uri"]) as file:
-                header = file.readline(_LONGEST_HEADER).decode("utf-8-sig", "replace")
-            return roles_of(name.strip().strip('"') for name in re.split("[,;\t]", header))
-        if row["uri"].endswith((".parquet", ".pq")):
-            import pyarrow.parquet as pq
-
-            with source.open(row["uri"]) as file:
-                return roles_of(pq.ParquetFile(file).schema_arrow.names)
+        return roles_of(names_in_dbc(source.read(row["dbc"])))
     except (ManifestError, OSError, ValueError):
         return {}
-    return {}
 
 
 def _is_dated(row: Mapping[str, Any]) -> bool:

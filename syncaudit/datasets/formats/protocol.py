@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -11,9 +11,35 @@ from syncaudit.datasets.sidecars import Sidecars
 from syncaudit.datasets.source import Source
 from syncaudit.model import Clip
 
-__all__ = ["DatasetFormat", "Import"]
+__all__ = ["DatasetFormat", "Import", "Undated"]
 
 _MOST_NOTES = 1000
+
+
+@dataclass(slots=True)
+class Undated:
+    """Clips in which nothing holds stamps, and the first of them.
+
+    Parameters
+    ----------
+    n_clips : int
+        How many.
+    folder : str
+        Where the first lies.
+    sources, ignored : sequence of str
+        Its files that were taken for something, and those that no rule takes.
+    """
+
+    n_clips: int = 0
+    folder: str = ""
+    sources: Sequence[str] = ()
+    ignored: Sequence[str] = ()
+
+    def add(self, folder: str, sources: Sequence[str], ignored: Sequence[str]) -> None:
+        """Count one more clip."""
+        if not self.n_clips:
+            self.folder, self.sources, self.ignored = folder, sources, ignored
+        self.n_clips += 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +54,14 @@ class Import:
         Content of ``--rules FILE`` (TOML or JSON); {} is the format's defaults.
     notes : Counter of str
         What was taken for what, what was ignored and why, with the number of times.
+    undated : Undated
+        Clips without any stamps; where all are and tables were ignored, the import is refused.
     """
 
     sidecars: Sidecars
     rules: Mapping[str, Any] = field(default_factory=dict)
     notes: Counter[str] = field(default_factory=Counter)
+    undated: Undated = field(default_factory=Undated)
 
     def note(self, text: str) -> None:
         """Tell people something about the import; equal texts are counted, not repeated.

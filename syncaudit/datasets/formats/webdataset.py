@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.formats.starts import assume_start
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.naming import DEFAULT_RULES, NamingRule, name_sources, parse_rules
 from syncaudit.datasets.samples import ROW_PART, placed_row, split_member
@@ -174,10 +175,7 @@ def _clip(
             if field in row:
                 row[field] = f"tar://{names[row[field]]}::{shard}"
     if not any("timestamps" in row or row["kind"] in _STAMPED for row in rows.values()):
-        job.note("no part holds stamps: all sources of a sample are taken to start together")
-        for row in rows.values():
-            if row["kind"] in ("camera", "audio"):
-                row.setdefault("start_ns", about.get("start_ns", 0))
+        assume_start(rows, about.get("start_ns", 0), job)
     return _checked({"clip_id": clip_id, **about, "sources": rows}, source, shard, key)
 
 

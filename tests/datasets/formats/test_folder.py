@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tomllib
+
 import pytest
 from plain_folder import write_plain_folder
 
@@ -67,6 +69,7 @@ def test_files_without_any_stamps_start_together(tmp_path):
     (clip / "mic.wav").write_bytes(b"a")
     clips, notes = imported(tmp_path / "data", tmp_path)
     assert {spec.start_ns for spec in clips[0].sources.values()} == {0}
+    assert all(spec.is_start_assumed for spec in clips[0].sources.values())
     assert any("taken to start together" in note for note in notes)
 
 
@@ -104,3 +107,69 @@ def test_remote_folders_are_imported_alike(tmp_path):
     imu = clips[1].sources["imu"]
     assert imu.uri == "memory://drives/clip_000001/imu.csv" or imu.uri.startswith("memory://")
     assert read_source("imu", imu, clips[1].base_uri).time_ns.size == 5
+
+
+def write_unknown_names(root):
+    """Write two videos and tables whose names no rule knows."""
+    clip = root / "take_1"
+    clip.mkdir(parents=True)
+    (clip / "front.mp4").write_bytes(b"v")
+    (clip / "rear.mp4").write_bytes(b"v")
+    (clip / "stamps_front.csv").write_text("frame,time_ns\n0,17\n1,18\n")
+    (clip / "body.csv").write_text("#time,wx,wy,wz,ax,ay,az\n17,1,2,3,4,5,6\n18,1,2,3,4,5,6\n")
+    (clip / "bus [1].csv").write_text("t,VehicleSpeed,Other\n0.5,1,2\n")
+    (clip / "arm.csv").write_text("timestamp_ns,elbow\n17,1\n")
+    (clip / "ticks.csv").write_text("timestamp_ns\n17\n")
+    (clip / "notes.txt").write_text("ignored")
+    return root
+
+
+def test_a_folder_that_nothing_dates_is_refused_with_rules_to_start_from(tmp_path):
+    root = write_unknown_names(tmp_path / "data")
+    with pytest.raises(UsageError, match="no source has times, and no rule takes") as caught:
+        imported(root, tmp_path)
+    for name in ("arm.csv", "body.csv", "bus [1].csv", "stamps_front.csv", "ticks.csv"):
+        assert name in caught.value.message
+    assert "notes.txt" not in caught.value.message
+    assert not (tmp_path / "out" / "m.jsonl").exists()
+
+
+def test_the_rules_to_start_from_take_every_table(tmp_path):
+    root = write_unknown_names(tmp_path / "data")
+    with pytest.raises(UsageError) as caught:
+        imported(root, tmp_path)
+    rules = tomllib.loads(caught.value.hint.partition("\n\n")[2])
+    clips, notes = imported(root, tmp_path, rules=rules)
+    sources = clips[0].sources
+    assert {name: str(spec.kind) for name, spec in sources.items()} == {
+        "front": "camera",
+        "rear": "camera",
+        "body": "imu",
+        "bus [1]": "can",
+        "arm": "state",
+        "ticks": "events",
+    }
+    assert sources["front"].timestamps.endswith("stamps_front.csv")
+    assert sources["front"].stamps == "time_ns"
+    assert sources["rear"].timestamps is None
+    assert sources["bus [1]"].signals == {"speed": "VehicleSpeed"}
+    imu = read_source("body", sources["body"], clips[0].base_uri)
+    assert imu.findings == ()
+    assert imu.channel("gyro").values.tolist() == [[1.0, 2.0, 3.0]] * 2
+    assert notes["ignored *.txt: no rule takes it"] == 1
+
+
+def test_one_dated_clip_lets_the_import_go_on(tmp_path):
+    root = write_unknown_names(write_plain_folder(tmp_path / "data", 1))
+    clips, _ = imported(root, tmp_path)
+    front = clips[1].sources["front"]
+    assert (front.start_ns, front.is_start_assumed) == (0, True)
+
+
+def test_a_single_file_is_its_own_zero(tmp_path):
+    clip = tmp_path / "data" / "a"
+    clip.mkdir(parents=True)
+    (clip / "mic.wav").write_bytes(b"a")
+    (clip / "mic.TextGrid").write_text("")
+    clips, _ = imported(tmp_path / "data", tmp_path)
+    assert not clips[0].sources["mic"].is_start_assumed

@@ -1,0 +1,132 @@
+"""A rules file to start from, where no naming rule knows the tables that lie beside videos."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from syncaudit.datasets.naming import escaped
+from syncaudit.datasets.signal_names import roles_of
+from syncaudit.datasets.source import Source
+from syncaudit.errors import ManifestError
+
+__all__ = ["TABLES", "columns_of", "starter_rules"]
+
+TABLES = (".csv", ".tsv", ".parquet", ".pq", ".log", ".asc", ".blf", ".mf4")
+"""What may hold stamps or samples, of files that no rule takes."""
+
+_LONGEST_HEADER = 1 << 16
+_STAMPS = re.compile(r"^#?(timestamp.*|time([_ ].*)?|stamp|t|t_?ns|utc.*|epoch.*)$", re.IGNORECASE)
+_FRAMES = re.compile(r"^(frame|index|idx|image|file|picture|sample)", re.IGNORECASE)
+_INERTIAL = tuple(
+    (f"{triple}_{axis}", re.compile(rf"^({names})[_ .]?{axis}\b", re.IGNORECASE))
+    for triple, names in (
+        ("gyro", "gyro(scope)?|w|omega|angular_?(velocity|rate)|ang_?vel|rot(ation)?_?rate"),
+        ("accel", "acc(el)?(eration|erometer)?|a|lin(ear)?_?acc(el)?(eration)?"),
+    )
+    for axis in "xyz"
+)
+
+
+def columns_of(source: Source, name: str) -> list[str]:
+    """Return the columns of a table, by its header; [] where that cannot be read."""
+    try:
+        with source.open(name) as file:
+            if name.endswith((".parquet", ".pq")):
+                import pyarrow.parquet as pq
+
+                return list(pq.ParquetFile(file).schema_arrow.names)
+            if not name.endswith((".csv", ".tsv", ".txt")):
+                return []
+            header = file.readline(_LONGEST_HEADER).decode("utf-8-sig", "replace")
+    except (ManifestError, OSError, ValueError):
+        return []
+    return [column.strip().strip('"') for column in re.split("[,;\t]", header)]
+
+
+def starter_rules(source: Source, folder: str, videos: Sequence[str], tables: Sequence[str]) -> str:
+    """Return rules (TOML) that take every file, as far as headers tell what they are.
+
+    Parameters
+    ----------
+    source : Source
+        The data set.
+    folder : str
+        One of its clips, as an example.
+    videos : sequence of str
+        Files in it that are cameras or sounds.
+    tables : sequence of str
+        Files in it that no rule takes.
+    """
+    columns = {name: columns_of(source, f"{folder}/{name}" if folder else name) for name in tables}
+    stamps = {name for name, found in columns.items() if _is_stamp_table(found)}
+    taken: set[str] = set()
+    parts = []
+    for video in videos:
+        is_sound = video.endswith((".wav", ".flac", ".ogg", ".mp3"))
+        rule = _rule(video, {"kind": "audio" if is_sound else "camera"}, "")
+        own = next((name for name in sorted(stamps) if _stem(video) in name), None)
+        if own is None:
+            rule += '# timestamps = ["TABLE.csv"]  # name its table of stamps\n'
+        else:
+            stamps.discard(own)
+            rule += f"timestamps = [{json.dumps(escaped(own))}]\n"
+            if not is_sound and (stamp := _stamp_column(columns[own])) != "timestamp_ns":
+                rule += f"stamps = {json.dumps(stamp)}\n"
+            taken.add(own)
+        parts.append(rule)
+    parts += [
+        _rule(name, _guess(found), ", ".join(found))
+        for name, found in columns.items()
+        if name not in taken
+    ]
+    return "\n".join(parts)
+
+
+def _is_stamp_table(columns: Sequence[str]) -> bool:
+    """Tell whether a table holds stamps of frames and nothing else."""
+    is_stamp = [bool(_STAMPS.match(name)) for name in columns]
+    rest = [name for name, own in zip(columns, is_stamp, strict=True) if not own]
+    return any(is_stamp) and all(_FRAMES.match(name) for name in rest)
+
+
+def _stamp_column(columns: Sequence[str]) -> str | None:
+    return next((name for name in columns if _STAMPS.match(name)), None)
+
+
+def _guess(columns: Sequence[str]) -> dict[str, Any]:
+    """Return the keys of a source that a header suggests."""
+    stamp = _stamp_column(columns)
+    keys: dict[str, Any] = {} if stamp in (None, "timestamp_ns") else {"stamps": stamp}
+    named = {
+        role: name
+        for role, pattern in _INERTIAL
+        for name in columns
+        if name != stamp and pattern.match(name)
+    }
+    if len(named) >= 3:
+        renamed = {role: name for role, name in named.items() if role != name}
+        return {"kind": "imu", **keys, **({"columns": renamed} if renamed else {})}
+    if roles := roles_of(name for name in columns if name != stamp):
+        return {"kind": "can", **keys, "signals": roles}
+    return {"kind": "events" if len(columns) == 1 else "state", **keys}
+
+
+def _rule(match: str, keys: Mapping[str, Any], about: str) -> str:
+    """Return one table of the rules file."""
+    lines = ["[[source]]", f"match = {json.dumps(escaped(match))}"]
+    if about:
+        lines[-1] += f"  # columns: {about[:100]}"
+    for key, value in keys.items():
+        if isinstance(value, Mapping):
+            inner = ", ".join(f"{json.dumps(k)} = {json.dumps(v)}" for k, v in value.items())
+            lines.append(f"{key} = {{{inner}}}")
+        else:
+            lines.append(f"{key} = {json.dumps(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _stem(name: str) -> str:
+    return name.rpartition(".")[0] or name

@@ -1,0 +1,122 @@
+"""Hold back sources that have no samples in a part of the clip's window: none vouch for it."""
+
+from __future__ import annotations
+
+from syncaudit.model import (
+    Clip,
+    ClipRecord,
+    ClockSolution,
+    EventsSpec,
+    Finding,
+    ReasonCode,
+    Severity,
+    TranscriptSpec,
+    clock_of,
+)
+from syncaudit.model.wording import word_duration
+
+__all__ = ["judge_coverage"]
+
+# Windows are stated in whole seconds, and recorders begin one after the other.
+_NEAR_S = 1.0
+
+
+def judge_coverage(clip: Clip, record: ClipRecord, solution: ClockSolution) -> tuple[Finding, ...]:
+    """Return a doubt for every source that does not cover the window which the manifest states.
+
+    What a source covers is counted on the reported time base: its own stamps plus the correction
+    that was measured, if any was. A clock of another epoch therefore covers what its correction
+    maps into the window, and nothing where none could be measured.
+
+    Parameters
+    ----------
+    clip : Clip
+        The manifest row.
+    record : ClipRecord
+        What was measured; its `extents` tell from when to when the sources have samples.
+    solution : ClockSolution
+        Corrections of all clocks.
+
+    Returns
+    -------
+    tuple of Finding
+        Without a source, a defect, where no source has a sample in the window.
+    """
+    if not record.extents:
+        return ()
+    half_ns = round(0.5e9 * record.span_s)
+    start_ns = record.at_ns - half_ns if clip.start_ns is None else clip.start_ns
+    stop_ns = record.at_ns + half_ns if clip.end_ns is None else clip.end_ns
+    window = f"the clip's window, {start_ns} to {stop_ns}"
+    lacks = {
+        name: _lacking_s(ends, _correction_s(name, clip, solution), start_ns, stop_ns)
+        for name, ends in record.extents.items()
+    }
+    span_s = (stop_ns - start_ns) * 1e-9
+    away_s = {name: max(late_s, early_s) - span_s for name, (late_s, early_s) in lacks.items()}
+    findings: list[Finding] = []
+    for name, spec in clip.sources.items():
+        holder = spec.audio if isinstance(spec, TranscriptSpec) else name  # its times hang on that
+        if holder not in lacks:
+            continue
+        late_s, early_s = lacks[holder]
+        if away_s[holder] >= 0.0:
+            first_ns, last_ns = record.extents[holder]
+            way = "after" if late_s > early_s else "before"
+            text = (
+                f"{name} has no sample in {window}: {clip.sources[holder].uri} runs from "
+                f"{first_ns} to {last_ns}, {word_duration(away_s[holder])} {way} it. Correct "
+                "start_ns and end_ns, or its uri; a clock of another epoch has to be calibrated."
+            )
+            findings.append(_doubt(ReasonCode.EMPTY, name, text, away_s[holder], 0.0))
+        elif max(late_s, early_s) > _NEAR_S and not isinstance(spec, EventsSpec):
+            text = (
+                f"{name} covers only a part of {window}: {clip.sources[holder].uri} "
+                f"{_word_lack(late_s, early_s)}, and nothing vouches for the rest. Shorten the "
+                "clip (start_ns, end_ns), or find the rest of the recording."
+            )
+            findings.append(_doubt(ReasonCode.GAP, name, text, max(late_s, early_s), _NEAR_S))
+    as_stamped = {
+        name: max(_lacking_s(ends, 0.0, start_ns, stop_ns)) - span_s
+        for name, ends in record.extents.items()
+    }
+    if min(*away_s.values(), *as_stamped.values()) >= 0.0:
+        nearest = min(away_s, key=lambda name: away_s[name])
+        text = (
+            f"{window} holds no sample of any source: the nearest, of {nearest}, is "
+            f"{word_duration(away_s[nearest])} off. Correct start_ns and end_ns, or leave them "
+            "out: the clip is then what all of its sources cover."
+        )
+        findings.append(
+            Finding(code=ReasonCode.EMPTY, message=text, value=away_s[nearest], limit=0.0)
+        )
+    return tuple(findings)
+
+
+def _lacking_s(
+    ends: tuple[int, int], shift_s: float, start_ns: int, stop_ns: int
+) -> tuple[float, float]:
+    """Return by how much a source begins after the window does, and ends before it does."""
+    return (ends[0] - start_ns) * 1e-9 + shift_s, (stop_ns - ends[1]) * 1e-9 - shift_s
+
+
+def _word_lack(late_s: float, early_s: float) -> str:
+    late = f"begins {word_duration(late_s)} after its start"
+    early = f"ends {word_duration(early_s)} before its end"
+    return " and ".join(
+        words for words, lacks_s in ((late, late_s), (early, early_s)) if lacks_s > _NEAR_S
+    )
+
+
+def _correction_s(name: str, clip: Clip, solution: ClockSolution) -> float:
+    """Return what is to be added to a source's stamps, 0 where nothing is known."""
+    spec = clip.sources[name]
+    estimate = solution.clocks.get(clock_of(name, spec))
+    measured_s = None if estimate is None else estimate.offset_s
+    return 0.0 if measured_s is None else measured_s + spec.expected_offset_s
+
+
+def _doubt(code: ReasonCode, name: str, text: str, value: float, limit: float) -> Finding:
+    return Finding(
+        code=code, source=name, message=text, value=value, limit=limit, severity=Severity.DOUBT
+    )

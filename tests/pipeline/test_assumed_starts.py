@@ -1,0 +1,54 @@
+"""An offset of sources that nothing dates is one of an assumption: it never passes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from syncaudit.model import ReasonCode, Verdict
+
+if TYPE_CHECKING:
+    from conftest import Folder
+
+
+def undated(clip: Folder, **fields: object) -> Folder:
+    """Return the clip with the two cameras alone, dated by their containers from 0."""
+    row = clip.keep("cam_front", "cam_rear").row
+    for source in row["sources"].values():
+        del source["timestamps"]
+        source |= {"start_ns": 0, **fields}
+    for key in ("start_ns", "end_ns"):
+        del row[key]
+    return clip.write(row)
+
+
+def test_assumed_starts_decide_nothing(clip: Folder) -> None:
+    """That the cameras begin 24 ms apart is no fault of theirs; at 0 ms it was no merit."""
+    verdict = undated(clip, is_start_assumed=True).audit()
+    assert verdict.verdict is Verdict.UNVERIFIED
+    assert {reason.source for reason in verdict.reasons} == {"cam_front", "cam_rear"}
+    assert {reason.code for reason in verdict.reasons} == {ReasonCode.MANIFEST}
+    assert all("its start was assumed" in reason.message for reason in verdict.reasons)
+    assert any(pair.accepted for pair in verdict.pairs)  # measured it is all the same
+
+
+def test_stated_starts_are_judged(clip: Folder) -> None:
+    """Two files of one camera that begin alike pass, unless that they do was assumed."""
+    files = {"uri": "cam_front.mp4"}
+    row = undated(clip).row
+    row["sources"]["cam_rear"] |= files
+    assert clip.write(row).audit().verdict is Verdict.PASS
+    for source in row["sources"].values():
+        source["is_start_assumed"] = True
+    assert clip.write(row).audit().verdict is Verdict.UNVERIFIED
+
+
+def test_an_assumed_start_vouches_for_nobody(clip: Folder) -> None:
+    row = undated(clip).row
+    row["sources"]["cam_rear"] |= {"uri": "cam_front.mp4", "is_start_assumed": True}
+    verdict = clip.write(row).audit()
+    assert verdict.sources["cam_front"].verdict is Verdict.UNVERIFIED
+    assert verdict.sources["cam_rear"].verdict is Verdict.UNVERIFIED
+
+
+def test_a_table_of_stamps_makes_the_start_immaterial(clip: Folder) -> None:
+    assert clip.change("cam_rear", is_start_assumed=True).audit().verdict is Verdict.PASS

@@ -1,0 +1,106 @@
+"""What is measured does not depend on the policy: judging again is as good as auditing again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from syncaudit.datasets import load_manifest
+from syncaudit.model import Clip, ClipRecord, ClipVerdict
+from syncaudit.pipeline import audit, conclude
+from syncaudit.policy import Limits, Policy, load_policy
+
+SAMPLE = Path(__file__).parents[2] / "sample_data" / "manifest.jsonl"
+# Good, off by 35 ms, drifting and with frames lost: each looks at its cameras in another way.
+CLIPS = ("synthetic_stamps", "cam_rear_early", "drifting_camera", "dropped_frames")
+N_POLICIES = 40
+
+
+def random_policies(n: int, seed: int) -> Iterator[Policy]:
+    """Yield policies whose every limit lies anywhere from strict to lax, or is off."""
+    rng = np.random.default_rng(seed)
+    profiles = ("driving", "strict", "vla", "speech")
+    for k in range(n):
+        base = load_policy(profile=profiles[k % len(profiles)])
+        kinds = {}
+        for kind, limits in base.kinds.items():
+            changed: dict[str, float | None] = {}
+            for one in fields(Limits):
+                value = getattr(limits, one.name)
+                if value:
+                    changed[one.name] = float(value * 10.0 ** rng.uniform(-1.5, 1.5))
+                    if one.name != "offset_s" and rng.random() < 0.2:
+                        changed[one.name] = None
+            kinds[kind] = replace(limits, **changed)  # type: ignore[arg-type]  # names are its own
+        required = frozenset(kind for kind in kinds if rng.random() < 0.5)
+        yield replace(
+            base,
+            name=f"random {k}",
+            kinds=kinds,
+            required_kinds=required,
+            confidence=float(rng.uniform(0.6, 0.999)),
+            preference=tuple(rng.permutation(sorted(kinds))),
+            max_offset_s=2.0,
+        )
+
+
+def said(verdict: ClipVerdict) -> Mapping[str, Any]:
+    """Return a verdict as its row, without CPU times."""
+    row: dict[str, Any] = json.loads(json.dumps(verdict.to_json()))
+    return row | {"seconds": None, "stages": None}
+
+
+def judged_again(clip: Clip, verdict: ClipVerdict, policy: Policy) -> Mapping[str, Any]:
+    """Return the row that `syncaudit judge` makes of a row."""
+    record = ClipRecord.from_row(json.loads(json.dumps(verdict.to_json())))
+    assert record is not None
+    return said(conclude(clip, record, policy)[1])
+
+
+@pytest.fixture(scope="module")
+def clips() -> dict[str, Clip]:
+    return {clip.clip_id: clip for clip in load_manifest(str(SAMPLE)) if clip.clip_id in CLIPS}
+
+
+@pytest.fixture(scope="module")
+def audited(clips: dict[str, Clip]) -> Callable[[str], ClipVerdict]:
+    """Return what audits a clip by the default policy, once."""
+    known: dict[str, ClipVerdict] = {}
+
+    def one(name: str) -> ClipVerdict:
+        if name not in known:
+            known[name] = audit(clips[name])
+        return known[name]
+
+    return one
+
+
+@pytest.mark.parametrize("name", CLIPS)
+@pytest.mark.parametrize(
+    "policy",
+    [load_policy(profile="strict"), *random_policies(1, seed=2)],
+    ids=["strict", "random"],
+)
+def test_judging_again_gives_what_an_audit_gives(
+    name: str, policy: Policy, clips: dict[str, Clip], audited: Callable[[str], ClipVerdict]
+) -> None:
+    again = judged_again(clips[name], audited(name), policy)
+    assert again == said(audit(clips[name], policy))
+
+
+@pytest.mark.parametrize("name", CLIPS)
+def test_a_detour_by_another_policy_changes_nothing(
+    name: str, clips: dict[str, Clip], audited: Callable[[str], ClipVerdict]
+) -> None:
+    """The record that an audit by any policy leaves is one and the same."""
+    measured = audited(name)
+    back = load_policy()
+    for policy in random_policies(N_POLICIES, seed=7):
+        _, detour = conclude(clips[name], measured.record, policy)
+        assert judged_again(clips[name], detour, back) == said(measured)
