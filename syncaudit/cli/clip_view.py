@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -15,6 +16,7 @@ from syncaudit.cli.console import printable
 from syncaudit.cli.glyphs import STYLES, glyph, verdict_text
 from syncaudit.model import (
     ClipVerdict,
+    ClockEstimate,
     ClockSolution,
     EdgeResidual,
     PairMeasurement,
@@ -213,10 +215,18 @@ def _clocks(solution: ClockSolution) -> Table:
         else:
             words = word_correction(clock.offset_s, clock.offset_std_s)
             if clock.step_s is not None:
-                words += f", then a step of {clock.step_s * 1e3:+.1f} ms"
+                words += f"\n{_other_side(clock)}"
             drift = _drift(clock.drift_ppm, clock.drift_std_ppm)
             table.add_row(Text(printable(name)), words, drift, str(clock.n_measurements))
     return table
+
+
+def _other_side(clock: ClockEstimate) -> str:
+    """Say how far off a clock is on the side of its jump on which its offset does not hold."""
+    step_s, step_std_s = clock.step_s or 0.0, clock.step_std_s or 0.0
+    other_s = (clock.offset_s or 0.0) + (-step_s if clock.is_step_past else step_s)
+    words = word_correction(other_s, math.hypot(clock.offset_std_s or 0.0, step_std_s))
+    return f"{'before' if clock.is_step_past else 'after'} its jump {words}"
 
 
 def _loops(solution: ClockSolution) -> Table:

@@ -40,11 +40,10 @@ def judge_offset(
     if standings[0] is Standing.OUTSIDE and beyond_step and set(beyond_step) == {Standing.INSIDE}:
         # Good on the other side: the step alone is to blame.
         point, code = course[0], ReasonCode.STEP
-        is_ahead = any(p.is_stepped and p.after_s > 0.0 for p in course)
+        half = "from then on" if estimate.is_step_past else "before"
         message = (
             f"{name} jumps by {jump} {moment} and is {word_measure(point.value_s, point.std_s)} "
-            f"{word_direction(point.value_s)} {'before' if is_ahead else 'from then on'}; limit "
-            f"{word_duration(limit)}{slip}"
+            f"{word_direction(point.value_s)} {half}; limit {word_duration(limit)}{slip}"
         )
     elif standings[0] is Standing.OUTSIDE:
         point, code = course[0], ReasonCode.OFFSET
@@ -58,7 +57,8 @@ def judge_offset(
         outside = [p for p, s in zip(course, standings, strict=True) if s is Standing.OUTSIDE]
         plain = [p for p in outside if not p.is_stepped]
         point = max(plain or outside, key=lambda p: abs(p.value_s))
-        when = "at the end" if point.after_s > 0.0 else "at the start"
+        is_early = estimate.is_step_past if point.is_stepped else point.after_s < 0.0
+        when = "at the start" if is_early else "at the end"
         where = (
             f"{word_measure(point.value_s, point.std_s)} "
             f"{word_direction(point.value_s)} {when} of the clip; limit {word_duration(limit)}"
