@@ -37,19 +37,21 @@ def judge_offset(
     jump = word_measure(estimate.step_s or 0.0, estimate.step_std_s)
     slip = word_slip(estimate.step_s or 0.0, estimate.step_std_s or 0.0, period_s, z)
     beyond_step = [s for p, s in zip(course, standings, strict=True) if p.is_stepped]
+    half = "from then on" if estimate.is_step_past else "before"
     if standings[0] is Standing.OUTSIDE and beyond_step and set(beyond_step) == {Standing.INSIDE}:
         # Good on the other side: the step alone is to blame.
         point, code = course[0], ReasonCode.STEP
-        half = "from then on" if estimate.is_step_past else "before"
         message = (
             f"{name} jumps by {jump} {moment} and is {word_measure(point.value_s, point.std_s)} "
             f"{word_direction(point.value_s)} {half}; limit {word_duration(limit)}{slip}"
         )
     elif standings[0] is Standing.OUTSIDE:
         point, code = course[0], ReasonCode.OFFSET
+        # Too far off on both sides: of which one the figure is.
+        told = f" {half}, as its clock jumps {moment}" if beyond_step else ""
         message = (
             f"{name} is {word_measure(point.value_s, point.std_s)} "
-            f"{word_direction(point.value_s)}{beyond}; limit {word_duration(limit)}"
+            f"{word_direction(point.value_s)}{beyond}{told}; limit {word_duration(limit)}"
             f"{word_hidden(point.value_s, period_s) if is_counted else ''}"
             f"{'' if is_counted else word_slip(point.value_s, point.std_s, period_s, z)}"
         )
