@@ -24,7 +24,7 @@ from syncaudit.model import (
     Stream,
     Verdict,
 )
-from syncaudit.model.wording import word_drift, word_measure
+from syncaudit.model.wording import PLUS_MINUS, word_drift, word_measure
 from syncaudit.report.phrases import word_correction, word_rate
 
 __all__ = ["ExaminationLike", "print_examination", "print_failed"]
@@ -82,6 +82,8 @@ def print_examination(console: Console, examination: ExaminationLike) -> None:
     _section(console, "Clocks", _clocks(examination.solution))
     _section(console, "Loops of measurements", _loops(examination.solution))
     _print_findings(console, verdict)
+    notes = f"\nearly: the stamps are too small, so add the offset; {PLUS_MINUS}."
+    console.print(Text(notes, style="dim"))
     if verdict.stages:
         spent = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in verdict.stages.items())
         console.print(Text(f"\n{verdict.seconds:.2f} s of CPU: {spent}", style="dim"))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from syncaudit.model import ClockEstimate, ClockSolution, PairMeasurement, ReasonCode, Verdict
-from syncaudit.model.wording import word_direction, word_duration, word_measure
+from syncaudit.model.wording import word_correction, word_duration
 from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.equivalence import Standing, compare
 from syncaudit.policy.limits import Limits
@@ -93,7 +93,7 @@ def judge_transcript(
     ):
         return opinion
     text = (
-        f"{name} is {word_measure(value_s, std_s)} {word_direction(value_s)} against {audio}, "
+        f"{name} is {word_correction(value_s, std_s)} against {audio}, "
         f"more than the usual {word_duration(warning)}: state 'expected_offset_s' if its aligner "
         "does that by convention"
     )
