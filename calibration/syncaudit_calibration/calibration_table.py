@@ -10,8 +10,9 @@ from rich.text import Text
 from syncaudit.cli.console import printable
 from syncaudit.model import CameraSpec, Clip
 from syncaudit.model.wording import (
+    PLUS_MINUS,
+    word_correction,
     word_count,
-    word_direction,
     word_drift,
     word_duration,
     word_measure,
@@ -44,6 +45,7 @@ def print_calibration(console: Console, found: CalibratedRecording) -> None:
             f"{source.flashes_seen}, {word_duration(source.residual_rms_s)}",
         )
     console.print(table)
+    console.print(Text(f"{PLUS_MINUS}.", style="dim"))
     n = len(calibration.flashes)
     shared = sum(len(flash.seen_by) > 1 for flash in calibration.flashes)
     console.print(
@@ -68,9 +70,8 @@ def print_refusal(console: Console, clip: Clip, error: CalibrationError) -> None
 
 
 def _clock(source: CalibratedSource) -> tuple[str, str]:
-    offset = word_measure(source.offset_s, source.offset_std_s)
     drift = word_drift(source.drift_ppm, source.drift_std_ppm).replace(" (", "\n(")
-    return f"{offset} {word_direction(source.offset_s)}", drift
+    return word_correction(source.offset_s, source.offset_std_s), drift
 
 
 def _shutter(source: CalibratedSource) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -15,6 +16,7 @@ from syncaudit.cli.console import printable
 from syncaudit.cli.glyphs import STYLES, glyph, verdict_text
 from syncaudit.model import (
     ClipVerdict,
+    ClockEstimate,
     ClockSolution,
     EdgeResidual,
     PairMeasurement,
@@ -22,7 +24,7 @@ from syncaudit.model import (
     Stream,
     Verdict,
 )
-from syncaudit.model.wording import word_drift, word_measure
+from syncaudit.model.wording import PLUS_MINUS, word_drift, word_measure
 from syncaudit.report.phrases import word_correction, word_rate
 
 __all__ = ["ExaminationLike", "print_examination", "print_failed"]
@@ -80,6 +82,8 @@ def print_examination(console: Console, examination: ExaminationLike) -> None:
     _section(console, "Clocks", _clocks(examination.solution))
     _section(console, "Loops of measurements", _loops(examination.solution))
     _print_findings(console, verdict)
+    notes = f"\nearly: the stamps are too small, so add the offset; {PLUS_MINUS}."
+    console.print(Text(notes, style="dim"))
     if verdict.stages:
         spent = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in verdict.stages.items())
         console.print(Text(f"\n{verdict.seconds:.2f} s of CPU: {spent}", style="dim"))
@@ -213,10 +217,18 @@ def _clocks(solution: ClockSolution) -> Table:
         else:
             words = word_correction(clock.offset_s, clock.offset_std_s)
             if clock.step_s is not None:
-                words += f", then a step of {clock.step_s * 1e3:+.1f} ms"
+                words += f"\n{_other_side(clock)}"
             drift = _drift(clock.drift_ppm, clock.drift_std_ppm)
             table.add_row(Text(printable(name)), words, drift, str(clock.n_measurements))
     return table
+
+
+def _other_side(clock: ClockEstimate) -> str:
+    """Say how far off a clock is on the side of its jump on which its offset does not hold."""
+    step_s, step_std_s = clock.step_s or 0.0, clock.step_std_s or 0.0
+    other_s = (clock.offset_s or 0.0) + (-step_s if clock.is_step_past else step_s)
+    words = word_correction(other_s, math.hypot(clock.offset_std_s or 0.0, step_std_s))
+    return f"{'before' if clock.is_step_past else 'after'} its jump {words}"
 
 
 def _loops(solution: ClockSolution) -> Table:

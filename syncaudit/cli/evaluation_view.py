@@ -103,11 +103,11 @@ def _source_table(groups: Sequence[Group]) -> Table:
     table = _table("source", *(_size(quantity, size) for size in sizes), "95 % from")
     for group in groups:
         cells = [_found(group.by_size.get(size)) for size in sizes]
-        last = group.found_from
+        shown = group.found_from
         table.add_row(
             Text(printable(group.source or "")),
             *cells,
-            "no size" if last is None else _size(quantity, last.size),
+            _size(quantity, shown.size) if shown is not None else _short_of(group),
         )
     return table
 
@@ -175,6 +175,12 @@ def _table(*columns: str) -> Table:
     return table
 
 
+def _short_of(group: Group) -> str:
+    if group.seen_from is None:
+        return "no size"
+    return f"too few:\n{word_count(group.clips_to_promise, 'more clip')}"
+
+
 def _found(cell: Size | None) -> str:
     if cell is None:
         return "–"
@@ -183,11 +189,17 @@ def _found(cell: Size | None) -> str:
 
 
 def _reached(group: Group) -> str:
-    last = group.found_from
-    if last is None:
+    shown, seen = group.found_from, group.seen_from
+    if seen is None:
         return "95 % found: not reached by any size"
-    rate = last.rate(Outcome.FOUND)
-    return f"95 % found from {_size(group.quantity, last.size)} on; there {_rate(rate)}"
+    words = f"from {_size(group.quantity, seen.size)} on; there {_rate(seen.rate(Outcome.FOUND))}"
+    if shown is seen:
+        return f"95 % found {words}"
+    more = word_count(group.clips_to_promise, "more clip")
+    few = f"too few clips to promise 95 % found {words}. It takes {more} without a miss"
+    if shown is None:
+        return few
+    return f"{few}; promised from {_size(group.quantity, shown.size)} on"
 
 
 def _rate(rate: Rate) -> str:

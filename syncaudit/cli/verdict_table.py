@@ -16,7 +16,7 @@ from syncaudit.cli.console import printable
 from syncaudit.cli.glyphs import STYLES, glyph, verdict_text
 from syncaudit.cli.progress import word_span
 from syncaudit.model import Verdict
-from syncaudit.model.wording import word_count, word_drift, word_measure
+from syncaudit.model.wording import PLUS_MINUS, word_count, word_drift, word_measure
 from syncaudit.report.phrases import word_correction, word_unmeasured
 
 __all__ = ["SHOW_ALL_UP_TO", "print_outcome", "print_totals", "source_lines", "verdict_table"]
@@ -67,7 +67,7 @@ def print_outcome(
         rows = list(islice(rejected, SHOW_REJECTED))
     if rows:
         console.print(verdict_table(rows, only_guilty=not is_short))
-        notes = "early: the stamps are too small, so add the offset; ± is 1 standard error."
+        notes = f"early: the stamps are too small, so add the offset; {PLUS_MINUS}."
         console.print(Text(notes, style="dim"))
     if not is_short:
         hidden = summary.counts[Verdict.REJECT] - len(rows)

@@ -29,6 +29,8 @@ _QUANTITIES = {
 }
 
 SI_PER_UNIT = {
+    **dict.fromkeys(("m/s", "rad/s", "rad/sec", "rad"), 1.0),
+    **dict.fromkeys(("m/s^2", "m/s2", "m/s²", "m/s**2", "m/s/s", "m/sec^2", "m/sec2"), 1.0),
     "km/h": 1.0 / 3.6,
     "kmh": 1.0 / 3.6,
     "kph": 1.0 / 3.6,
@@ -36,6 +38,7 @@ SI_PER_UNIT = {
     "mph": 0.44704,
     "mi/h": 0.44704,
     "deg/s": math.pi / 180.0,
+    "deg/sec": math.pi / 180.0,
     "degree/s": math.pi / 180.0,
     "degrees/s": math.pi / 180.0,
     "dps": math.pi / 180.0,
@@ -69,7 +72,7 @@ def detect_motion(stream: SignalStream) -> list[Activity]:
     -------
     list of Activity
         Channels with fewer than eight usable samples are left out. Values are in SI units where
-        the channel states a unit, else as read.
+        the channel states a unit that is known, else as read.
     """
     activities = []
     for channel in stream.channels:
@@ -96,12 +99,14 @@ def _activity(source: str, quantity: Quantity, channel: Channel) -> Activity | N
     time_ns, values = time_ns[forward], values[forward]
     if time_ns.size < MIN_SAMPLES:
         return None
+    si = SI_PER_UNIT.get(channel.unit.strip().lower())
     return Activity(
         source=source,
         quantity=quantity,
         epoch_ns=epoch_ns,
         times_s=seconds_since(time_ns, epoch_ns),
-        values=values * SI_PER_UNIT.get(channel.unit.strip().lower(), 1.0),
+        values=values if si is None else values * si,
+        is_si=si is not None,
     )
 
 

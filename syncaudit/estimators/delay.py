@@ -31,6 +31,7 @@ __all__ = [
     "measure_delay",
     "record_delay",
     "refuse",
+    "refuse_vague",
     "search_range",
 ]
 
@@ -69,6 +70,8 @@ class DelayTask:
         Step of the coarse search.
     expected_gain : tuple of float
         Gains that are right (units); empty for "not known".
+    expected_unit : str
+        What they are, in words, for the refusal.
     gain_range : tuple of float
         Accepted ratio to the expected gain.
     systematic_std_s : float
@@ -90,6 +93,7 @@ class DelayTask:
     max_offset_s: float = 5.0
     step_s: float = 0.005
     expected_gain: tuple[float, ...] = (1.0,)
+    expected_unit: str = ""
     gain_range: tuple[float, float] = (0.5, 2.0)
     systematic_std_s: float = 0.0
     lobe_s: float = 0.0
@@ -108,6 +112,20 @@ def refuse(task: DelayTask, at_s: float, why: str, **figures: float) -> PairMeas
         figures,
         is_baseline_only=task.is_baseline_only,
     )
+
+
+def refuse_vague(task: DelayTask, measured: PairMeasurement) -> PairMeasurement:
+    """Refuse a measurement whose error, with everything that belongs to it, is of no use."""
+    std_s = measured.offset_std_s
+    if not measured.accepted or std_s is None or std_s <= MAX_OFFSET_STD_S:
+        return measured
+    why = (
+        f"standard error {1e3 * std_s:.0f} ms is too large to be of use, needed "
+        f"{1e3 * MAX_OFFSET_STD_S:.0f} ms"
+    )
+    figures = {**measured.diagnostics, "offset_s": measured.offset_s or 0.0, "offset_std_s": std_s}
+    at_s = (measured.at_ns - task.source_epoch_ns) * 1e-9
+    return refuse(task, at_s, why, **figures)
 
 
 def measure_delay(
@@ -170,7 +188,8 @@ def measure_delay(
         why = why_delay_wanders(increments, driver, fit)
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
-    return record_delay(task, increments, driver, fit, step, epochs_s, figures)
+    found = record_delay(task, increments, driver, fit, step, epochs_s, figures)
+    return refuse_vague(task, found)
 
 
 def search_range(
@@ -235,13 +254,9 @@ def _why_not(
         lowest, highest = task.gain_range
         why = why_gain_is_off(fit.gain, expected=task.expected_gain, lowest=lowest, highest=highest)
         if why is not None:
-            return why
+            return f"{why}; {task.expected_unit}" if task.expected_unit else why
     if not has_step:
-        why = band_disagreement(fit, systematic_std_s=task.systematic_std_s)
-        if why is not None:
-            return why
-    if fit.offset_std_s > MAX_OFFSET_STD_S:
-        return f"standard error {1e3 * fit.offset_std_s:.0f} ms is too large to be of use"
+        return band_disagreement(fit, systematic_std_s=task.systematic_std_s)
     return None
 
 

@@ -160,7 +160,7 @@ def measure_yaw_camera(
         source_epoch_ns=yaw.epoch_ns,
         target_epoch_ns=camera.epoch_ns,
         max_offset_s=max_offset_s,
-        expected_gain=(1.0, 180.0 / math.pi),
+        expected_gain=(1.0,) if yaw.is_si else (1.0, 180.0 / math.pi),
         gain_range=GAIN_KNOWN_FOCAL if camera.has_focal else GAIN_UNKNOWN_FOCAL,
         systematic_std_s=math.hypot(_camera_std_s(camera), FRAME_INTERPOLATION * period_s),
     )

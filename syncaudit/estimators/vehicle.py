@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral, integrate_samples, interpolate_angle
-from syncaudit.estimators.delay import DRIFT_Z, DelayTask, measure_delay, refuse
+from syncaudit.estimators.delay import (
+    DRIFT_Z,
+    DelayTask,
+    measure_delay,
+    refuse,
+    refuse_vague,
+)
 from syncaudit.estimators.delay_fit import fit_delay
 from syncaudit.estimators.increments import from_integral
 from syncaudit.estimators.inertial import imu_integral
@@ -35,7 +41,6 @@ CONTROL_UNIT_STD_S = 1.3e-3
 # Accelerations are also felt at two places, and gravity mixes in: another simulator's 60 drives
 # scattered by 5 ms with the lever arm fitted (and by 75 ms without).
 ACCELERATION_STD_S = 5e-3
-G = 9.80665
 # Tangent of the angle between gravity on average and the vertical of the body, one sigma.
 TILT_STD = 0.12
 # Distance between the IMU and the accelerometer of the bus, one sigma.
@@ -47,42 +52,51 @@ SPEED_GAIN = (0.8, 1.25)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Relation:
-    """How one CAN quantity shows in the IMU."""
+    """How one CAN quantity shows in the IMU.
+
+    `units` are what it may be in where its unit is not stated, SI first. They can be told apart
+    by the gain because they are finer than SI: chance finds gains well below the true one. For
+    that reason g is not among them, which is ten times coarser than m/s^2: of a real drive's
+    lateral acceleration against other minutes of the same drive, what passed had gains of 0.07
+    to 0.17.
+    """
 
     method: str
     target: Quantity
-    expected_gain: tuple[float, ...]
+    units: Mapping[str, float]
     min_width_s: float
     gain_range: tuple[float, float] = (0.5, 2.0)
     systematic_std_s: float = CONTROL_UNIT_STD_S
     is_baseline_only: bool = False
 
 
+_SPEED_UNITS = {"m/s": 1.0, "km/h": 3.6, "mph": 1.0 / 0.44704}
+
 _RELATIONS: Mapping[Quantity, _Relation] = {
     Quantity.YAW_RATE: _Relation(
         method="yaw_rate",
         target=Quantity.ANGULAR_RATE,
-        expected_gain=(1.0, 180.0 / math.pi),
+        units={"rad/s": 1.0, "deg/s": 180.0 / math.pi},
         min_width_s=0.2,
     ),
     Quantity.LATERAL_ACCEL: _Relation(
         method="lateral_accel",
         target=Quantity.SPECIFIC_FORCE,
-        expected_gain=(1.0, 1.0 / G),
+        units={"m/s^2": 1.0},
         min_width_s=0.2,
         systematic_std_s=ACCELERATION_STD_S,
     ),
     Quantity.LONG_ACCEL: _Relation(
         method="long_accel",
         target=Quantity.SPECIFIC_FORCE,
-        expected_gain=(1.0, 1.0 / G),
+        units={"m/s^2": 1.0},
         min_width_s=0.2,
         systematic_std_s=ACCELERATION_STD_S,
     ),
     Quantity.SPEED: _Relation(
         method="speed",
         target=Quantity.SPECIFIC_FORCE,
-        expected_gain=(1.0, 3.6, 1.0 / 0.44704),
+        units=_SPEED_UNITS,
         min_width_s=0.2,
         gain_range=SPEED_GAIN,
         is_baseline_only=True,
@@ -90,7 +104,7 @@ _RELATIONS: Mapping[Quantity, _Relation] = {
     Quantity.WHEEL_SPEED: _Relation(
         method="wheel_speed",
         target=Quantity.SPECIFIC_FORCE,
-        expected_gain=(1.0, 3.6, 1.0 / 0.44704),
+        units=_SPEED_UNITS,
         min_width_s=0.2,
         gain_range=SPEED_GAIN,
         is_baseline_only=True,
@@ -98,14 +112,14 @@ _RELATIONS: Mapping[Quantity, _Relation] = {
     Quantity.STEERING_ANGLE: _Relation(
         method="steering",
         target=Quantity.ANGULAR_RATE,
-        expected_gain=(),
+        units={},
         min_width_s=0.2,
         is_baseline_only=True,
     ),
     Quantity.BRAKE: _Relation(
         method="brake",
         target=Quantity.SPECIFIC_FORCE,
-        expected_gain=(),
+        units={},
         min_width_s=0.2,
         is_baseline_only=True,
     ),
@@ -166,7 +180,8 @@ def _measure(
         target_epoch_ns=target.epoch_ns,
         max_offset_s=max_offset_s,
         step_s=SEARCH_STEP_S,
-        expected_gain=relation.expected_gain,
+        expected_gain=tuple(relation.units.values())[: 1 if activity.is_si else None],
+        expected_unit="" if activity.is_si else _word_units(relation),
         gain_range=relation.gain_range,
         systematic_std_s=relation.systematic_std_s,
         lobe_s=LOBE_S,
@@ -180,7 +195,16 @@ def _measure(
     measured = measure_delay(
         task, from_integral(signal, width_s=width_s, stride_s=width_s / OVERLAP), driver
     )
-    return _with_filter_error(measured, signal, driver, width_s, task)
+    return refuse_vague(task, _with_filter_error(measured, signal, driver, width_s, task))
+
+
+def _word_units(relation: _Relation) -> str:
+    if not relation.units:
+        return ""
+    return (
+        f"its unit is not stated and so taken to be {' or '.join(relation.units)}: state it in "
+        "the DBC, or convert the column"
+    )
 
 
 def _with_filter_error(

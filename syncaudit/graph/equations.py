@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from syncaudit.graph.adjustment import Adjustment, adjust
 from syncaudit.graph.edges import Edge, Graph
-from syncaudit.graph.steps import ClockStep, step_in_effect
+from syncaudit.graph.steps import ClockStep
 from syncaudit.model import EdgeResidual
 
 __all__ = ["Equations"]
@@ -79,16 +79,21 @@ class Equations:
             self.A[row, columns[clock]] += value
 
     def _stepped(self, edge: Edge) -> float:
-        return step_in_effect(self.steps.get(edge.source), edge.source_s) - step_in_effect(
-            self.steps.get(edge.target), edge.target_s
-        )
+        source, target = self.steps.get(edge.source), self.steps.get(edge.target)
+        added_s = 0.0 if source is None else source.added_to(edge, edge.source_s)
+        return added_s - (0.0 if target is None else target.added_to(edge, edge.target_s))
 
     def _step_variance(self, edge: Edge) -> float:
-        """Return what a step does to an offset that was fitted without knowing of it."""
-        if edge.step_s is not None:
+        """Return what a step adds to the variance of an edge's offset."""
+        if edge.step_s is None or edge.step_std_s is None:
+            # Fitted without knowing of the step.
+            touched = [self.steps[c].size_s for c in (edge.source, edge.target) if c in self.steps]
+            return sum((0.5 * size) ** 2 for size in touched)
+        if not self._stepped(edge):
             return 0.0
-        touched = [self.steps[c].size_s for c in (edge.source, edge.target) if c in self.steps]
-        return sum((0.5 * size) ** 2 for size in touched)
+        # Both sides of a step are measured apart, so its variance is the sum of theirs. That of the
+        # side that the edge did not hold at is never taken to be less.
+        return max(0.0, edge.step_std_s**2 - 2.0 * edge.std_s**2)
 
     def adjust(self) -> Adjustment:
         """Solve the equations and blame contradictions."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ def spread_of(graph: Graph, network: Network, span_s: float) -> Spread:
     dd = network.covariance[n:, n:]
     steps = np.zeros(n)
     for clock, step in network.steps.items():
-        steps[clock] = step.size_s if step.after_s > 0.0 else -step.size_s
+        steps[clock] = -step.size_s if step.is_past else step.size_s
     # Correction of [c] relative to [r]: both anchors mark the same instant.
     middle = (anchors_s[None, :] - anchors_s[:, None]) + (
         network.x_s[:, None] - network.x_s[None, :]
@@ -107,6 +108,7 @@ def estimate_of(
         step_s=None if step is None else step.size_s,
         step_std_s=None if step is None else step.std_s,
         step_at_ns=None if step is None else graph.anchors_ns[clock] + round(step.after_s * 1e9),
+        is_step_past=step is not None and step.is_past,
         n_measurements=n_measurements,
     )
 
@@ -116,14 +118,12 @@ def _relative_step(steps: Mapping[int, ClockStep], clock: int, reference: int) -
     own, other = steps.get(clock), steps.get(reference)
     if other is None:
         return own
-    mirrored = ClockStep(size_s=-other.size_s, std_s=other.std_s, after_s=other.after_s)
+    mirrored = replace(other, size_s=-other.size_s)
     if own is None:
         return mirrored
     if abs(own.after_s - other.after_s) < SAME_EVENT_S:
-        return ClockStep(
-            size_s=own.size_s - other.size_s,
-            std_s=math.hypot(own.std_s, other.std_s),
-            after_s=own.after_s,
+        return replace(
+            own, size_s=own.size_s - other.size_s, std_s=math.hypot(own.std_s, other.std_s)
         )
     return max(own, mirrored, key=lambda step: abs(step.size_s))
 

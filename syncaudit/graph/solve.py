@@ -132,7 +132,7 @@ def solve_clocks(
                 step_s=step.size_s,
                 step_std_s=step.std_s,
                 at_ns=graph.anchors_ns[i] + round(step.after_s * 1e9),
-                is_past=step.after_s <= 0.0,
+                is_past=step.is_past,
             )
             for i, step in network.steps.items()
         },

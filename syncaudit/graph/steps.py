@@ -15,7 +15,7 @@ import numpy as np
 
 from syncaudit.graph.edges import Edge
 
-__all__ = ["SAME_EVENT_S", "ClockStep", "attribute_steps", "step_in_effect"]
+__all__ = ["SAME_EVENT_S", "ClockStep", "attribute_steps"]
 
 # Steps within this time of each other are one event: change points are found to about a second.
 SAME_EVENT_S = 2.0
@@ -34,20 +34,35 @@ class ClockStep:
         Change of the correction and its standard error.
     after_s : float
         Seconds after the clock's anchor.
+    is_past : bool
+        Whether the solution's instant lies after the step: alike for all clocks that jumped at
+        once, however each of them stamps it.
+    seen_by : frozenset of int
+        Indices of the edges that saw it.
     """
 
     size_s: float
     std_s: float
     after_s: float
+    is_past: bool
+    seen_by: frozenset[int]
 
+    def added_to(self, edge: Edge, at_s: float) -> float:
+        """Return what the step adds to the correction that an edge speaks of.
 
-def step_in_effect(step: ClockStep | None, at_s: float) -> float:
-    """Return what a step adds to a correction `at_s` after the anchor, counted from the anchor."""
-    if step is None:
-        return 0.0
-    if step.after_s > 0.0:
-        return step.size_s if at_s >= step.after_s else 0.0
-    return -step.size_s if at_s < step.after_s else 0.0
+        Parameters
+        ----------
+        edge : Edge
+            Touches the clock. Where it saw the step, it knows on which side of it its offset
+            holds: change points of several edges differ by more than a jump takes.
+        at_s : float
+            Instant of the edge after the clock's anchor.
+        """
+        if edge.index in self.seen_by and edge.step_after_s is not None:
+            is_past = edge.source_s >= edge.step_after_s
+        else:
+            is_past = at_s >= self.after_s
+        return self.size_s * (is_past - self.is_past)
 
 
 def attribute_steps(
@@ -150,6 +165,7 @@ def _sizes(event: Sequence[Edge], blamed: Sequence[int]) -> dict[int, ClockStep]
             A[row, column[edge.source]] = 1.0
         if edge.target in column:
             A[row, column[edge.target]] = -1.0
+    is_past = float(np.median([edge.step_after_s or 0.0 for edge in event])) <= 0.0
     std = np.array([edge.step_std_s or 1.0 for edge in event])
     y = np.array([edge.step_s or 0.0 for edge in event])
     covariance = np.linalg.pinv((A / std[:, None]).T @ (A / std[:, None]))
@@ -167,5 +183,7 @@ def _sizes(event: Sequence[Edge], blamed: Sequence[int]) -> dict[int, ClockStep]
             size_s=float(sizes[k]),
             std_s=math.sqrt(max(float(covariance[k, k]), 1e-18)),
             after_s=float(np.median(instants)),
+            is_past=is_past,
+            seen_by=frozenset(edge.index for edge in event),
         )
     return steps

@@ -1,4 +1,14 @@
-"""One consistent set of clocks: the solution of the graph of measurements."""
+"""One consistent set of clocks: the solution of the graph of measurements.
+
+A clock's correction at its own stamp `t` is
+
+    offset_s + drift_ppm * 1e-6 * (t - at_ns) + step_s * ((t >= step_at_ns) - is_step_past)
+
+so `offset_s` holds at the instant `at_ns` of reference time, and a step moves only what lies on the
+other side of it. On which side the instant lies is said by `is_step_past` and by nothing else: the
+stamps of a clock that jumps repeat or leave a hole, and those of one that is far off reach the step
+earlier or later, so that near it own stamps and reference time do not agree.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +35,9 @@ class ClockEstimate:
     step_s, step_std_s : float, optional
         Change of the correction at `step_at_ns`, where a step was found.
     step_at_ns : int, optional
-        Stamp of the step.
+        The clock's own stamp of the step.
+    is_step_past : bool
+        Whether the step lies before the instant at which `offset_s` holds.
     n_measurements : int
         Measurements that support it.
     """
@@ -39,6 +51,7 @@ class ClockEstimate:
     step_s: float | None = None
     step_std_s: float | None = None
     step_at_ns: int | None = None
+    is_step_past: bool = False
     n_measurements: int = 0
 
 
@@ -55,7 +68,7 @@ class ClockJump:
     at_ns : int
         Stamp of the step.
     is_past : bool
-        Whether it lies before the instant at which the offsets hold.
+        Whether it lies before the instant at which the offsets hold (`ClockEstimate.is_step_past`).
     """
 
     step_s: float

@@ -3,7 +3,7 @@
 from syncaudit.pipeline.clip_evidence import ClipEvidence
 from syncaudit.pipeline.conclude import conclude
 from syncaudit.pipeline.evidence import find_events
-from syncaudit.pipeline.examine import Examination, audit, examine
+from syncaudit.pipeline.examine import Examination, audit, examine, rotations_throughout
 from syncaudit.pipeline.reading import ReadClip, read_clip
 from syncaudit.pipeline.recordings import Recording, pool_clips
 from syncaudit.pipeline.speech_sample import draw_utterances
@@ -23,5 +23,6 @@ __all__ = [
     "measure_tier",
     "pool_clips",
     "read_clip",
+    "rotations_throughout",
     "take_pictures",
 ]

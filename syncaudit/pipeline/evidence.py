@@ -46,7 +46,6 @@ def find_evidence(
     *,
     wanted: Mapping[str, NDArray[np.bool_]] | None = None,
     decoder: str = "cpu",
-    is_thorough: bool = False,
 ) -> ClipEvidence:
     """Find the evidence in every stream.
 
@@ -63,8 +62,6 @@ def find_evidence(
         Frames to look at, of cameras of which not all are.
     decoder : str
         Back end, a key of `syncaudit.decode.DECODERS`.
-    is_thorough : bool
-        Track every frame of every camera.
 
     Returns
     -------
@@ -79,7 +76,7 @@ def find_evidence(
                 evidence.motion[name] = _motion_of(stream)
     look = partial(
         find_in_pictures,
-        gyro=None if is_thorough else _gyroscope(evidence),
+        gyro=_gyroscope(evidence),
         is_robot=_is_robot(streams),
         wanted=wanted or {},
         decoder=decoder,

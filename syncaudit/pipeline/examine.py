@@ -18,6 +18,7 @@ from syncaudit.model import (
     Finding,
     PairMeasurement,
     ReasonCode,
+    RotationIncrements,
     Severity,
     StampAudit,
     Stream,
@@ -43,7 +44,7 @@ from syncaudit.pipeline.window import (
 )
 from syncaudit.policy import Policy, load_policy
 
-__all__ = ["Examination", "audit", "examine"]
+__all__ = ["Examination", "audit", "examine", "rotations_throughout"]
 
 # Keeps a clip from passing, now and when it is judged again by another policy.
 SCREENED = Finding(
@@ -131,13 +132,11 @@ def examine(
     calibration: Mapping[str, object] | None = None,
     is_screen: bool = False,
     decoder: str = "cpu",
-    is_thorough: bool = False,
     on_stage: Callable[[str], None] | None = None,
 ) -> Examination:
     """Audit one clip and keep everything that was found on the way.
 
-    Parameters and errors as for `audit`; `on_stage` as for `Stages`. With `is_thorough` rotation is
-    tracked through all frames, so that its curve can be shown.
+    Parameters and errors as for `audit`; `on_stage` as for `Stages`.
 
     Returns
     -------
@@ -170,9 +169,7 @@ def examine(
     if is_screen:
         evidence = ClipEvidence(findings=[SCREENED])
     else:
-        evidence = find_evidence(
-            streams, stages, wanted=wanted, decoder=decoder, is_thorough=is_thorough
-        )
+        evidence = find_evidence(streams, stages, wanted=wanted, decoder=decoder)
     record = ClipRecord(
         at_ns=window.at_ns,
         span_s=window.span_s,
@@ -230,6 +227,19 @@ def _of_dated(
         if not is_text and not assumed.isdisjoint((pair.source, pair.target)):
             pair = replace(pair, is_baseline_only=True)
         yield pair
+
+
+def rotations_throughout(examination: Examination) -> dict[str, RotationIncrements]:
+    """Return what every camera of a clip saw turn from frame to frame, for the eye.
+
+    An audit tracks the frames of a camera that tell most. The others are decoded again for this;
+    the figures stay those of the audit.
+    """
+    found, streams = examination.evidence, examination.streams
+    seen = ClipEvidence(rotations=dict(found.rotations), sampled=set(found.sampled))
+    wanted = _wanted(examination.clip, streams)
+    track_throughout(seen, streams, sorted(found.sampled), Stages(), wanted=wanted)
+    return seen.rotations
 
 
 def _wanted(clip: Clip, streams: Mapping[str, Stream]) -> dict[str, NDArray[np.bool_]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from syncaudit.model import ClockEstimate, ReasonCode, Verdict
-from syncaudit.model.wording import word_direction, word_drift, word_duration, word_measure
+from syncaudit.model.wording import word_correction, word_drift, word_duration, word_measure
 from syncaudit.policy.equivalence import Course, Standing, compare, worst
 from syncaudit.policy.frame_words import word_hidden, word_slip
 from syncaudit.policy.limits import Limits
@@ -37,20 +37,22 @@ def judge_offset(
     jump = word_measure(estimate.step_s or 0.0, estimate.step_std_s)
     slip = word_slip(estimate.step_s or 0.0, estimate.step_std_s or 0.0, period_s, z)
     beyond_step = [s for p, s in zip(course, standings, strict=True) if p.is_stepped]
+    half = "from then on" if estimate.is_step_past else "before"
     if standings[0] is Standing.OUTSIDE and beyond_step and set(beyond_step) == {Standing.INSIDE}:
         # Good on the other side: the step alone is to blame.
         point, code = course[0], ReasonCode.STEP
-        is_ahead = any(p.is_stepped and p.after_s > 0.0 for p in course)
+        figure = word_correction(point.value_s, point.std_s)
         message = (
-            f"{name} jumps by {jump} {moment} and is {word_measure(point.value_s, point.std_s)} "
-            f"{word_direction(point.value_s)} {'before' if is_ahead else 'from then on'}; limit "
-            f"{word_duration(limit)}{slip}"
+            f"{name} jumps by {jump} {moment} and is {figure} {half}; "
+            f"limit {word_duration(limit)}{slip}"
         )
     elif standings[0] is Standing.OUTSIDE:
         point, code = course[0], ReasonCode.OFFSET
+        figure = word_correction(point.value_s, point.std_s)
+        # Too far off on both sides: of which one the figure is.
+        told = f" {half}, as its clock jumps {moment}" if beyond_step else ""
         message = (
-            f"{name} is {word_measure(point.value_s, point.std_s)} "
-            f"{word_direction(point.value_s)}{beyond}; limit {word_duration(limit)}"
+            f"{name} is {figure}{beyond}{told}; limit {word_duration(limit)}"
             f"{word_hidden(point.value_s, period_s) if is_counted else ''}"
             f"{'' if is_counted else word_slip(point.value_s, point.std_s, period_s, z)}"
         )
@@ -58,11 +60,10 @@ def judge_offset(
         outside = [p for p, s in zip(course, standings, strict=True) if s is Standing.OUTSIDE]
         plain = [p for p in outside if not p.is_stepped]
         point = max(plain or outside, key=lambda p: abs(p.value_s))
-        when = "at the end" if point.after_s > 0.0 else "at the start"
-        where = (
-            f"{word_measure(point.value_s, point.std_s)} "
-            f"{word_direction(point.value_s)} {when} of the clip; limit {word_duration(limit)}"
-        )
+        is_early = estimate.is_step_past if point.is_stepped else point.after_s < 0.0
+        when = "at the start" if is_early else "at the end"
+        figure = word_correction(point.value_s, point.std_s)
+        where = f"{figure} {when} of the clip; limit {word_duration(limit)}"
         if plain:
             code = ReasonCode.DRIFT
             drift = word_drift(estimate.drift_ppm or 0.0, estimate.drift_std_ppm)
@@ -80,7 +81,7 @@ def _too_uncertain(
     name: str, estimate: ClockEstimate, course: Sequence[Course], limit: float, z: float
 ) -> str:
     middle = course[0]
-    measured = f"{word_measure(middle.value_s, middle.std_s)} {word_direction(middle.value_s)}"
+    measured = word_correction(middle.value_s, middle.std_s)
     if compare(middle.value_s, middle.std_s, limit, z) is Standing.INSIDE:
         if any(
             point.is_stepped

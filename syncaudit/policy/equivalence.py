@@ -74,8 +74,8 @@ def worst(standings: Iterable[Standing]) -> Standing:
 def seconds_to_step(clock: ClockEstimate, *, at_ns: int, span_s: float) -> float:
     """Return when a clock jumps, seconds after the instant at which its offset holds.
 
-    Offsets hold where the clock's own stamp is `at_ns`, so own stamps tell on which side of the
-    step that is; only a clock of another epoch must be brought to reference time first.
+    Told by the clock's own stamps, which the clip's window is stated in; only those of a clock of
+    another epoch are brought to reference time first.
     """
     own_s = ((clock.step_at_ns or 0) - at_ns) * 1e-9
     return own_s if abs(own_s) <= span_s else own_s + (clock.offset_s or 0.0)
@@ -99,26 +99,27 @@ def course_of(clock: ClockEstimate, *, at_ns: int, span_s: float) -> list[Course
     instants = [(0.0, False)]
     if clock.drift_ppm is not None and half_s > 0.0:
         instants += [(-half_s, False), (half_s, False)]
-    step_s, step_std_s, step_after_s = 0.0, 0.0, math.inf
+    step_s, step_std_s = 0.0, 0.0
     if clock.step_s is not None and clock.step_at_ns is not None:
         step_after_s = seconds_to_step(clock, at_ns=at_ns, span_s=span_s)
         if abs(step_after_s) < max(half_s, 1e-3):
             step_s, step_std_s = clock.step_s, clock.step_std_s or 0.0
-            instants += [(step_after_s, True), (half_s if step_after_s > 0.0 else -half_s, True)]
-    course = []
-    for after_s, is_stepped in instants:
-        jump_s = (step_s if step_after_s > 0.0 else -step_s) if is_stepped else 0.0
-        course.append(
-            Course(
-                after_s=after_s,
-                value_s=offset_s + drift * after_s + jump_s,
-                std_s=math.hypot(
-                    math.hypot(std_s, drift_std * after_s), step_std_s if is_stepped else 0.0
-                ),
-                is_stepped=is_stepped,
-            )
+            sign = -1.0 if clock.is_step_past else 1.0
+            # The other side of the step begins there and reaches to its end of the clip.
+            instants = [p for p in instants if sign * p[0] <= 0.0]
+            instants += [(step_after_s, True), (sign * half_s, True)]
+            step_s *= sign
+    return [
+        Course(
+            after_s=after_s,
+            value_s=offset_s + drift * after_s + (step_s if is_stepped else 0.0),
+            std_s=math.hypot(
+                math.hypot(std_s, drift_std * after_s), step_std_s if is_stepped else 0.0
+            ),
+            is_stepped=is_stepped,
         )
-    return course
+        for after_s, is_stepped in instants
+    ]
 
 
 def _drift(clock: ClockEstimate) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from syncaudit.model import (
     Verdict,
     clock_of,
 )
-from syncaudit.model.wording import word_count, word_direction, word_measure
+from syncaudit.model.wording import word_correction, word_count
 from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.equivalence import quantile
 from syncaudit.policy.limits import Policy
@@ -107,8 +107,7 @@ def _is_unknown(name: str, verdict: ClipVerdict) -> bool:
 def _vouched(name: str, estimate: ClockEstimate, whole: str) -> Finding:
     offset_s = estimate.offset_s or 0.0
     message = (
-        f"{name} passes by its recording: "
-        f"{word_measure(offset_s, estimate.offset_std_s)} {word_direction(offset_s)}{whole}"
+        f"{name} passes by its recording: {word_correction(offset_s, estimate.offset_std_s)}{whole}"
     )
     return remark(ReasonCode.OFFSET, name, message, value=offset_s)
 
@@ -123,9 +122,8 @@ def _dissent(
     if apart <= z * math.hypot(own.offset_std_s or 0.0, estimate.offset_std_s or 0.0):
         return []
     message = (
-        f"{name} is {word_measure(estimate.offset_s, estimate.offset_std_s)} "
-        f"{word_direction(estimate.offset_s)} in the rest of its recording{whole}: this clip alone "
-        "is off"
+        f"{name} is {word_correction(estimate.offset_s, estimate.offset_std_s)} in the "
+        f"rest of its recording{whole}: this clip alone is off"
     )
     return [remark(ReasonCode.INCONSISTENT, name, message, value=estimate.offset_s)]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from syncaudit.model import ClockEstimate, ClockSolution, Finding, ReasonCode
-from syncaudit.model.wording import word_direction, word_measure
+from syncaudit.model.wording import word_correction
 from syncaudit.policy.equivalence import Standing, compare
 from syncaudit.policy.opinion import defect, remark
 
@@ -87,8 +87,8 @@ def _stated_suspect(
     value_s = -median(_offset(clock) for clock in agreeing.values())
     std_s = median(_std(clock) for clock in agreeing.values())
     text = (
-        f"{reference}, the stated reference, is {word_measure(value_s, std_s)} "
-        f"{word_direction(value_s)} against the consensus of {len(agreeing)} others; more likely "
+        f"{reference}, the stated reference, is {word_correction(value_s, std_s)} "
+        f"against the consensus of {len(agreeing)} others; more likely "
         "it is the one that is wrong"
     )
     return text, value_s

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from syncaudit.model import ClockEstimate, ClockSolution, PairMeasurement, ReasonCode, Verdict
-from syncaudit.model.wording import word_direction, word_duration, word_measure
+from syncaudit.model.wording import word_correction, word_duration
 from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.equivalence import Standing, compare
 from syncaudit.policy.limits import Limits
@@ -93,7 +93,7 @@ def judge_transcript(
     ):
         return opinion
     text = (
-        f"{name} is {word_measure(value_s, std_s)} {word_direction(value_s)} against {audio}, "
+        f"{name} is {word_correction(value_s, std_s)} against {audio}, "
         f"more than the usual {word_duration(warning)}: state 'expected_offset_s' if its aligner "
         "does that by convention"
     )
@@ -114,9 +114,10 @@ def _estimate(name: str, m: PairMeasurement, at_ns: int, expected_offset_s: floa
     if m.drift_ppm is not None:
         offset_s += 1e-6 * m.drift_ppm * after_s
         std_s = math.hypot(std_s, 1e-6 * (m.drift_std_ppm or 0.0) * after_s)
+    is_step_past = m.step_at_ns is not None and at_ns >= m.step_at_ns
     if m.step_at_ns is not None and m.step_s is not None:
-        # The offset holds on the side of the step on which its instant lies.
-        offset_s += m.step_s * ((at_ns >= m.step_at_ns) - (m.at_ns >= m.step_at_ns))
+        # A measurement's offset holds on the side of the step on which its own stamp lies.
+        offset_s += m.step_s * (is_step_past - (m.at_ns >= m.step_at_ns))
     return ClockEstimate(
         clock=name,
         is_observable=True,
@@ -127,6 +128,7 @@ def _estimate(name: str, m: PairMeasurement, at_ns: int, expected_offset_s: floa
         step_s=m.step_s,
         step_std_s=m.step_std_s,
         step_at_ns=m.step_at_ns,
+        is_step_past=is_step_past,
         n_measurements=1,
     )
 

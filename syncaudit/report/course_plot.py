@@ -18,7 +18,6 @@ _LEFT, _RIGHT = 64.0, 8.0
 _HEAD = 22.0  # name and drift above a lane
 _LANE = 66.0
 _GAP = 12.0
-_INTERVAL = 1.96  # standard errors either side of a 95 % interval
 # Units of time, the first of which a recording spans at least twice.
 _UNITS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
@@ -155,8 +154,8 @@ def _line(lane: Sequence[CoursePoint], across: Scale, up: Scale, first_ns: int) 
 def _mark(point: CoursePoint, name: str, across: Scale, up: Scale, first_ns: int) -> str:
     x = across.px((point.at_ns - first_ns) * 1e-9)
     y = up.px(point.offset_s)
-    top = up.px(point.offset_s + _INTERVAL * point.std_s)
-    bottom = up.px(point.offset_s - _INTERVAL * point.std_s)
+    top = up.px(point.offset_s + point.std_s)
+    bottom = up.px(point.offset_s - point.std_s)
     words = f"{name}: {word_correction(point.offset_s, point.std_s)}, {point.verdict}"
     return (
         f'<g class="mark {escape(point.verdict)}"><title>{escape(words)}</title>'

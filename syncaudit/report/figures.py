@@ -1,7 +1,7 @@
-"""The sources of one clip against their tolerances, as a drawing of intervals.
+"""The sources of one clip against their tolerances, as a drawing of their errors.
 
 Left of zero the stamps are late, right of zero early; the grey band is the tolerance; a bar is
-the 95 % interval.
+one standard error to either side.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from syncaudit.report.phrases import word_correction
 
 __all__ = ["Point", "forest_plot"]
 
-_INTERVAL = 1.96  # standard errors either side of a 95 % interval
 _WIDTH = 600.0
 _WORDS = 178.0  # right margin
 _ROW = 24.0
@@ -51,7 +50,7 @@ class Point:
 
 
 def forest_plot(points: Sequence[Point], *, label: str) -> Markup:
-    """Return one row a source: name, interval against its tolerance, words.
+    """Return one row a source: name, standard error against its tolerance, words.
 
     Parameters
     ----------
@@ -61,7 +60,7 @@ def forest_plot(points: Sequence[Point], *, label: str) -> Markup:
         What the picture shows, for screen readers.
     """
     tolerances = [point.tolerance_s for point in points if point.tolerance_s is not None]
-    ends = [abs(point.offset_s) + _INTERVAL * point.std_s for point in points]
+    ends = [abs(point.offset_s) + point.std_s for point in points]
     reach_s = 1.08 * max([*ends, *(1.6 * tolerance for tolerance in tolerances), 1e-4])
     margin = min(max(_LETTER * max(len(p.label) for p in points) + 12, _LABELS[0]), _LABELS[1])
     letters = int(_LABELS[1] / _LETTER)
@@ -85,8 +84,8 @@ def forest_plot(points: Sequence[Point], *, label: str) -> Markup:
 def _mark(scale: Scale, point: Point, y: float) -> str:
     kind = "reference" if point.is_reference else point.verdict
     words = f"{point.label}: {word_correction(point.offset_s, point.std_s)}, {point.verdict}"
-    left = scale.px(point.offset_s - _INTERVAL * point.std_s)
-    right = scale.px(point.offset_s + _INTERVAL * point.std_s)
+    left = scale.px(point.offset_s - point.std_s)
+    right = scale.px(point.offset_s + point.std_s)
     return (
         f'<g class="mark {escape(kind)}"><title>{escape(words)}</title>'
         f'<line x1="{left:.1f}" y1="{y:.1f}" x2="{right:.1f}" y2="{y:.1f}"/>'

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from syncaudit.model import Verdict
-from syncaudit.model.wording import word_direction, word_measure
+from syncaudit.model.wording import word_correction
 
 __all__ = [
     "signed_ms",
@@ -17,11 +17,6 @@ __all__ = [
     "word_span",
     "word_unmeasured",
 ]
-
-
-def word_correction(offset_s: float, std_s: float | None) -> str:
-    """Return ``35.1 ± 0.6 ms early`` for a correction of +35.1 ms (formats, section 1)."""
-    return f"{word_measure(offset_s, std_s)} {word_direction(offset_s)}"
 
 
 def word_unmeasured(source: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from syncaudit.model import Verdict
@@ -76,10 +76,27 @@ class Group:
 
     @property
     def found_from(self) -> Size | None:
-        """Smallest size from which on `WANTED` are found; None: not reached."""
+        """Smallest size from which on `WANTED` are shown to be found, by the lower bound."""
+        return self._from(lambda rate: rate.interval()[0] >= WANTED)
+
+    @property
+    def seen_from(self) -> Size | None:
+        """Smallest size from which on `WANTED` of these variants were found: no promise."""
+        return self._from(lambda rate: (rate.share or 0.0) >= WANTED)
+
+    @property
+    def clips_to_promise(self) -> int:
+        """Clips without a miss by which `seen_from` would be shown; of the size that needs most."""
+        seen = self.seen_from
+        if seen is None:
+            return 0
+        rates = [each.rate(Outcome.FOUND) for each in self.sizes if each.size >= seen.size]
+        return max(rate.clips_to_promise(WANTED) for rate in rates)
+
+    def _from(self, is_enough: Callable[[Rate], bool]) -> Size | None:
         found = None
         for each in reversed(self.sizes):
-            if (each.rate(Outcome.FOUND).share or 0.0) < WANTED:
+            if not is_enough(each.rate(Outcome.FOUND)):
                 break
             found = each
         return found
@@ -91,12 +108,14 @@ class Group:
 
     def to_json(self) -> dict[str, object]:
         """Return everything that was counted."""
-        found = self.found_from
+        found, seen = self.found_from, self.seen_from
         return {
             "quantity": str(self.quantity),
             "kind": self.kind,
             "source": self.source,
             "found_in_95_percent_from": None if found is None else found.size,
+            "seen_in_95_percent_from": None if seen is None else seen.size,
+            "clips_to_promise": self.clips_to_promise,
             "sizes": [each.to_json() for each in self.sizes],
             "measured_minus_injected": self.accuracy.to_json(),
         }

@@ -57,14 +57,45 @@ class Rate:
 
         if not self.n:
             return 0.0, 1.0
-        n = float(min(self.n, self.n_clips))
-        hits = n * self.n_hits / self.n
+        n, hits = self._effective
         tail = 0.5 * (1.0 - level)
-        low = float(betaincinv(hits, n - hits + 1.0, tail)) if self.n_hits else 0.0
         high = float(betaincinv(hits + 1.0, n - hits, 1.0 - tail)) if self.n_hits < self.n else 1.0
-        return low, high
+        return _low(n, hits, tail), high
+
+    def clips_to_promise(self, share: float, level: float = LEVEL) -> int:
+        """Return how many more clips, all of them hits, bring the lower bound to `share`.
+
+        Zero where it is there: then the share is shown, not merely seen.
+        """
+        n, hits = self._effective
+        tail = 0.5 * (1.0 - level)
+
+        def is_shown(more: int) -> bool:
+            return _low(n + more, hits + more, tail) >= share
+
+        low, high = 0, 1
+        while not is_shown(high):
+            low, high = high, 2 * high
+        if is_shown(0):
+            return 0
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if is_shown(middle) else (middle, high)
+        return high
+
+    @property
+    def _effective(self) -> tuple[float, float]:
+        """Cases and hits as if all variants of a clip turned out alike."""
+        n = float(min(self.n, self.n_clips))
+        return n, n * self.n_hits / self.n if self.n else 0.0
 
     def to_json(self) -> dict[str, object]:
         """Return counts, share and interval."""
         low, high = self.interval()
         return {"hits": self.n_hits, "n": self.n, "share": self.share, "low": low, "high": high}
+
+
+def _low(n: float, hits: float, tail: float) -> float:
+    from scipy.special import betaincinv
+
+    return float(betaincinv(hits, n - hits + 1.0, tail)) if hits > 0.0 else 0.0

@@ -46,12 +46,15 @@ def test_channels_have_quantities(channel, quantity):
         ("°/s", math.pi / 180),
         ("g", 9.80665),
         ("m/s", 1.0),
-        ("", 1.0),
-        ("furlong", 1.0),
+        ("m/s^2", 1.0),
+        ("", None),
+        ("furlong", None),
     ],
 )
 def test_units_become_si(unit, factor):
     (activity,) = found(unit=unit)
+    assert activity.is_si is (factor is not None)
+    factor = 1.0 if factor is None else factor
     assert np.max(np.abs(activity.values[:, 0] - factor * np.arange(20))) < 1e-12
 
 

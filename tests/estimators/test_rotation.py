@@ -394,7 +394,29 @@ def test_late_yaw_rate_against_camera(unit):
     found = measure_yaw_camera(yaw, cam, max_offset_s=REACH_S)
     assert found.accepted
     assert found.method == "yaw_rotation"
+    assert (found.source, found.target) == ("can", "cam")
     assert abs(found.offset_s - -0.05) < CAMERA_TOL_S
+    # The instant is told on the clock of the yaw rate, which may count from another day.
+    elsewhere = replace(yaw, epoch_ns=yaw.epoch_ns - 10**15)
+    moved = measure_yaw_camera(elsewhere, cam, max_offset_s=REACH_S)
+    assert abs(moved.offset_s - (1e6 - 0.05)) < CAMERA_TOL_S
+    assert abs(moved.at_ns - (found.at_ns - 10**15)) < 10**9
+
+
+def test_yaw_rate_of_a_stated_unit_has_one_gain():
+    motion = shaking(26, lowest_hz=0.1, highest_hz=1.5)
+    cam = camera(motion, 26, rate_hz=30.0, seconds=40.0, mount=np.eye(3))
+    whole = imu(motion, 26, rate_hz=50.0, seconds=40.0, name="can")
+    for is_si in (False, True):
+        yaw = Activity(
+            source="can",
+            quantity=Quantity.YAW_RATE,
+            epoch_ns=whole.epoch_ns,
+            times_s=whole.times_s,
+            values=180.0 / np.pi * whole.values[:, 1:2],
+            is_si=is_si,
+        )
+        assert measure_yaw_camera(yaw, cam, max_offset_s=REACH_S).accepted is not is_si
 
 
 def test_yaw_rate_needs_frames_in_a_row():

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from moving_body import EPOCH_NS, Clock, Drive
 
-from syncaudit.estimators import measure_can_imu
+from syncaudit.estimators import measure_can_imu, vehicle
+from syncaudit.estimators.delay_fit import fit_delay
 from syncaudit.estimators.vehicle import CONTROL_UNIT_STD_S
 from syncaudit.model import Activity, Quantity
 
@@ -66,10 +67,39 @@ def test_yaw_rate_of_wrong_size_is_refused():
 
 
 @pytest.mark.parametrize("quantity", [Quantity.LATERAL_ACCEL, Quantity.LONG_ACCEL])
-def test_acceleration_in_g(quantity):
-    found = measured(quantity, 4, unit=1.0 / 9.80665)
-    assert found.accepted
-    assert abs(found.offset_s - -0.03) < YAW_TOL_S
+@pytest.mark.parametrize("size", [1.0 / 9.80665, 0.0513])
+def test_acceleration_of_no_stated_unit_is_in_si(quantity, size):
+    """Chance finds a tenth of the true gain: what may be g may be nothing at all."""
+    found = measured(quantity, 4, unit=size)
+    assert not found.accepted
+    assert "of the expected 1:" in found.why
+    assert "its unit is not stated and so taken to be m/s^2: state it in the DBC" in found.why
+
+
+@pytest.mark.parametrize("quantity", [Quantity.YAW_RATE, Quantity.LATERAL_ACCEL, Quantity.SPEED])
+def test_stated_unit_leaves_one_range_of_gains(quantity):
+    drive = Drive.on_road(4)
+    stated = replace(drive.can(quantity, 4), is_si=True)
+    for size, is_accepted in ((1.0, True), (1.0 / 9.80665, False), (3.6, False), (57.3, False)):
+        signals = {quantity: replace(stated, values=size * stated.values)}
+        (found,) = measure_can_imu(signals, drive.imu(4), max_offset_s=REACH_S)
+        assert found.accepted is is_accepted
+        assert is_accepted or "of the expected 1:" in found.why
+        assert is_accepted or "not stated" not in found.why
+
+
+def test_error_that_grows_beyond_use_is_a_refusal(monkeypatch):
+    """Increments of other widths tell delays 0.4 s apart: the bus passes another filter."""
+
+    def apart(*args, start_s, **more):
+        fit = fit_delay(*args, start_s=start_s, **more)
+        return replace(fit, offset_s=start_s + 0.4)
+
+    monkeypatch.setattr(vehicle, "fit_delay", apart)
+    found = measured(Quantity.LATERAL_ACCEL, 4)
+    assert not found.accepted
+    assert found.why == "standard error 400 ms is too large to be of use, needed 50 ms"
+    assert found.diagnostics["offset_std_s"] == pytest.approx(0.4, abs=1e-3)
 
 
 @pytest.mark.parametrize("quantity", [Quantity.SPEED, Quantity.WHEEL_SPEED])

@@ -53,7 +53,7 @@ def test_panel_plots_the_peak_and_the_interval_of_microphones(panel):
     # A sample of the search.
     assert offsets_ms[np.nanargmax(agreement)] == pytest.approx(123.4, abs=0.13)
     (band,) = [x for x in panel.plot.getPlotItem().items if isinstance(x, pg.LinearRegionItem)]
-    half_ms = 1e3 * 1.96 * pair.offset_std_s
+    half_ms = 1e3 * pair.offset_std_s  # as in the words beside it
     expected = (1e3 * pair.offset_s - half_ms, 1e3 * pair.offset_s + half_ms)
     assert band.getRegion() == pytest.approx(expected, abs=1e-6)
     # Zero is out of sight: the lobe of a sound is too narrow for it.

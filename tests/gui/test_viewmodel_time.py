@@ -73,7 +73,7 @@ def test_drift_counts_from_the_anchor():
 
 @pytest.mark.parametrize(("step_at_s", "expected"), [(15.0, (0.0, 0.06)), (5.0, (-0.06, 0.0))])
 def test_offset_holds_on_the_anchors_side_of_a_step(step_at_s, expected):
-    clock = ClockMap(at_s=10.0, step_s=0.06, step_at_s=step_at_s)
+    clock = ClockMap(at_s=10.0, step_s=0.06, step_at_s=step_at_s, is_step_past=step_at_s < 10.0)
     changes = clock.change_s(np.array([0.0, 20.0]))
     np.testing.assert_allclose(changes, expected, atol=EXACT_S)
 
@@ -95,10 +95,16 @@ def test_clock_of_another_epoch_is_corrected_to_the_letter_of_the_contract():
     st.floats(0, 100),
     st.floats(-0.5, 0.5),
     st.floats(0, 100),
+    st.booleans(),
 )
-def test_stamps_in_view_are_all_found(offset_s, drift_ppm, at_s, step_s, step_at_s):
+def test_stamps_in_view_are_all_found(offset_s, drift_ppm, at_s, step_s, step_at_s, is_step_past):
     clock = ClockMap(
-        offset_s=offset_s, drift_ppm=drift_ppm, at_s=at_s, step_s=step_s, step_at_s=step_at_s
+        offset_s=offset_s,
+        drift_ppm=drift_ppm,
+        at_s=at_s,
+        step_s=step_s,
+        step_at_s=step_at_s,
+        is_step_past=is_step_past,
     )
     stamps_s = np.linspace(-20.0, 120.0, 2801)
     visible = TimeRange(start_s=40.0, stop_s=45.0)

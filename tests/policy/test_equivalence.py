@@ -54,10 +54,33 @@ def test_course_with_drift_reaches_both_ends() -> None:
 def test_course_holds_the_side_of_the_step_that_the_offset_does_not(
     at_s: float, end: float, value: float
 ) -> None:
-    stepping = clock(step_s=0.005, step_std_s=2e-4, step_at_ns=round(at_s * 1e9))
+    stepping = clock(
+        step_s=0.005, step_std_s=2e-4, step_at_ns=round(at_s * 1e9), is_step_past=at_s < 0.0
+    )
     course = course_of(stepping, at_ns=0, span_s=20.0)
     assert [p.value_s for p in course if p.is_stepped] == pytest.approx([value, value])
     assert course[-1].after_s == end
+
+
+def test_the_side_is_what_is_said_not_what_the_stamps_seem_to_say() -> None:
+    # Stamps of a clock that jumps back by 60 ms repeat: one before the jump reads as after it.
+    stepping = clock(step_s=0.06, step_std_s=2e-4, step_at_ns=-20_000_000, is_step_past=False)
+    course = course_of(stepping, at_ns=0, span_s=20.0)
+    assert course[-1].after_s == 10.0
+    assert course[-1].value_s == pytest.approx(0.061)
+
+
+def test_drift_is_followed_on_the_own_side_of_a_step_only() -> None:
+    stepping = clock(
+        drift_ppm=100.0, drift_std_ppm=30.0, step_s=0.005, step_std_s=2e-4, step_at_ns=3 * 10**9
+    )
+    course = course_of(stepping, at_ns=0, span_s=20.0)
+    assert [(p.after_s, p.is_stepped) for p in course] == [
+        (0.0, False),
+        (-10.0, False),
+        (3.0, True),
+        (10.0, True),
+    ]
 
 
 def test_vague_drift_is_tempered_by_what_quartz_can_do() -> None:

@@ -105,15 +105,34 @@ def test_rates_of_kind_and_source_by_size():
         small, large = one.sizes
         assert (small.size, small.rate(Outcome.FOUND).share) == (0.02, 0.9)
         assert large.rate(Outcome.FOUND).share == 1.0
-        # 0.9 is below 95 %, so only the larger size counts as found.
-        assert one.found_from is large
-    assert group(found).to_json()["found_in_95_percent_from"] == 0.05
+        # 0.9 is below 95 %, so only the larger size was found in so many; ten clips show 69 %.
+        assert one.seen_from is large
+        assert one.found_from is None
+        assert one.clips_to_promise == 62
+    row = group(found).to_json()
+    assert (row["found_in_95_percent_from"], row["seen_in_95_percent_from"]) == (None, 0.05)
+    assert row["clips_to_promise"] == 62
+
+
+@pytest.mark.parametrize(("n_clips", "is_promised"), [(2, False), (71, False), (72, True)])
+def test_what_is_promised_is_the_lower_bound(n_clips, is_promised):
+    """0.975 of all trials of 72 hits come of a rate of at least 0.025 ** (1 / 72) = 95.0 %."""
+    truth, rows = [], []
+    for k in range(n_clips):
+        truth += [control(f"c{k}"), moved(f"c{k}~20", f"c{k}", 0.02)]
+        rows += [verdict(f"c{k}~control"), rejected(f"c{k}~20", "cam")]
+    found = group(detected(truth, rows))
+    assert found.seen_from is found.sizes[0]
+    assert (found.found_from is not None) is is_promised
+    assert found.clips_to_promise == 72 - n_clips
 
 
 def test_size_missed_above_a_found_one_is_not_reached():
     rows = [rejected("a~1", "cam"), verdict("a~2"), verdict("a~control")]
     truth = [moved("a~1", "a", 0.02), moved("a~2", "a", 0.05), control("a")]
+    assert group(detected(truth, rows)).seen_from is None
     assert group(detected(truth, rows)).found_from is None
+    assert group(detected(truth, rows)).clips_to_promise == 0
 
 
 def test_measured_minus_injected():

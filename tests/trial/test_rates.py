@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import beta, binomtest
 
 from syncaudit.trial.rates import Rate
 
@@ -40,3 +40,14 @@ def test_interval_holds_where_all_variants_of_a_clip_turn_out_alike():
 def test_nothing_counted_tells_nothing():
     rate = Rate(n_hits=0, n=0, n_clips=0)
     assert (rate.share, rate.interval()) == (None, (0.0, 1.0))
+
+
+@pytest.mark.parametrize(("hits", "n", "n_clips"), [(2, 2, 1), (9, 10, 10), (0, 4, 4), (0, 0, 0)])
+def test_more_clips_without_a_miss_promise_and_one_less_do_not(hits, n, n_clips):
+    rate = Rate(n_hits=hits, n=n, n_clips=n_clips)
+    more = rate.clips_to_promise(0.95)
+    few = min(n, n_clips)
+    held = few * hits / n if n else 0.0
+    for extra, is_enough in ((more, True), (more - 1, False)):
+        low = beta.ppf(0.025, held + extra, few - held + 1.0)
+        assert bool(low >= 0.95) is is_enough

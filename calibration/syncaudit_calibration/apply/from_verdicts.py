@@ -7,7 +7,7 @@ from typing import Any
 
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip, ClockCorrection, ReasonCode
-from syncaudit.model.wording import word_direction, word_measure
+from syncaudit.model.wording import word_correction
 from syncaudit_calibration.apply.corrections import SourceCorrection, number, shared_by_clock
 
 __all__ = ["VerdictCorrections"]
@@ -125,7 +125,7 @@ def _why_nothing(row: Mapping[str, Any], source: Mapping[str, Any]) -> str:
         return "its clock is the reference"
     offset_s, std_s = number(source.get("offset_s")), number(source.get("offset_std_s"))
     if offset_s and std_s:
-        return f"{word_measure(offset_s, std_s)} {word_direction(offset_s)}, within its own error"
+        return f"{word_correction(offset_s, std_s)}, within its own error"
     return "its stamps are right"
 
 

@@ -73,7 +73,7 @@ def _residuals(
         at_s=(pair.at_ns - epoch_ns) * 1e-9,
         step_s=pair.step_s or 0.0,
         step_at_s=None if pair.step_at_ns is None else (pair.step_at_ns - epoch_ns) * 1e-9,
-        is_step_past=None if pair.step_at_ns is None else pair.at_ns >= pair.step_at_ns,
+        is_step_past=pair.step_at_ns is not None and pair.at_ns >= pair.step_at_ns,
     )
     moved_s = clock.apply(source)
     after = np.clip(np.searchsorted(target, moved_s), 1, max(1, target.size - 1))

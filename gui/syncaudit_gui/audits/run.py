@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from syncaudit.model import Clip, TranscriptStream
-from syncaudit.pipeline import Examination, examine
+from syncaudit.pipeline import Examination, examine, rotations_throughout
 from syncaudit.policy import Policy
 from syncaudit_gui.audits.curves import find_curves
 from syncaudit_gui.audits.result import AuditProgress, AuditResult
@@ -22,7 +22,7 @@ def run_audit(
     n_pictures: int,
     on_progress: Callable[[AuditProgress], None],
 ) -> AuditResult:
-    """Audit a clip.
+    """Audit a clip as `syncaudit validate` does: the figures are the same.
 
     Parameters
     ----------
@@ -49,13 +49,13 @@ def run_audit(
         n_done += stage == "decode"
         on_progress(AuditProgress(stage=stage, n_pictures=n_done, n_all=n_pictures))
 
-    examination = examine(clip, policy, is_thorough=True, on_stage=tell)
+    examination = examine(clip, policy, on_stage=tell)
     tell("evidence")
     return AuditResult(
         judgement=Judgement.of_verdict(examination.verdict, examination.solution),
         row=examination.verdict.to_json(),
         events=tuple(_events(examination, epoch_ns)),
-        rotations=examination.evidence.rotations,
+        rotations=rotations_throughout(examination),
         evidence=dict(find_curves(examination.measurements, examination.evidence, epoch_ns)),
         aligned={
             name: stream

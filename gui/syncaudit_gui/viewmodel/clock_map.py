@@ -18,9 +18,8 @@ Floats = NDArray[np.float64]
 class ClockMap:
     """Correction of one source in seconds since the clip's epoch (formats, section 1).
 
-    ``t_ref = t + offset_s + nudge_s + drift_ppm * 1e-6 * (t - at_s)``, and a step of `step_s` at
-    `step_at_s`, counted from the instant at which the offset holds: what lies on the same side of
-    the step as that is corrected by `offset_s` alone.
+    ``t_ref = t + offset_s + nudge_s + drift_ppm * 1e-6 * (t - at_s)``, and a step as in
+    `syncaudit.model.clocks`: only the side on which the offset does not hold is moved.
 
     Parameters
     ----------
@@ -30,9 +29,8 @@ class ClockMap:
         Change of the correction at the step.
     step_at_s : float, optional
         Stamp of the step.
-    is_step_past : bool, optional
-        Whether the offset holds after the step. None: where `at_s` lies after it, which is so
-        unless the stamps count from another epoch than `at_s`.
+    is_step_past : bool
+        Whether the offset holds after the step.
     nudge_s : float
         Added by hand.
     """
@@ -42,7 +40,7 @@ class ClockMap:
     at_s: float = 0.0
     step_s: float = 0.0
     step_at_s: float | None = None
-    is_step_past: bool | None = None
+    is_step_past: bool = False
     nudge_s: float = 0.0
 
     @property
@@ -56,10 +54,8 @@ class ClockMap:
         # however far from its own stamps that is.
         change = self.offset_s + self.nudge_s + 1e-6 * self.drift_ppm * (times_s - self.at_s)
         if self.step_at_s is not None:
-            is_past = self.at_s > self.step_at_s if self.is_step_past is None else self.is_step_past
-            # Only the other side of the step is moved.
             after = times_s >= self.step_at_s
-            change = change + self.step_s * (after.astype(float) - float(is_past))
+            change = change + self.step_s * (after.astype(float) - float(self.is_step_past))
         return np.asarray(change, dtype=np.float64)
 
     def apply(self, times_s: Floats) -> Floats:

@@ -40,7 +40,7 @@ class SourceEstimate:
     drift_std_ppm: float | None = None
     step_s: float | None = None
     step_at_ns: int | None = None
-    is_step_past: bool | None = None
+    is_step_past: bool = False
 
     def clock_map(self, at_ns: int, epoch_ns: int) -> ClockMap:
         """Return the correction in seconds since the clip's epoch."""

@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 from itertools import takewhile
 
-from syncaudit.model.wording import MS_PER_H_PER_PPM
+from syncaudit.model.wording import MS_PER_H_PER_PPM, rounded
 
 __all__ = [
     "SECONDS_FROM_S",
-    "Z95",
     "short_names",
     "word_age",
     "word_drift",
@@ -20,24 +19,22 @@ __all__ = [
     "word_time",
 ]
 
-# Two-sided 95 %: what the viewer draws as the interval of an estimate.
-Z95 = 1.96
 MINUS = "−"
 # Offsets are worded in seconds from here on.
 SECONDS_FROM_S = 10.0
 
 
 def word_offset(offset_s: float, offset_std_s: float | None) -> str:
-    """Return a signed offset and its 95 % interval in ms: ``+34.9 ± 0.7``; seconds from 10 s on."""
+    """Return a signed offset ± 1 standard error in ms: ``+34.9 ± 0.4``; seconds from 10 s on.
+
+    The digits are those of `syncaudit.model.wording.word_measure`.
+    """
     scale, unit = (1.0, " s") if abs(offset_s) >= SECONDS_FROM_S else (1e3, "")
     value = scale * offset_s
     if offset_std_s is None or offset_std_s <= 0.0 or not math.isfinite(offset_std_s):
         return f"{_signed(value, 1)}{unit}"
-    half = Z95 * scale * offset_std_s
-    digits = 1 if half < 9.95 or unit else 0
-    if half < 0.095:
-        digits = min(6, 1 - math.floor(math.log10(half)))
-    return f"{_signed(value, digits)} ± {half:.{digits}f}{unit}"
+    size, std = rounded(abs(value), scale * offset_std_s)
+    return f"{_sign(value, size)}{size} ± {std}{unit}"
 
 
 def word_drift(drift_ppm: float | None) -> str:
@@ -100,6 +97,10 @@ def _n_alike(words: list[list[str]]) -> int:
 
 def _signed(value: float, digits: int) -> str:
     text = f"{abs(value):.{digits}f}"
+    return f"{_sign(value, text)}{text}"
+
+
+def _sign(value: float, text: str) -> str:
     if float(text) == 0.0:
-        return f" {text}"
-    return f"{'+' if value > 0.0 else MINUS}{text}"
+        return " "
+    return "+" if value > 0.0 else MINUS

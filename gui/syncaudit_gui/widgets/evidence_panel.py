@@ -9,10 +9,11 @@ import pyqtgraph as pg
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from syncaudit.model import PairMeasurement
+from syncaudit.model.wording import PLUS_MINUS
 from syncaudit_gui.audits.result import DelayEvidence, EvidenceKey, ResidualEvidence
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.evidence_words import word_agreement, word_no_plot, word_residuals
-from syncaudit_gui.viewmodel.wording import Z95, word_offset
+from syncaudit_gui.viewmodel.wording import word_offset
 from syncaudit_gui.widgets.faults_table import FaultsTable
 from syncaudit_gui.widgets.lane_axis import SignedAxis
 from syncaudit_gui.widgets.plain_plot import adopt_menus
@@ -60,7 +61,8 @@ class EvidencePanel(Panel):
         self.measure = QtWidgets.QPushButton("audit this clip")
         self.measure.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
         self.measure.clicked.connect(self.audit_wanted)
-        self.table = CellTable(("measured against", "method", "pair offset ms", ""))
+        tips = ("", "", f"What is to be added to the source's stamps; {PLUS_MINUS}.", "")
+        self.table = CellTable(("measured against", "method", "pair offset ms", ""), tips)
         self.view = plain_table(self.table, "measurements")
         self.view.clicked.connect(lambda index: self._choose(index.row()))
         self.faults = FaultsTable()
@@ -185,7 +187,7 @@ class EvidencePanel(Panel):
         zero_s = middle_s if abs(middle_s) >= FAR_S else 0.0
         middle_s -= zero_s
         if pair.offset_s is not None:
-            half_s = Z95 * (pair.offset_std_s or 0.0)
+            half_s = pair.offset_std_s or 0.0  # one standard error, as in the words
             band = pg.LinearRegionItem(
                 (1e3 * (middle_s - half_s), 1e3 * (middle_s + half_s)),
                 movable=False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
+from syncaudit.model.wording import PLUS_MINUS
 from syncaudit.model.wording import word_drift as word_drift_fully
 from syncaudit.model.wording import word_offset as word_offset_fully
 from syncaudit_gui.viewmodel.clip_model import ClipModel
@@ -17,7 +18,7 @@ __all__ = ["SourcesPanel"]
 MOST_ROWS = 12
 _TIPS = (
     "",
-    "What is to be added to the stamps, and its 95 % interval: positive means early.",
+    f"What is to be added to the stamps: positive means early; {PLUS_MINUS}.",
     "Drift of the clock in ppm, and in ms an hour.",
     "What you added by hand, in ms (, and .)",
 )
@@ -42,7 +43,7 @@ class SourcesPanel(Panel):
         self.ghost = QtWidgets.QLabel("ghost = raw")
         self.ghost.setProperty("role", "dim")
         self.head.insertWidget(self.head.count() - 1, self.ghost)
-        self.table = CellTable(("source", "offset ms", "ppm (ms/h)", "nudge"), _TIPS)
+        self.table = CellTable(("source", "offset ± 1 se, ms", "ppm (ms/h)", "nudge"), _TIPS)
         self.view = plain_table(self.table, "sources")
         self.view.clicked.connect(lambda index: self._click(index.row()))
         self.body.addWidget(self.view)
@@ -120,13 +121,13 @@ class SourcesPanel(Panel):
         if not estimate.is_observable or estimate.offset_s is None:
             return Cell("unobservable", dim, "No measurement ties it to the reference."), Cell("")
         color = self._theme.verdict(str(estimate.verdict))
-        tip = f"{word_offset_fully(name, estimate.offset_s, estimate.offset_std_s)} (one sigma)."
+        tip = f"{word_offset_fully(name, estimate.offset_s, estimate.offset_std_s)}."
         words = word_offset(estimate.offset_s, estimate.offset_std_s)
         jump, jump_tip = _word_jump(estimate)
         words, tip = words + jump, tip + jump_tip
         drift_tip = ""
         if estimate.drift_ppm is not None:
-            drift_tip = f"{word_drift_fully(estimate.drift_ppm, estimate.drift_std_ppm)}, one sigma"
+            drift_tip = word_drift_fully(estimate.drift_ppm, estimate.drift_std_ppm)
         return Cell(words, color, tip), Cell(word_drift(estimate.drift_ppm), dim, drift_tip)
 
 

@@ -187,10 +187,11 @@ def _measure(
             side_std_s=PART_STD_PERIODS * slower_s,
             independent=foretold.n_values / increments.values.size,
         )
+    if step is None:
+        fit = replace(fit, offset_std_s=fit.offset_std_s * _unevenness(parts))
     why = _why_not(foretold, fit, start_s, slower_s, has_step=step is not None)
     if why is None and step is None:
         why = uneven or _why_apart(_halves(mixed, driver, fit), slower_s, "parts of what moves")
-        fit = replace(fit, offset_std_s=fit.offset_std_s * _unevenness(parts))
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     return record_delay(task, mixed, driver, fit, step, epochs_s, figures)

@@ -53,6 +53,8 @@ class Activity:
         Finite samples.
     std : float, optional
         White-noise standard deviation of one sample, where the detector knows it.
+    is_si : bool
+        Whether the values are surely in SI units: the channel states its unit.
     """
 
     source: str
@@ -61,6 +63,7 @@ class Activity:
     times_s: NDArray[np.float64]
     values: NDArray[np.float64]
     std: float | None = None
+    is_si: bool = False
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""

@@ -7,6 +7,7 @@ import pytest
 from working_arm import arm, joints, pictures  # beside this file
 
 from syncaudit.estimators import measure_camera_state, measure_states
+from syncaudit.estimators.state import measure
 from syncaudit.model import PictureMotion
 
 # Three standard errors of a typical clip of 12 s, and what 10 Hz make of it.
@@ -43,6 +44,14 @@ def test_errors_cover_the_truth():
     assert len(z) >= 5
     # One of 6 honest z-scores is beyond 2.9 once in 45 runs.
     assert np.abs(z).max() < 2.9
+
+
+def test_error_that_grows_beyond_use_is_a_refusal(monkeypatch):
+    """Parts of the clip that scatter more than they claim widen the error of the whole."""
+    monkeypatch.setattr(measure, "_unevenness", lambda _: 1e3)
+    pair = measured(1)
+    assert not pair.accepted
+    assert "is too large to be of use" in pair.why
 
 
 def test_slow_cameras_are_measured_too():
