@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from syncaudit.detectors.stamp_clock import ClockFit
 from syncaudit.detectors.stamp_grid import Grid
 from syncaudit.detectors.stamp_ledger import Ledger
+from syncaudit.dsp.medians import quantiles
 from syncaudit.model import ReasonCode, StampAudit, StampRemark
 from syncaudit.model.time import MAX_SPAN_S
 
@@ -17,6 +18,7 @@ __all__ = [
     "count_remarks",
     "figure_remarks",
     "in_ms",
+    "irregular_remark",
     "order_remarks",
     "rounding_remarks",
     "synthetic_remark",
@@ -111,6 +113,27 @@ def figure_remarks(
             is_figure=True,
         )
     return out
+
+
+def irregular_remark(steps_s: NDArray[np.float64], usual_s: NDArray[np.float64]) -> StampRemark:
+    """Word that no regular clock stands behind stamps.
+
+    Parameters
+    ----------
+    steps_s : ndarray, shape (m,)
+        Positive intervals that are no gaps.
+    usual_s : ndarray, shape (n,)
+        Usual interval at each place.
+    """
+    shortest_s, longest_s = (
+        quantiles(steps_s, [0.01, 0.99]) if steps_s.size else [float(usual_s.min())] * 2
+    )
+    text = (
+        f"no regular clock fits the stamps (intervals of {in_ms(shortest_s)} to "
+        f"{in_ms(longest_s)}): variable rate, sampling timed by software, or stamps of several "
+        "sources in one column"
+    )
+    return StampRemark(code=ReasonCode.RATE, text=text)
 
 
 def rounding_remarks(tick_s: float) -> list[StampRemark]:

@@ -15,7 +15,7 @@ from syncaudit.detectors.stamp_grid import intervals, seconds_after
 from syncaudit.detectors.stamp_ledger import MIN_STEP_S
 from syncaudit.detectors.stamp_order import order_of
 from syncaudit.detectors.stamp_patterns import StampColumn, audit_columns, audit_stamps
-from syncaudit.detectors.stamp_steps import find_level_steps
+from syncaudit.detectors.stamp_steps import MIN_SAMPLES, find_level_steps, find_lone_steps
 from syncaudit.detectors.stamp_words import order_remarks, unit_remarks
 from syncaudit.detectors.strobe import STROBE_ROLE
 from syncaudit.dsp.medians import median
@@ -141,8 +141,10 @@ def _merge(stream: SignalStream, channels: Sequence[tuple[str, NDArray[np.int64]
         missing=sum(a.missing for a in each),
         doubled=sum(a.doubled for a in each),
         max_gap_s=_most([a.max_gap_s for a in each]),
+        lost_s=_most([a.lost_s for a in each]),
         steps=tuple(sorted(step for a in each for step in a.steps)),
         is_synthetic=all(a.is_synthetic for a in each),
+        is_irregular=any(a.is_irregular for a in each),
         remarks=tuple(
             replace(remark, text=f"{name}: {remark.text}")
             for name, a in audits
@@ -170,7 +172,8 @@ def _audit_audio(stream: AudioStream) -> StampAudit:
     n = int(stream.samples.size)
     if stream.time_ns.size < 3 or stream.anchor_samples.size != stream.time_ns.size:
         return StampAudit(samples=n, rate_hz=stream.rate_hz if stream.rate_hz > 0.0 else None)
-    base = _order_only(stream)
+    # Rows are anchors, as far apart as the recorder likes: no interval is a gap.
+    base = replace(_order_only(stream), max_gap_s=None)
     stamps = stream.time_ns
     times = seconds_after(stamps, int(np.sort(stamps)[stamps.size // 2]))
     index = stream.anchor_samples
@@ -183,6 +186,8 @@ def _audit_audio(stream: AudioStream) -> StampAudit:
         return replace(base, samples=n, rate_hz=stream.rate_hz, remarks=tuple(remarks))
     floor = max(MIN_STEP_S, 1.5 * tick_s)
     steps = find_level_steps(index, times, min_size_s=floor)
+    if times.size < MIN_SAMPLES:
+        steps = find_lone_steps(index, times, min_size_s=floor)
     clean = times.copy()
     for step in steps:
         clean[step.interval + 1 :] -= step.size_s

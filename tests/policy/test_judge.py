@@ -517,7 +517,8 @@ def audit(**figures: object) -> StampAudit:
         (
             {"missing": 7, "gaps": 1, "max_gap_s": 0.66},
             "gap",
-            "cam_rear is silent for 660 ms (7.92 periods) at its longest gap; limit 500 ms",
+            "cam_rear is silent for 660 ms (7.92 periods) at its longest gap: 577 ms are lost; "
+            "limit 417 ms",
         ),
         ({"duplicates": 3}, "duplicate", "cam_rear repeats 3 of 240 stamps (1.25 %); limit 0.5 %"),
         (
@@ -530,7 +531,11 @@ def audit(**figures: object) -> StampAudit:
             "backwards",
             "cam_rear goes back in time at 1 of 240 stamps (0.417 %); limit 0 %",
         ),
-        ({"jitter_s": 0.0123}, "jitter", "cam_rear jitters by 12.3 ms (one sigma); limit 5 ms"),
+        (
+            {"jitter_s": 0.0123, "buffering_s": 0.004},
+            "jitter",
+            "cam_rear jitters by 12.3 ms (one sigma); limit 5 ms",
+        ),
         (
             {"buffering_s": 0.015},
             "jitter",
@@ -584,7 +589,8 @@ def test_single_dropped_frame_is_worded() -> None:
     result = run(stamps={"cam_rear": audit(missing=1, gaps=1, max_gap_s=1 / 6)})
     assert [w.message for w in result.warnings] == [
         "cam_rear lacks 1 of 241 frames (0.415 %); limit 5 %",
-        "cam_rear is silent for 167 ms (2 periods) at its longest gap; limit 500 ms",
+        "cam_rear is silent for 167 ms (2 periods) at its longest gap: 83.3 ms are lost; limit "
+        "417 ms",
     ]
 
 
