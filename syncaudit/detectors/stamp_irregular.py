@@ -102,16 +102,21 @@ def _natural(lengths_s: Floats) -> float:
 def _steps_back(steps_s: Floats, usual_s: Floats) -> list[tuple[int, float]]:
     """Return (interval, size) of jumps back: a sample can be late, but not come before its time.
 
-    A stamp that is late, or several that were held up, make short intervals as well: after a long
-    one, which they pay back.
+    A stamp that is late, or several that were held up, make short intervals as well: right after a
+    long one, which they pay back.
     """
     is_short = steps_s < (1.0 - SHORT) * usual_s
     for missing_s in (usual_s - steps_s, median(steps_s) - steps_s):
         is_short &= missing_s > CLEARLY * _natural(missing_s)
     beyond_s = steps_s - usual_s
+    is_odd = np.abs(beyond_s) > 0.5 * SHORT * usual_s
     found = []
     for i in np.flatnonzero(is_short)[:MOST_STEPS].tolist():
-        around_s = float(np.sum(beyond_s[max(0, i - SETTLED) : i + SETTLED + 1]))
-        if around_s < 0.5 * float(beyond_s[i]):
+        first, stop = i, i + 1
+        while first > 0 and is_odd[first - 1] and i - first < SETTLED:
+            first -= 1
+        while stop < is_odd.size and is_odd[stop] and stop - i <= SETTLED:
+            stop += 1
+        if float(np.sum(beyond_s[first:stop])) < 0.5 * float(beyond_s[i]):
             found.append((i, float(beyond_s[i])))
     return found

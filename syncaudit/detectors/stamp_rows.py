@@ -2,8 +2,8 @@
 
 The cameras of a clip mostly have one length and no defect. What `stamp_audit` comes to for those is
 done here for all of them at once, with the same figures to the last bit: no sample is missing or
-surplus, no interval odd, there is no step, no one-sided delay and hardly any jitter. Whatever else a
-column holds is left to `stamp_audit`.
+surplus, no interval odd, there is no step, no one-sided delay and hardly any jitter. Whatever else
+a column holds is left to `stamp_audit`.
 """
 
 from __future__ import annotations
