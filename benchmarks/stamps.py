@@ -20,7 +20,9 @@ from typing import Any
 import numpy as np
 from base_clips import OUT
 from numpy.typing import NDArray
+from recordings import REALDATA
 from stamp_processes import FAULTS, PROCESSES, Process
+from stamp_recordings import real_columns
 from tables import print_table, write_json
 
 from syncaudit.detectors import audit_streams
@@ -94,28 +96,60 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=30, help="per device and fault")
     parser.add_argument("--seed", type=int, default=7000)
     parser.add_argument("--only", default="", help="devices whose name holds this")
+    parser.add_argument("--span", default="15,40", help="seconds, shortest and longest")
+    parser.add_argument("--true-only", action="store_true", help="plant no faults")
+    parser.add_argument("--stamps-only", action="store_true", help="measure no content")
     parser.add_argument("--profile", default="driving")
     parser.add_argument("--out", type=Path, default=OUT / "stamps.json")
     options = parser.parse_args()
     begun = time.time()
     policy = load_policy(profile=options.profile)
+    spans = tuple(float(part) for part in options.span.split(","))
+    faults = ("none",) if options.true_only else ("none", *FAULTS)
     rows: list[dict[str, Any]] = []
     for number, (name, process) in enumerate(PROCESSES.items()):
         if options.only not in name:
             continue
-        for fault in ("none", *FAULTS):
+        with_content = process.kind == "camera" and not options.stamps_only
+        for fault in faults:
             if fault != "none" and process.kind not in FAULTS[fault].kinds:
                 continue
             for k in range(options.cases):
                 rows += [
-                    _case(name, process, fault, [options.seed, number, k], policy, has_content)
-                    for has_content in ((False, True) if process.kind == "camera" else (False,))
+                    _case(name, process, fault, [options.seed, number, k], policy, spans, has)
+                    for has in ((False, True) if with_content else (False,))
                 ]
     _print_true(rows)
-    _print_faults(rows)
+    if not options.true_only:
+        _print_faults(rows)
+    real = [] if options.only or not REALDATA.is_dir() else _recordings(policy)
     print(f"  {time.time() - begun:.0f} s")
-    write_json(options.out, {"cases": options.cases, "seed": options.seed, "rows": rows})
+    write_json(
+        options.out,
+        {"cases": options.cases, "seed": options.seed, "rows": rows, "recordings": real},
+    )
     return 0
+
+
+def _recordings(policy: Policy) -> list[dict[str, Any]]:
+    """Return, and print, what is said of the true stamps of real recordings."""
+    rows = []
+    for name, kind, stamps in real_columns():
+        audit = audit_streams({"x": _stream(kind, stamps)})["x"]
+        verdict = _judged(kind, audit, [], float(stamps[-1] - stamps[0]) * 1e-9, policy)
+        is_rejected = str(verdict.sources["x"].verdict) == "reject"
+        found = [f.message for f in verdict.reasons if f.source == "x"] if is_rejected else []
+        rows.append({"column": name, "kind": kind, "is_rejected": is_rejected, "messages": found})
+    counts: dict[str, list[bool]] = defaultdict(list)
+    for row in rows:
+        counts[f"{row['column'].split(',')[0]} ({row['kind']})"].append(row["is_rejected"])
+    print_table(
+        "Real recordings, whole and cut to windows",
+        ("column", "cases", "rejected"),
+        [(name, len(own), sum(own)) for name, own in counts.items()],
+    )
+    print(f"  rejected {sum(row['is_rejected'] for row in rows)} of {len(rows)}")
+    return rows
 
 
 def _case(
@@ -124,10 +158,11 @@ def _case(
     fault: str,
     seed: list[int],
     policy: Policy,
+    spans_s: tuple[float, ...],
     has_content: bool,
 ) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
-    span_s = float(rng.uniform(15.0, 40.0))
+    span_s = float(rng.uniform(*spans_s))
     times = process.sample(span_s, rng)
     tick_s = float(rng.choice(process.ticks_s))
     stamps = times

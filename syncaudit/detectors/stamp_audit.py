@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.detectors.stamp_clock import fit_clock, robust_jitter
+from syncaudit.detectors.stamp_clock import fit_clock, mean_waiting, robust_jitter
 from syncaudit.detectors.stamp_counter import (
     nominal_rate,
     resolution_ns,
@@ -91,7 +91,7 @@ def _audit_grid(
         rhythm = rhythm_of(steps_s, fit.residual_s, tick_s=tick_s, jumps=jumps)
     if fit.period_s <= 0.0 or not rhythm.is_regular:
         return audit_irregular(column, rhythm, steps_s, base, remarks)
-    waiting_s = float(np.mean(fit.residual_s)) if fit.method == "hull" else None
+    waiting_s = mean_waiting(fit.residual_s) if fit.method == "hull" else None
     longest_s = base.max_gap_s or 0.0
     audit = replace(
         base,

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 GAP = 1.5
 # and if it lies beyond what the other long ones make likely, there and anywhere, with this chance
 # of a false alarm,
-FALSE_ALARM = 0.01
+FALSE_ALARM = 1e-3
 # by more than rounding makes of intervals of a few lengths.
 CLEARLY = 1.05
 # A step back shortens an interval by so much of the usual one at least.

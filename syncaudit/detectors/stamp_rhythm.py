@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.detectors.stamp_clock import has_floor
+from syncaudit.detectors.stamp_clock import has_floor, mean_waiting
 from syncaudit.dsp.medians import median, quantiles
 
 __all__ = ["MIN_SCATTER_S", "Rhythm", "rhythm_of"]
@@ -26,14 +26,15 @@ Floats = NDArray[np.float64]
 # Scatter below this moves no estimate and breaks no limit: nobody need know where it comes from.
 MIN_SCATTER_S = 5e-4
 # Fewer intervals have no spectrum to look at.
-MIN_INTERVALS = 64
+MIN_INTERVALS = 24
 # Intervals that make up the usual one of a place: seven of them may be odd.
 LOCAL = 15
 # Slow modes of the intervals' spectrum: one in sixteen, within these bounds.
 MODE_SHARE, MIN_MODES, MAX_MODES = 16, 6, 16
-# Power of slow modes over that of all. 1: intervals are independent, the phase walks (below 0.35
-# with a chance of 1 % from 16 modes, 9 % from 6); errors of single stamps have a few hundredths.
-FREE = 0.35
+# Power of slow modes over that of all. 1: intervals are independent, the phase walks; errors of
+# single stamps around a clock have a few hundredths. This many normal deviations below 1 a walk
+# has a chance of 1 %.
+FREE_Z = 2.326
 # Far more than 1: the rate changes from place to place (6 independent modes: 0.05 %).
 PERSISTENT = 4.0
 # By so much of itself at least.
@@ -109,7 +110,7 @@ def rhythm_of(
     moves_s = np.diff(np.clip(off_s, -most_s, most_s))
     moves_s[list(jumps)] = 0.0
     spread_s = 1.4826 * median(np.abs(moves_s - median(moves_s)))
-    if spread_s > max(SOFTWARE_S, tick_s) and _slow_power(moves_s) > FREE:
+    if spread_s > max(SOFTWARE_S, tick_s) and _slow_power(moves_s) > _least_of_a_walk(moves_s.size):
         return _irregular(steps_s, usual_s, residual_s)
     level_s = _running_median(residual_s, LEVEL)
     single_s = residual_s - level_s
@@ -146,7 +147,7 @@ def _waiting(single_s: Floats) -> float | None:
     """Return the mean of one-sided errors above their floor; None if they are symmetric."""
     if not has_floor(single_s):
         return None
-    return float(np.mean(single_s)) - quantiles(single_s, [0.02])[0]
+    return mean_waiting(single_s - quantiles(single_s, [0.02])[0])
 
 
 def _slow_power(values: Floats) -> float:
@@ -154,9 +155,22 @@ def _slow_power(values: Floats) -> float:
     from scipy.fft import dct
 
     power = dct(values - np.mean(values), type=2, norm="ortho")[1:] ** 2
-    n_modes = min(max(values.size // MODE_SHARE, MIN_MODES), MAX_MODES)
     mean = float(np.mean(power))
-    return float(np.mean(power[:n_modes])) / mean if mean > 0.0 else 0.0
+    return float(np.mean(power[: _n_slow(values.size)])) / mean if mean > 0.0 else 0.0
+
+
+def _n_slow(n: int) -> int:
+    return min(max(n // MODE_SHARE, MIN_MODES), MAX_MODES)
+
+
+def _least_of_a_walk(n: int) -> float:
+    """Return the slow power that n independent intervals fall below with a chance of 1 %.
+
+    The mean of m squared normal numbers, by its cube root (Wilson and Hilferty, "The distribution
+    of chi-square", 1931, doi:10.1073/pnas.17.12.684): 0.14 for 6 modes, 0.36 for 16.
+    """
+    part = 2.0 / (9.0 * _n_slow(n))
+    return float((1.0 - part - FREE_Z * math.sqrt(part)) ** 3)
 
 
 def _running_median(values: Floats, size: int) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.arrival import audit_arrivals
-from syncaudit.detectors.stamp_clock import fit_clock, robust_jitter
+from syncaudit.detectors.stamp_clock import fit_clock, mean_waiting, robust_jitter
 from syncaudit.detectors.stamp_counter import resolution_ns, rounding_s
 from syncaudit.detectors.stamp_grid import intervals, seconds_after
 from syncaudit.detectors.stamp_ledger import MIN_STEP_S
@@ -210,7 +210,7 @@ def _audit_audio(stream: AudioStream) -> StampAudit:
         rate_hz=1.0 / fit.period_s,
         jitter_s=robust_jitter(residual, tick_s),
         jitter_max_s=float(np.max(np.abs(residual))),
-        buffering_s=float(np.mean(fit.residual_s)) if fit.method == "hull" else None,
+        buffering_s=mean_waiting(fit.residual_s) if fit.method == "hull" else None,
         clock_fit=fit.method,
         steps=tuple((int(stamps[s.interval + 1]), s.size_s) for s in steps),
         remarks=tuple(remarks),

@@ -16,6 +16,8 @@ __all__ = ["Witness", "judge_jitter", "witness_of"]
 _WORTH_A_WORD_S = 5e-4
 # Log-likelihood by which one dating must beat the other, as for lobes of a delay: odds of 3,000.
 _SURE = 8.0
+# Fewer stamps do not show whether they scatter around a clock, or the sampling has none.
+_FEW = 40
 
 
 class Witness(Enum):
@@ -74,6 +76,8 @@ def judge_jitter(name: str, audit: StampAudit, limits: Limits, witness: Witness)
         From `witness_of`.
     """
     waiting_s, jitter_s = audit.buffering_s, audit.jitter_s
+    if witness is Witness.DEVICE and audit.samples < _FEW:
+        witness = Witness.NONE
     is_buffered = _exceeds(waiting_s, limits.buffering_s)
     findings = []
     if _exceeds(jitter_s, limits.jitter_s) and not is_buffered:
