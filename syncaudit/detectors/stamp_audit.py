@@ -50,7 +50,7 @@ def audit_column(column: StampColumn, float_tick_ns: int) -> StampAudit:
             remarks.append(
                 StampRemark(
                     code=ReasonCode.RATE,
-                    text="the stamps never move forward, so they hold no rate",
+                    text="the timestamps never move forward, so they have no rate",
                 )
             )
         return replace(base, remarks=tuple(remarks))

@@ -182,7 +182,7 @@ def _audit_audio(stream: AudioStream) -> StampAudit:
     tick_s = rounding_s(resolution_ns(stamps), intervals(stamps))
     remarks = list(base.remarks)
     if np.any(np.diff(index) <= 0):
-        remarks.append(_rate_remark("the stamp table names a sample more than once"))
+        remarks.append(_rate_remark("the timestamp table names a sample more than once"))
         return replace(base, samples=n, rate_hz=stream.rate_hz, remarks=tuple(remarks))
     floor = max(MIN_STEP_S, 1.5 * tick_s)
     steps = find_level_steps(index, times, min_size_s=floor)
@@ -194,7 +194,7 @@ def _audit_audio(stream: AudioStream) -> StampAudit:
         remarks.append(
             StampRemark(
                 code=ReasonCode.STEP,
-                text=f"the clock of the stamps jumps by {step.size_s * 1e3:.4g} ms against the "
+                text=f"the clock of the timestamps jumps by {step.size_s * 1e3:.4g} ms against the "
                 f"sample count at sample {int(index[step.interval + 1])}",
                 is_figure=True,
             )
@@ -202,7 +202,7 @@ def _audit_audio(stream: AudioStream) -> StampAudit:
     fit = fit_clock(index, clean, resolution_s=tick_s)
     residual = fit.residual_s - median(fit.residual_s)
     if fit.period_s <= 0.0:
-        remarks.append(_rate_remark("the stamps do not advance with the sample count"))
+        remarks.append(_rate_remark("the timestamps do not advance with the sample count"))
         return replace(base, samples=n, rate_hz=None, remarks=tuple(remarks))
     return replace(
         base,

@@ -110,12 +110,14 @@ def _weighed(
     """Word jitter beyond its limit by what is known of its origin."""
     text = f"{text}{_in_words(limit)}"
     if witness is Witness.UNEVEN:
-        text = f"{text}; but what it shows fits these times: it samples unevenly, its stamps do not"
+        text = (
+            f"{text}; but the content fits these timestamps: it samples unevenly, and they are true"
+        )
         return [remark(ReasonCode.JITTER, name, text, value=value, limit=limit)]
     if is_shown or witness is not Witness.NONE:
         return [defect(ReasonCode.JITTER, name, text, value=value, limit=limit)]
     doubt = (
-        f"{name}: nothing shows whether it samples unevenly or is stamped unevenly. Record motion "
+        f"{name}: nothing shows whether its sampling or its timestamps are uneven. Record motion "
         "that a gyroscope measures as well, or stamp at capture (hardware trigger, PTP)"
     )
     return [

@@ -69,16 +69,17 @@ def _origin(name: str, audit: StampAudit, stamp_kind: str) -> list[Finding]:
     rate = "" if audit.rate_hz is None else f" / {audit.rate_hz:.6g} Hz"
     if audit.is_synthetic and stamp_kind == "counter":
         text = (
-            f"its stamps are a counter, index{rate}, as the manifest says: they give the order "
+            f"its timestamps are a counter, index{rate}, as the manifest says: they give the order "
             "and the rate, not the times of capture"
         )
     elif audit.is_synthetic:
         text = (
-            f"its stamps lie exactly on index{rate}: they were made up afterwards and prove nothing"
+            f"its timestamps lie exactly on index{rate}: they were made up afterwards and prove "
+            "nothing"
         )
     elif audit.jitter_s is not None and audit.jitter_s > _NO_COUNTER_S:
         text = (
-            f"its stamps jitter by {word_duration(audit.jitter_s)}, which no counter does: the "
+            f"its timestamps jitter by {word_duration(audit.jitter_s)}, which no counter does: the "
             "manifest calls them 'counter', but they may be times of capture"
         )
     else:
@@ -117,7 +118,7 @@ def _order(name: str, audit: StampAudit, limits: Limits, noun: str) -> list[Find
             audit.backwards,
             n,
             limits.backwards_share,
-            f"goes back in time at {audit.backwards} of {word_count(n, 'stamp')}",
+            f"goes back in time at {audit.backwards} of {word_count(n, 'timestamp')}",
         ),
         *_share(
             ReasonCode.DUPLICATE,
@@ -125,7 +126,7 @@ def _order(name: str, audit: StampAudit, limits: Limits, noun: str) -> list[Find
             max(audit.duplicates, audit.doubled),
             n,
             limits.duplicate_share,
-            f"repeats {audit.duplicates} of {word_count(n, 'stamp')}"
+            f"repeats {audit.duplicates} of {word_count(n, 'timestamp')}"
             if is_repeated
             else f"has {word_count(audit.doubled, noun)} too many of {n}",
         ),
@@ -203,7 +204,7 @@ def _steps(name: str, audit: StampAudit, limits: Limits) -> list[Finding]:
         return []
     at_ns, step_s = max(audit.steps, key=lambda step: abs(step[1]))
     others = len(audit.steps) - 1
-    text = f"{name} jumps by {word_duration(abs(step_s))} against its own rate at stamp {at_ns}"
+    text = f"{name} jumps by {word_duration(abs(step_s))} against its own rate at timestamp {at_ns}"
     if others:
         text = f"{text}, and {others} more times by less"
     if limits.step_s is None:

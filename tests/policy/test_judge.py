@@ -520,7 +520,11 @@ def audit(**figures: object) -> StampAudit:
             "cam_rear is silent for 660 ms (7.92 periods) at its longest gap: 577 ms are lost; "
             "limit 417 ms",
         ),
-        ({"duplicates": 3}, "duplicate", "cam_rear repeats 3 of 240 stamps (1.25 %); limit 0.5 %"),
+        (
+            {"duplicates": 3},
+            "duplicate",
+            "cam_rear repeats 3 of 240 timestamps (1.25 %); limit 0.5 %",
+        ),
         (
             {"doubled": 3},
             "duplicate",
@@ -529,7 +533,7 @@ def audit(**figures: object) -> StampAudit:
         (
             {"backwards": 1},
             "backwards",
-            "cam_rear goes back in time at 1 of 240 stamps (0.417 %); limit 0 %",
+            "cam_rear goes back in time at 1 of 240 timestamps (0.417 %); limit 0 %",
         ),
         (
             {"jitter_s": 0.0123, "buffering_s": 0.004},
@@ -544,7 +548,7 @@ def audit(**figures: object) -> StampAudit:
         (
             {"steps": ((AT_NS, -0.02),)},
             "step",
-            f"cam_rear jumps by 20 ms against its own rate at stamp {AT_NS}; limit 10 ms",
+            f"cam_rear jumps by 20 ms against its own rate at timestamp {AT_NS}; limit 10 ms",
         ),
     ],
 )
@@ -633,8 +637,8 @@ def test_each_code_rejects_once_for_a_source() -> None:
     assert sorted(code for code, _ in codes(result)) == ["duplicate", "jitter", "step"]
     (step,) = [finding for finding in result.reasons if finding.code is ReasonCode.STEP]
     assert step.message == (
-        f"cam_rear jumps by 59 ms against its own rate at stamp {AT_NS + 39}, and 39 more times by "
-        "less; limit 10 ms"
+        f"cam_rear jumps by 59 ms against its own rate at timestamp {AT_NS + 39}, and 39 more "
+        "times by less; limit 10 ms"
     )
 
 
@@ -665,7 +669,7 @@ def test_jitter_of_unknown_origin_is_unverified(gain: float | None) -> None:
     result = run(measured, stamps={"cam_rear": JITTERING})
     assert result.verdict is Verdict.UNVERIFIED
     assert [finding.message for finding in result.reasons] == [
-        "cam_rear: nothing shows whether it samples unevenly or is stamped unevenly. Record motion "
+        "cam_rear: nothing shows whether its sampling or its timestamps are uneven. Record motion "
         "that a gyroscope measures as well, or stamp at capture (hardware trigger, PTP)"
     ]
     assert [finding.message for finding in result.warnings] == [
@@ -692,14 +696,14 @@ def test_irregular_sampling_is_a_warning() -> None:
 def test_made_up_stamps_prove_nothing() -> None:
     result = run(stamps={"cam_rear": audit(rate_hz=30.0, is_synthetic=True)})
     assert result.warnings[0].message == (
-        "cam_rear: its stamps lie exactly on index / 30 Hz: they were made up afterwards and "
-        "prove nothing"
+        "cam_rear: its timestamps lie exactly on index / 30 Hz: they were made up afterwards "
+        "and prove nothing"
     )
     counter = dict(RIG) | {"cam_rear": CameraSpec(uri="r", stamp_kind="counter")}
     admitted = run(stamps={"cam_rear": audit(is_synthetic=True)}, sources=counter)
     assert [finding.message for finding in admitted.warnings] == [
-        "cam_rear: its stamps are a counter, index / 12 Hz, as the manifest says: they give the "
-        "order and the rate, not the times of capture"
+        "cam_rear: its timestamps are a counter, index / 12 Hz, as the manifest says: they give "
+        "the order and the rate, not the times of capture"
     ]
 
 
@@ -707,7 +711,7 @@ def test_a_counter_that_jitters_is_questioned() -> None:
     counter = dict(RIG) | {"cam_rear": CameraSpec(uri="r", stamp_kind="counter")}
     result = run(stamps={"cam_rear": audit(jitter_s=0.002)}, sources=counter)
     assert [finding.message for finding in result.warnings] == [
-        "cam_rear: its stamps jitter by 2 ms, which no counter does: the manifest calls them "
+        "cam_rear: its timestamps jitter by 2 ms, which no counter does: the manifest calls them "
         "'counter', but they may be times of capture"
     ]
     told = audit(is_synthetic=True, remarks=(said("synthetic stamps prove nothing"),))
