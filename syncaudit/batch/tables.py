@@ -53,12 +53,14 @@ def verdict_schema() -> Any:
             ("clock_fit", pa.string()),
             ("gaps", pa.int64()),
             ("max_gap_s", pa.float64()),
+            ("lost_s", pa.float64()),
             ("duplicates", pa.int64()),
             ("backwards", pa.int64()),
             ("missing", pa.int64()),
             ("doubled", pa.int64()),
             ("steps", pa.list_(step)),
             ("is_synthetic", pa.bool_()),
+            ("is_irregular", pa.bool_()),
             ("arrival", arrival),
         ]
     )

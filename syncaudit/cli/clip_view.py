@@ -159,6 +159,8 @@ def _irregular(audit: StampAudit) -> str:
     words = [f"{n} {name}" for name, n in counts.items() if n]
     if audit.buffering_s is not None:
         words.append(f"buffered {_milliseconds(audit.buffering_s)}")
+    if audit.is_irregular:
+        words.append("no regular clock")
     if audit.is_synthetic:
         words.append("made up from index and rate")
     return ", ".join(words) or "nothing"

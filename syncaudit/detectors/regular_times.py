@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from syncaudit.detectors.stamp_clock import fit_clock
 from syncaudit.detectors.stamp_grid import number_samples
+from syncaudit.detectors.stamp_rhythm import MIN_SCATTER_S, rhythm_of
 
 __all__ = ["regular_times_s"]
 
 MIN_SAMPLES = 20
-# Jitter below this moves no estimate: the stamps serve as they are.
-MIN_JITTER_S = 5e-4
 
 
 def regular_times_s(times_s: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -31,16 +30,24 @@ def regular_times_s(times_s: NDArray[np.float64]) -> NDArray[np.float64] | None:
     Returns
     -------
     ndarray, shape (n,), or None
-        None where the stamps hardly jitter, or follow no regular clock. Missing samples keep
-        their place.
+        None where the stamps hardly jitter, or where every interval begins anew. Missing samples
+        keep their place. Where the clock wanders or the rate changes, the clock is that of the
+        neighbourhood.
     """
     if times_s.size < MIN_SAMPLES:
         return None
-    grid = number_samples(np.diff(times_s))
-    if grid is None or grid.is_bunched or np.any(np.diff(grid.index) <= 0):
+    steps_s = np.diff(times_s)
+    grid = number_samples(steps_s)
+    if grid is None or np.any(np.diff(grid.index) <= 0):
         return None
     fit = fit_clock(grid.index, times_s)
-    late_s = fit.residual_s - float(np.median(fit.residual_s))
-    if 1.4826 * float(np.median(np.abs(late_s))) < MIN_JITTER_S:
+    rhythm = rhythm_of(steps_s, fit.residual_s, tick_s=0.0)
+    late_s = fit.residual_s
+    if rhythm.single_s is not None:
+        late_s = rhythm.single_s
+    elif not rhythm.is_regular:
+        return None
+    late_s = late_s - float(np.median(late_s))
+    if 1.4826 * float(np.median(np.abs(late_s))) < MIN_SCATTER_S:
         return None
     return np.asarray(times_s - late_s)

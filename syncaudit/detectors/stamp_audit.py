@@ -7,22 +7,23 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.detectors.stamp_clock import fit_clock, robust_jitter
+from syncaudit.detectors.stamp_clock import fit_clock, mean_waiting, robust_jitter
 from syncaudit.detectors.stamp_counter import (
     nominal_rate,
     resolution_ns,
     rounding_s,
 )
 from syncaudit.detectors.stamp_grid import Grid, intervals, number_samples, seconds_after
+from syncaudit.detectors.stamp_irregular import audit_irregular
 from syncaudit.detectors.stamp_ledger import keep_ledger
 from syncaudit.detectors.stamp_order import order_of
+from syncaudit.detectors.stamp_rhythm import MIN_SCATTER_S, Rhythm, rhythm_of
 from syncaudit.detectors.stamp_rows import StampColumn
 from syncaudit.detectors.stamp_words import (
     container_rate,
     container_remarks,
     count_remarks,
     figure_remarks,
-    in_ms,
     order_remarks,
     synthetic_remark,
 )
@@ -31,10 +32,6 @@ from syncaudit.model import ReasonCode, StampAudit, StampRemark
 from syncaudit.model.time import MAX_SPAN_S
 
 __all__ = ["audit_column"]
-
-# Bunched stamps whose jitter exceeds this many periods and grows with the distance like a walk
-# have no regular clock behind them.
-IRREGULAR_PERIODS = 0.5
 
 
 def audit_column(column: StampColumn, float_tick_ns: int) -> StampAudit:
@@ -53,7 +50,7 @@ def audit_column(column: StampColumn, float_tick_ns: int) -> StampAudit:
             remarks.append(
                 StampRemark(
                     code=ReasonCode.RATE,
-                    text="the stamps never move forward, so they hold no rate",
+                    text="the timestamps never move forward, so they have no rate",
                 )
             )
         return replace(base, remarks=tuple(remarks))
@@ -68,7 +65,7 @@ def _audit_grid(
     remarks: list[StampRemark],
     float_tick_ns: int,
 ) -> StampAudit:
-    stamps, period = column.time_ns, grid.period_s
+    stamps = column.time_ns
     # A huge stray stamp must not cost the others their nanoseconds: zero is a typical stamp.
     in_order = stamps if not base.backwards else np.sort(stamps)
     times = seconds_after(stamps, int(in_order[stamps.size // 2]))
@@ -87,19 +84,26 @@ def _audit_grid(
         fit = fit_clock(index, clean, resolution_s=tick_s, line=ledger.line)
     residual = fit.residual_s - median(fit.residual_s)
     jitter = robust_jitter(residual, tick_s)
-    is_walk = grid.is_bunched and jitter > IRREGULAR_PERIODS * period and _is_walk(residual)
-    if fit.period_s <= 0.0 or is_walk:
-        return _irregular(steps_s, base, remarks)
+    rhythm = Rhythm()
+    is_odd = grid.is_bunched or ledger.steps or ledger.missing or ledger.doubled
+    if is_odd or jitter > MIN_SCATTER_S:
+        jumps = [interval for interval, _ in ledger.steps]
+        rhythm = rhythm_of(steps_s, fit.residual_s, tick_s=tick_s, jumps=jumps)
+    if fit.period_s <= 0.0 or not rhythm.is_regular:
+        return audit_irregular(column, rhythm, steps_s, base, remarks)
+    waiting_s = mean_waiting(fit.residual_s) if fit.method == "hull" else None
+    longest_s = base.max_gap_s or 0.0
     audit = replace(
         base,
         rate_hz=1.0 / fit.period_s,
-        jitter_s=jitter,
+        jitter_s=jitter if rhythm.jitter_s is None else rhythm.jitter_s,
         jitter_max_s=float(np.abs(residual).max()),
-        buffering_s=float(np.mean(fit.residual_s)) if fit.method == "hull" else None,
+        buffering_s=waiting_s if rhythm.jitter_s is None else rhythm.waiting_s,
         clock_fit=fit.method,
         gaps=ledger.gaps,
         missing=ledger.missing,
         doubled=ledger.doubled,
+        lost_s=longest_s - fit.period_s if longest_s >= 1.5 * fit.period_s else 0.0,
         steps=tuple((int(stamps[i + 1]), size) for i, size in ledger.steps),
         is_synthetic=False,
     )
@@ -114,17 +118,6 @@ def _audit_grid(
     return replace(audit, remarks=tuple(remarks))
 
 
-def _is_walk(residual: NDArray[np.float64]) -> bool:
-    """Tell whether differences grow with their distance, as sums of free intervals do."""
-    n = residual.size
-    if n < 64:
-        return False
-    short, long = max(1, n // 128), n // 8
-    near = median(np.abs(residual[short:] - residual[:-short]))
-    far = median(np.abs(residual[long:] - residual[:-long]))
-    return far > 2.0 * near
-
-
 def _nominal(
     stamps: NDArray[np.int64], audit: StampAudit, tick_ns: int, float_tick_ns: int
 ) -> float | None:
@@ -133,24 +126,3 @@ def _nominal(
     if audit.rate_hz is None or float(stamps[-1]) - float(stamps[0]) > MAX_SPAN_S * 1e9:
         return None
     return nominal_rate(stamps - stamps[0], audit.rate_hz, tick_ns, float_tick_ns=float_tick_ns)
-
-
-def _irregular(
-    steps_s: NDArray[np.float64], base: StampAudit, remarks: list[StampRemark]
-) -> StampAudit:
-    positive = steps_s[steps_s > 0.0]
-    mean = float(np.sum(np.abs(steps_s))) / steps_s.size
-    middle = median(positive)
-    remarks.append(
-        StampRemark(
-            code=ReasonCode.RATE,
-            text=f"no regular clock fits the stamps (intervals of {in_ms(float(positive.min()))} "
-            f"to {in_ms(float(positive.max()))}, median {in_ms(middle)}): variable rate, or "
-            "stamps of several sources in one column",
-        )
-    )
-    return replace(
-        base,
-        rate_hz=1.0 / mean if mean > 0.0 else None,
-        remarks=tuple(remarks),
-    )

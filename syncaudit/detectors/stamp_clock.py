@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from syncaudit.dsp.medians import median, quantiles
 from syncaudit.dsp.sound import robust_line
 
-__all__ = ["ClockFit", "centred", "fit_clock", "has_floor", "lower_hull_line", "robust_jitter"]
+__all__ = [
+    "ClockFit",
+    "centred",
+    "fit_clock",
+    "has_floor",
+    "lower_hull_line",
+    "mean_waiting",
+    "robust_jitter",
+]
 
 # Least samples from which the shape of the jitter can be told.
 MIN_SHAPE = 60
@@ -163,6 +171,20 @@ def fit_clock(
 
 def _spread(residual: NDArray[np.float64]) -> float:
     return 1.4826 * median(np.abs(residual - median(residual)))
+
+
+def mean_waiting(late_s: NDArray[np.float64]) -> float:
+    """Return the mean of delays above their floor, but for rare long ones.
+
+    Delays are clipped at their quantile of 95 %, which takes 5 % off the mean of exponential ones;
+    that is given back. One stall in a hundred samples says nothing about the others.
+
+    Parameters
+    ----------
+    late_s : ndarray, shape (n,)
+        Delays above the floor.
+    """
+    return float(np.mean(np.minimum(late_s, quantiles(late_s, [0.95])[0]))) / 0.95
 
 
 def robust_jitter(

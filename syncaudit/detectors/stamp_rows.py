@@ -2,8 +2,8 @@
 
 The cameras of a clip mostly have one length and no defect. What `stamp_audit` comes to for those is
 done here for all of them at once, with the same figures to the last bit: no sample is missing or
-surplus, no interval odd, there is no step and no one-sided delay. Whatever else a column holds is
-left to `stamp_audit`.
+surplus, no interval odd, there is no step, no one-sided delay and hardly any jitter. Whatever else
+a column holds is left to `stamp_audit`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from syncaudit.detectors.stamp_clock import MIN_SHAPE, centred, fit_clock, robus
 from syncaudit.detectors.stamp_counter import nominal_rate, resolutions_ns, rounding_between
 from syncaudit.detectors.stamp_grid import ALIKE, BUNCHED, NEAR_PERIOD
 from syncaudit.detectors.stamp_ledger import least_step_s
+from syncaudit.detectors.stamp_rhythm import MIN_SCATTER_S
 from syncaudit.detectors.stamp_steps import find_level_steps, may_hold_steps
 from syncaudit.detectors.stamp_words import (
     container_rate,
@@ -134,7 +135,11 @@ def _audit_even(
     may_delay = _may_have_floor(ordered).tolist()
     residual -= median_of_sorted(ordered)[:, None]
     excursions = np.sort(np.abs(residual), axis=1)
-    jitters, largest = median_of_sorted(excursions).tolist(), excursions[:, -1].tolist()
+    middles, largest = median_of_sorted(excursions).tolist(), excursions[:, -1].tolist()
+    jitters_s = [
+        robust_jitter(row, tick_s, middle_s=middle_s)
+        for row, tick_s, middle_s in zip(residual, ticks_s, middles, strict=True)
+    ]
     plays_hz = _container_rates(columns)
     audits: list[StampAudit | None] = []
     for k, (column, is_sound, slope, level) in enumerate(
@@ -143,6 +148,7 @@ def _audit_even(
         line = (slope, level)
         if (
             not is_sound
+            or jitters_s[k] > MIN_SCATTER_S
             or (may_hold[k] and find_level_steps(index, times[k], min_size_s=floors[k], line=line))
             or (may_delay[k] and _is_delayed(index, times[k], ticks_s[k], line))
         ):
@@ -160,10 +166,11 @@ def _audit_even(
             StampAudit(
                 samples=n,
                 rate_hz=rate_hz,
-                jitter_s=robust_jitter(residual[k], ticks_s[k], middle_s=jitters[k]),
+                jitter_s=jitters_s[k],
                 jitter_max_s=largest[k],
                 clock_fit="least_squares",
                 max_gap_s=extremes_s[k][1],
+                lost_s=0.0,
                 is_synthetic=nominal_hz is not None,
                 remarks=tuple(remarks),
             )

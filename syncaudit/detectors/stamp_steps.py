@@ -12,7 +12,7 @@ from syncaudit.detectors.stamp_clock import centred
 from syncaudit.dsp.medians import median, median_of_five
 from syncaudit.dsp.sound import robust_line
 
-__all__ = ["LevelStep", "find_level_steps", "may_hold_steps"]
+__all__ = ["MIN_SAMPLES", "LevelStep", "find_level_steps", "find_lone_steps", "may_hold_steps"]
 
 # A step must exceed the scatter of such differences elsewhere by this factor. The search looks
 # at n / window independent places: 6 robust sigma leave less than 1e-4 of false alarms at 1e5
@@ -20,6 +20,8 @@ __all__ = ["LevelStep", "find_level_steps", "may_hold_steps"]
 SIGNIFICANCE = 6.0
 MAX_STEPS = 64
 MIN_SAMPLES = 24
+# Fewer stamps than this have no scatter to compare with.
+FEWEST = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +93,36 @@ def find_level_steps(
     steps = [LevelStep(interval=at, size_s=v[0], std_s=v[1]) for at, v in sorted(found.items())]
     sized = _refined(x, times_s, steps, 4 * window)
     return [s for s in sized if abs(s.size_s) >= max(min_size_s, 5.0 * s.std_s)]
+
+
+def find_lone_steps(
+    index: NDArray[np.int64], times_s: NDArray[np.float64], *, min_size_s: float
+) -> list[LevelStep]:
+    """Return jumps of few stamps: intervals far from what the others have for their samples.
+
+    Parameters
+    ----------
+    index : ndarray of int64, shape (n,)
+        Sample numbers, increasing.
+    times_s : ndarray, shape (n,)
+        Stamps in seconds.
+    min_size_s : float
+        Smaller jumps are not reported.
+    """
+    if times_s.size < FEWEST:
+        return []
+    samples, intervals_s = np.diff(index), np.diff(times_s)
+    off_s = intervals_s - median(intervals_s / samples) * samples
+    std_s = 1.4826 * median(np.abs(off_s))
+    # Student's t of a few intervals: the scatter is known to a third.
+    least_s = max(min_size_s, 2.0 * SIGNIFICANCE * std_s)
+    padded_s = np.concatenate(([0.0], off_s, [0.0]))
+    # One stamp that is off makes two such intervals, which cancel.
+    lasting_s = np.minimum(
+        np.abs(padded_s[1:-1] + padded_s[:-2]), np.abs(padded_s[1:-1] + padded_s[2:])
+    )
+    found = np.flatnonzero((np.abs(off_s) > least_s) & (lasting_s > 0.5 * np.abs(off_s)))
+    return [LevelStep(interval=i, size_s=float(off_s[i]), std_s=std_s) for i in found.tolist()]
 
 
 def may_hold_steps(

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from syncaudit.detectors.stamp_clock import ClockFit
 from syncaudit.detectors.stamp_grid import Grid
 from syncaudit.detectors.stamp_ledger import Ledger
+from syncaudit.dsp.medians import quantiles
 from syncaudit.model import ReasonCode, StampAudit, StampRemark
 from syncaudit.model.time import MAX_SPAN_S
 
@@ -17,6 +18,7 @@ __all__ = [
     "count_remarks",
     "figure_remarks",
     "in_ms",
+    "irregular_remark",
     "order_remarks",
     "rounding_remarks",
     "synthetic_remark",
@@ -33,8 +35,8 @@ def count_remarks(n: int, n_expected: int | None) -> list[StampRemark]:
         return []
     more = "more" if n > n_expected else "fewer"
     text = (
-        f"{n} stamps for {n_expected} frames in the container: "
-        f"{abs(n - n_expected)} {more} stamps than frames"
+        f"{n} timestamps for {n_expected} frames in the container: "
+        f"{abs(n - n_expected)} {more} timestamps than frames"
     )
     return [StampRemark(code=ReasonCode.LENGTH_MISMATCH, text=text)]
 
@@ -47,18 +49,18 @@ def order_remarks(
     if base.backwards:
         at = int(np.argmin(steps_s))
         text = (
-            f"stamps step back {base.backwards} times, at most by {in_ms(-float(steps_s[at]))} "
+            f"timestamps go back {base.backwards} times, at most by {in_ms(-float(steps_s[at]))} "
             f"after sample {at}"
         )
         out.append(StampRemark(code=ReasonCode.BACKWARDS, text=text, is_figure=True))
     if base.duplicates:
         at = int(np.argmax(steps_s == 0.0))
-        text = f"{base.duplicates} stamps equal the one before, first after sample {at}"
+        text = f"{base.duplicates} timestamps equal the one before, the first after sample {at}"
         out.append(StampRemark(code=ReasonCode.DUPLICATE, text=text, is_figure=True))
     span_ns = int(stamps.max()) - int(stamps.min())
     if span_ns > MAX_SPAN_S * 1e9:
         text = (
-            f"stamps span {span_ns / 8.64e13:.3g} days: a wrong unit, or stamps that were never set"
+            f"timestamps span {span_ns / 8.64e13:.3g} days: a wrong unit, or timestamps never set"
         )
         out.append(StampRemark(code=ReasonCode.RATE, text=text, is_defect=True))
     return tuple(out)
@@ -92,32 +94,53 @@ def figure_remarks(
         say(
             ReasonCode.STEP,
             f"the clock jumps {way} by {in_ms(abs(size))} at {at_ns} ns (after sample "
-            f"{interval}): {abs(size) / fit.period_s:.2f} periods, so no dropped samples",
+            f"{interval}): {abs(size) / fit.period_s:.2f} periods, so samples were not dropped",
             is_figure=True,
         )
     out += rounding_remarks(tick_s)
     if grid.is_bunched:
         say(
             ReasonCode.JITTER,
-            f"stamps bunch: single intervals do not show the period of {in_ms(fit.period_s)} "
+            f"timestamps bunch: single intervals do not show the period of {in_ms(fit.period_s)} "
             f"({rate:.4g} Hz over the whole recording)",
             is_figure=False,
         )
     if audit.buffering_s is not None and audit.buffering_s >= WORTH_A_WORD_S:
         say(
             ReasonCode.JITTER,
-            f"delays are one-sided: stamps come {in_ms(audit.buffering_s)} after the clock's floor "
-            "on average, as receive stamps behind a buffer do",
+            f"delays are one-sided: timestamps are {in_ms(audit.buffering_s)} late on average, as "
+            "those taken on arrival behind a buffer are",
             is_figure=True,
         )
     return out
+
+
+def irregular_remark(steps_s: NDArray[np.float64], usual_s: NDArray[np.float64]) -> StampRemark:
+    """Word that no regular clock stands behind stamps.
+
+    Parameters
+    ----------
+    steps_s : ndarray, shape (m,)
+        Positive intervals that are no gaps.
+    usual_s : ndarray, shape (n,)
+        Usual interval at each place.
+    """
+    shortest_s, longest_s = (
+        quantiles(steps_s, [0.01, 0.99]) if steps_s.size else [float(usual_s.min())] * 2
+    )
+    text = (
+        f"no regular clock fits the timestamps (intervals of {in_ms(shortest_s)} to "
+        f"{in_ms(longest_s)}): variable rate, sampling timed by software, or "
+        "several sources in one column"
+    )
+    return StampRemark(code=ReasonCode.RATE, text=text)
 
 
 def rounding_remarks(tick_s: float) -> list[StampRemark]:
     """Word a rounding of the stamps that is coarse enough to hide jitter."""
     if tick_s < 1e-5:
         return []
-    text = f"stamps are rounded to {in_ms(tick_s)}: smaller jitter cannot be seen"
+    text = f"timestamps are rounded to {in_ms(tick_s)}: smaller jitter cannot be seen"
     return [StampRemark(code=ReasonCode.JITTER, text=text)]
 
 
@@ -125,8 +148,8 @@ def synthetic_remark(n: int, nominal_hz: float, tick_s: float) -> StampRemark:
     """Word stamps that were made up as index / rate."""
     rounding = f" (as far as their rounding to {in_ms(tick_s)} shows)" if tick_s >= 1e-4 else ""
     text = (
-        f"all {n} stamps lie exactly on index / {nominal_hz:.6g} Hz: they "
-        f"were made up afterwards, and synthetic stamps prove nothing{rounding}"
+        f"all {n} timestamps lie exactly on index / {nominal_hz:.6g} Hz: they "
+        f"were made up afterwards, and synthetic timestamps prove nothing{rounding}"
     )
     return StampRemark(code=ReasonCode.RATE, text=text)
 
@@ -137,7 +160,7 @@ def unit_remarks(audit: StampAudit, fastest_hz: float) -> tuple[StampRemark, ...
     if rate is None or rate <= fastest_hz:
         return ()
     text = (
-        f"the stamps make a rate of {rate:.3g} Hz: they are no nanoseconds (in milliseconds it "
+        f"the timestamps give a rate of {rate:.3g} Hz: they are not in ns (in milliseconds it "
         f"would be {rate * 1e-6:.3g} Hz, in microseconds {rate * 1e-3:.3g} Hz). Export them in ns"
     )
     return (StampRemark(code=ReasonCode.RATE, text=text, is_defect=True),)
@@ -166,8 +189,8 @@ def container_remarks(plays_hz: float | None, n: int, rate_hz: float | None) -> 
     if abs(plays_hz - rate_hz) <= max(0.01 * rate_hz, 2.0 / span):
         return []
     text = (
-        f"the container plays {plays_hz:.5g} frames a second, the stamps say {rate_hz:.5g} Hz: "
-        "its presentation times are no capture times"
+        f"the container plays {plays_hz:.5g} frames a second, its timestamps {rate_hz:.5g}: "
+        "its presentation times are not times of capture"
     )
     return [StampRemark(code=ReasonCode.RATE, text=text)]
 

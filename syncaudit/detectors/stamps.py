@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.arrival import audit_arrivals
-from syncaudit.detectors.stamp_clock import fit_clock, robust_jitter
+from syncaudit.detectors.stamp_clock import fit_clock, mean_waiting, robust_jitter
 from syncaudit.detectors.stamp_counter import resolution_ns, rounding_s
 from syncaudit.detectors.stamp_grid import intervals, seconds_after
 from syncaudit.detectors.stamp_ledger import MIN_STEP_S
 from syncaudit.detectors.stamp_order import order_of
 from syncaudit.detectors.stamp_patterns import StampColumn, audit_columns, audit_stamps
-from syncaudit.detectors.stamp_steps import find_level_steps
+from syncaudit.detectors.stamp_steps import MIN_SAMPLES, find_level_steps, find_lone_steps
 from syncaudit.detectors.stamp_words import order_remarks, unit_remarks
 from syncaudit.detectors.strobe import STROBE_ROLE
 from syncaudit.dsp.medians import median
@@ -141,8 +141,10 @@ def _merge(stream: SignalStream, channels: Sequence[tuple[str, NDArray[np.int64]
         missing=sum(a.missing for a in each),
         doubled=sum(a.doubled for a in each),
         max_gap_s=_most([a.max_gap_s for a in each]),
+        lost_s=_most([a.lost_s for a in each]),
         steps=tuple(sorted(step for a in each for step in a.steps)),
         is_synthetic=all(a.is_synthetic for a in each),
+        is_irregular=any(a.is_irregular for a in each),
         remarks=tuple(
             replace(remark, text=f"{name}: {remark.text}")
             for name, a in audits
@@ -170,7 +172,8 @@ def _audit_audio(stream: AudioStream) -> StampAudit:
     n = int(stream.samples.size)
     if stream.time_ns.size < 3 or stream.anchor_samples.size != stream.time_ns.size:
         return StampAudit(samples=n, rate_hz=stream.rate_hz if stream.rate_hz > 0.0 else None)
-    base = _order_only(stream)
+    # Rows are anchors, as far apart as the recorder likes: no interval is a gap.
+    base = replace(_order_only(stream), max_gap_s=None)
     stamps = stream.time_ns
     times = seconds_after(stamps, int(np.sort(stamps)[stamps.size // 2]))
     index = stream.anchor_samples
@@ -179,17 +182,19 @@ def _audit_audio(stream: AudioStream) -> StampAudit:
     tick_s = rounding_s(resolution_ns(stamps), intervals(stamps))
     remarks = list(base.remarks)
     if np.any(np.diff(index) <= 0):
-        remarks.append(_rate_remark("the stamp table names a sample more than once"))
+        remarks.append(_rate_remark("the timestamp table names a sample more than once"))
         return replace(base, samples=n, rate_hz=stream.rate_hz, remarks=tuple(remarks))
     floor = max(MIN_STEP_S, 1.5 * tick_s)
     steps = find_level_steps(index, times, min_size_s=floor)
+    if times.size < MIN_SAMPLES:
+        steps = find_lone_steps(index, times, min_size_s=floor)
     clean = times.copy()
     for step in steps:
         clean[step.interval + 1 :] -= step.size_s
         remarks.append(
             StampRemark(
                 code=ReasonCode.STEP,
-                text=f"the clock of the stamps jumps by {step.size_s * 1e3:.4g} ms against the "
+                text=f"the clock of the timestamps jumps by {step.size_s * 1e3:.4g} ms against the "
                 f"sample count at sample {int(index[step.interval + 1])}",
                 is_figure=True,
             )
@@ -197,7 +202,7 @@ def _audit_audio(stream: AudioStream) -> StampAudit:
     fit = fit_clock(index, clean, resolution_s=tick_s)
     residual = fit.residual_s - median(fit.residual_s)
     if fit.period_s <= 0.0:
-        remarks.append(_rate_remark("the stamps do not advance with the sample count"))
+        remarks.append(_rate_remark("the timestamps do not advance with the sample count"))
         return replace(base, samples=n, rate_hz=None, remarks=tuple(remarks))
     return replace(
         base,
@@ -205,7 +210,7 @@ def _audit_audio(stream: AudioStream) -> StampAudit:
         rate_hz=1.0 / fit.period_s,
         jitter_s=robust_jitter(residual, tick_s),
         jitter_max_s=float(np.max(np.abs(residual))),
-        buffering_s=float(np.mean(fit.residual_s)) if fit.method == "hull" else None,
+        buffering_s=mean_waiting(fit.residual_s) if fit.method == "hull" else None,
         clock_fit=fit.method,
         steps=tuple((int(stamps[s.interval + 1]), s.size_s) for s in steps),
         remarks=tuple(remarks),

@@ -86,9 +86,11 @@ def _better(stamped: PairMeasurement, regular: PairMeasurement) -> PairMeasureme
     gain = regular.diagnostics.get("log_likelihood", 0.0) - stamped.diagnostics.get(
         "log_likelihood", 0.0
     )
+    # Whether the jitter is of the stamps, as far as one of the datings is good for anything.
+    told = {"even_gain": gain} if regular.accepted or stamped.accepted else {}
     if not regular.accepted or (stamped.accepted and gain <= 0.0):
-        return stamped
-    return replace(regular, diagnostics={**regular.diagnostics, "is_regular": 1.0})
+        return replace(stamped, diagnostics={**stamped.diagnostics, **told})
+    return replace(regular, diagnostics={**regular.diagnostics, **told, "is_regular": 1.0})
 
 
 def measure_camera_camera(

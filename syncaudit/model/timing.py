@@ -101,7 +101,9 @@ class StampAudit:
     rate_hz : float, optional
         Rate found from the stamps; None with fewer than three.
     jitter_s : float, optional
-        Robust standard deviation of the stamps around a regular clock.
+        Robust standard deviation of the stamps around a regular clock; where it wanders, around
+        its neighbourhood. Where there is no regular clock, the errors of single stamps as far as
+        neighbouring intervals show them; None where they do not.
     jitter_max_s : float, optional
         Largest excursion.
     buffering_s : float, optional
@@ -112,10 +114,16 @@ class StampAudit:
         Gaps in time, equal stamps, steps back, samples missing in gaps, surplus samples.
     max_gap_s : float, optional
         Longest interval between neighbours.
+    lost_s : float, optional
+        Time lost in the longest gap: what its interval has beyond the usual one, if that is half
+        of it and more; 0 where there is no gap.
     steps : tuple of (int, float)
         (stamp in ns, size in s) of jumps of the clock against its own rate.
     is_synthetic : bool
         Whether the stamps lie exactly on index / rate: made up afterwards.
+    is_irregular : bool
+        Whether no regular clock stands behind the samples: their rate changes, or every interval
+        begins anew where the last one ended. The stamps may be true all the same.
     remarks : tuple of StampRemark
         What the figures do not say, and where what they count begins.
     arrival : ArrivalAudit, optional
@@ -134,8 +142,10 @@ class StampAudit:
     missing: int = 0
     doubled: int = 0
     max_gap_s: float | None = None
+    lost_s: float | None = None
     steps: tuple[tuple[int, float], ...] = ()
     is_synthetic: bool = False
+    is_irregular: bool = False
     remarks: tuple[StampRemark, ...] = ()
     arrival: ArrivalAudit | None = None
 
@@ -155,11 +165,13 @@ class StampAudit:
             "clock_fit": self.clock_fit,
             "gaps": self.gaps,
             "max_gap_s": self.max_gap_s,
+            "lost_s": self.lost_s,
             "duplicates": self.duplicates,
             "backwards": self.backwards,
             "missing": self.missing,
             "doubled": self.doubled,
             "steps": [{"at_ns": at_ns, "step_s": step_s} for at_ns, step_s in self.steps],
             "is_synthetic": self.is_synthetic,
+            "is_irregular": self.is_irregular,
             "arrival": None if self.arrival is None else self.arrival.to_json(),
         }

@@ -156,16 +156,16 @@ def _departure(audit: ArrivalAudit, fellows: list[float]) -> float | None:
 
 
 def _changes(name: str, audit: ArrivalAudit) -> list[Finding]:
-    findings = [
-        remark(
-            ReasonCode.STEP,
-            name,
+    findings = []
+    if audit.steps:
+        at_ns, size = max(audit.steps, key=lambda step: abs(step[1]))
+        others = len(audit.steps) - 1
+        more = f", and {others} more times by less" if others else ""
+        text = (
             f"{name}: the time from stamp to arrival jumps by {word_duration(abs(size))} "
-            f"({'up' if size > 0.0 else 'down'}) at {at_ns} ns: a stepped clock, or a queue",
-            value=size,
+            f"({'up' if size > 0.0 else 'down'}) at {at_ns} ns{more}: a stepped clock, or a queue"
         )
-        for at_ns, size in audit.steps
-    ]
+        findings.append(remark(ReasonCode.STEP, name, text, value=size))
     if audit.wander_s > _WANDER_S and not audit.steps:
         findings.append(
             remark(

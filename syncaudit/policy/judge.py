@@ -31,6 +31,7 @@ from syncaudit.policy.limits import Policy
 from syncaudit.policy.opinion import Opinion, remark
 from syncaudit.policy.pictures import judge_pictures
 from syncaudit.policy.reference import judge_reference
+from syncaudit.policy.stamp_jitter import witness_of
 from syncaudit.policy.stamps import judge_stamps
 from syncaudit.policy.transcripts import judge_transcript
 
@@ -115,14 +116,17 @@ def judge(
     opinions: dict[str, Opinion] = {}
     for name, spec in clip.sources.items():
         own = [finding for finding in given if finding.source == name]
+        of_stamps: list[Finding] = []
         if name in stamps:
-            own += judge_stamps(
+            of_stamps = judge_stamps(
                 name,
                 stamps[name],
                 limits[name],
                 noun="frame" if spec.kind == "camera" else "sample",
                 stamp_kind=spec.stamp_kind,
+                witness=witness_of(name, spec.kind, measurements),
             )
+            own += of_stamps
         if isinstance(spec, CameraSpec) and pictures is not None and name in pictures:
             own += judge_pictures(name, spec.uri, pictures[name], limits[name])
         if isinstance(spec, TranscriptSpec):
@@ -156,7 +160,8 @@ def judge(
             own,
             of_clock,
             is_vouched_for=name in baselined.verified,
-            is_doubtful=name in contradictions.doubtful,
+            is_doubtful=name in contradictions.doubtful
+            or any(finding.code is ReasonCode.UNOBSERVABLE for finding in of_stamps),
             is_unseen=is_unseen,
         )
     verdict = _verdict_of_clip(clip, policy, opinions, of_clip)

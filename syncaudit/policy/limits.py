@@ -29,8 +29,11 @@ class Limits:
         Largest jump of the clock inside the clip.
     jitter_s, buffering_s : float, optional
         Largest symmetric jitter (one sigma) and mean one-sided delay of the stamps.
-    max_gap_s, max_gap_periods : float, optional
-        Longest interval between neighbours, in seconds or sample periods.
+    max_gap_s : float, optional
+        Most time that one gap may lose: what an interval has beyond the usual one. One and a half
+        sample periods are always allowed: single samples are a matter of `missing_share`.
+    max_gap_periods : float, optional
+        Longest interval between neighbours in sample periods.
     missing_share, duplicate_share, backwards_share : float, optional
         Largest share of samples missing, with equal stamps, and stamped before their forerunner.
         Fewer, but not none, are a warning.

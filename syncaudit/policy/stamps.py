@@ -6,11 +6,10 @@ from syncaudit.model import Finding, ReasonCode, StampAudit
 from syncaudit.model.wording import word_count, word_duration
 from syncaudit.policy.limits import Limits
 from syncaudit.policy.opinion import defect, remark
+from syncaudit.policy.stamp_jitter import Witness, judge_jitter
 
 __all__ = ["judge_stamps"]
 
-# One-sided delays below this are what every bus and every operating system does.
-_WORTH_A_WORD_S = 5e-4
 # Stamps made up as index / rate and rounded to 0.1 ms jitter less than this.
 _NO_COUNTER_S = 1e-4
 
@@ -22,6 +21,7 @@ def judge_stamps(
     *,
     noun: str = "sample",
     stamp_kind: str = "capture",
+    witness: Witness = Witness.NONE,
 ) -> list[Finding]:
     """Return defects and remarks about the stamps of one source.
 
@@ -37,11 +37,20 @@ def judge_stamps(
         What a stamp belongs to: ``frame`` or ``sample``.
     stamp_kind : str
         What the manifest says of the stamps; ``counter`` admits that they were made up.
+    witness : Witness
+        What else is known of how evenly the source samples.
+
+    Returns
+    -------
+    list of Finding
+        At most one that rejects for each code; one with the code ``unobservable`` leaves the
+        source unverified.
     """
     findings = [
         *_order(name, audit, limits, noun),
         *_gaps(name, audit, limits, noun),
-        *_regularity(name, audit, limits),
+        *judge_jitter(name, audit, limits, witness),
+        *_rate(name, audit, limits),
         *_steps(name, audit, limits),
     ]
     for said in audit.remarks:
@@ -60,16 +69,17 @@ def _origin(name: str, audit: StampAudit, stamp_kind: str) -> list[Finding]:
     rate = "" if audit.rate_hz is None else f" / {audit.rate_hz:.6g} Hz"
     if audit.is_synthetic and stamp_kind == "counter":
         text = (
-            f"its stamps are a counter, index{rate}, as the manifest says: they give the order "
+            f"its timestamps are a counter, index{rate}, as the manifest says: they give the order "
             "and the rate, not the times of capture"
         )
     elif audit.is_synthetic:
         text = (
-            f"its stamps lie exactly on index{rate}: they were made up afterwards and prove nothing"
+            f"its timestamps lie exactly on index{rate}: they were made up afterwards and prove "
+            "nothing"
         )
     elif audit.jitter_s is not None and audit.jitter_s > _NO_COUNTER_S:
         text = (
-            f"its stamps jitter by {word_duration(audit.jitter_s)}, which no counter does: the "
+            f"its timestamps jitter by {word_duration(audit.jitter_s)}, which no counter does: the "
             "manifest calls them 'counter', but they may be times of capture"
         )
     else:
@@ -99,6 +109,8 @@ def _order(name: str, audit: StampAudit, limits: Limits, noun: str) -> list[Find
     if not (audit.backwards or audit.duplicates or audit.doubled):
         return []
     n = audit.samples
+    # A stamp that was repeated is often a sample too many as well: told once, by the larger count.
+    is_repeated = audit.duplicates >= audit.doubled
     return [
         *_share(
             ReasonCode.BACKWARDS,
@@ -106,23 +118,17 @@ def _order(name: str, audit: StampAudit, limits: Limits, noun: str) -> list[Find
             audit.backwards,
             n,
             limits.backwards_share,
-            f"goes back in time at {audit.backwards} of {word_count(n, 'stamp')}",
+            f"goes back in time at {audit.backwards} of {word_count(n, 'timestamp')}",
         ),
         *_share(
             ReasonCode.DUPLICATE,
             name,
-            audit.duplicates,
+            max(audit.duplicates, audit.doubled),
             n,
             limits.duplicate_share,
-            f"repeats {audit.duplicates} of {word_count(n, 'stamp')}",
-        ),
-        *_share(
-            ReasonCode.DUPLICATE,
-            name,
-            audit.doubled,
-            n,
-            limits.duplicate_share,
-            f"has {word_count(audit.doubled, noun)} too many of {n}",
+            f"repeats {audit.duplicates} of {word_count(n, 'timestamp')}"
+            if is_repeated
+            else f"has {word_count(audit.doubled, noun)} too many of {n}",
         ),
     ]
 
@@ -145,60 +151,41 @@ def _gaps(name: str, audit: StampAudit, limits: Limits, noun: str) -> list[Findi
                 remark(ReasonCode.GAP, name, f"{name} has {word_count(audit.gaps, 'gap')}")
             )
         return findings
-    allowed = []
-    if limits.max_gap_s is not None:
-        allowed.append(limits.max_gap_s)
-    if limits.max_gap_periods is not None and audit.rate_hz:
-        allowed.append(limits.max_gap_periods / audit.rate_hz)
-    limit = min(allowed) if allowed else None
-    is_long = limit is not None and longest_s > limit
+    usual_s = 1.0 / audit.rate_hz if audit.rate_hz else 0.0
+    # Verdicts of older versions state no lost time.
+    lost_s = longest_s - usual_s if audit.lost_s is None else audit.lost_s
+    limit_s = _most_lost(limits, usual_s)
+    is_long = limit_s is not None and lost_s > limit_s
     if not (is_long or audit.gaps):
         return findings
-    periods = f" ({longest_s * audit.rate_hz:.3g} periods)" if audit.rate_hz else ""
-    text = f"{name} is silent for {word_duration(longest_s)}{periods} at its longest gap"
-    if limit is not None:
-        text = f"{text}; limit {word_duration(limit)}"
-    make = defect if is_long else remark
-    findings.append(make(ReasonCode.GAP, name, text, value=longest_s, limit=limit))
-    return findings
-
-
-def _regularity(name: str, audit: StampAudit, limits: Limits) -> list[Finding]:
-    findings = []
-    waiting_s = audit.buffering_s
-    is_buffered = (
-        waiting_s is not None and limits.buffering_s is not None and waiting_s > limits.buffering_s
+    periods = f" ({longest_s / usual_s:.3g} periods)" if usual_s else ""
+    text = (
+        f"{name} is silent for {word_duration(longest_s)}{periods} at its longest gap: "
+        f"{word_duration(lost_s)} are lost"
     )
-    if (
-        limits.jitter_s is not None
-        and audit.jitter_s is not None
-        and audit.jitter_s > limits.jitter_s
-        and not is_buffered
-    ):
-        findings.append(
-            defect(
-                ReasonCode.JITTER,
-                name,
-                f"{name} jitters by {word_duration(audit.jitter_s)} (one sigma); limit "
-                f"{word_duration(limits.jitter_s)}",
-                value=audit.jitter_s,
-                limit=limits.jitter_s,
-            )
-        )
-    if waiting_s is not None and waiting_s >= _WORTH_A_WORD_S:
-        limit = limits.buffering_s
-        text = f"{name} is stamped after waiting {word_duration(waiting_s)} in a buffer on average"
-        if limit is not None:
-            text = f"{text}; limit {word_duration(limit)}"
-        make = defect if is_buffered else remark
-        findings.append(make(ReasonCode.JITTER, name, text, value=waiting_s, limit=limit))
-    if limits.rate_hz is not None and limits.rate_tolerance is not None:
-        findings += _rate(name, audit, limits.rate_hz, limits.rate_tolerance)
+    if limit_s is not None:
+        text = f"{text}; limit {word_duration(limit_s)}"
+    make = defect if is_long else remark
+    findings.append(make(ReasonCode.GAP, name, text, value=lost_s, limit=limit_s))
     return findings
 
 
-def _rate(name: str, audit: StampAudit, wanted_hz: float, tolerance: float) -> list[Finding]:
-    if audit.rate_hz is None or abs(audit.rate_hz / wanted_hz - 1.0) <= tolerance:
+def _most_lost(limits: Limits, usual_s: float) -> float | None:
+    """Return how much time one gap may lose beyond the usual interval; None: any."""
+    allowed = []
+    if limits.max_gap_s is not None:
+        # A limit in time never falls on a single sample: `missing_share` is for those.
+        allowed.append(max(limits.max_gap_s, 1.5 * usual_s))
+    if limits.max_gap_periods is not None and usual_s:
+        allowed.append((limits.max_gap_periods - 1.0) * usual_s)
+    return min(allowed) if allowed else None
+
+
+def _rate(name: str, audit: StampAudit, limits: Limits) -> list[Finding]:
+    wanted_hz, tolerance = limits.rate_hz, limits.rate_tolerance
+    if wanted_hz is None or tolerance is None or audit.rate_hz is None:
+        return []
+    if abs(audit.rate_hz / wanted_hz - 1.0) <= tolerance:
         return []
     return [
         defect(
@@ -213,13 +200,15 @@ def _rate(name: str, audit: StampAudit, wanted_hz: float, tolerance: float) -> l
 
 
 def _steps(name: str, audit: StampAudit, limits: Limits) -> list[Finding]:
-    findings = []
-    for at_ns, step_s in audit.steps:
-        text = f"{name} jumps by {word_duration(abs(step_s))} against its own rate at stamp {at_ns}"
-        if limits.step_s is None:
-            findings.append(remark(ReasonCode.STEP, name, text, value=step_s))
-            continue
-        text = f"{text}; limit {word_duration(limits.step_s)}"
-        make = defect if abs(step_s) > limits.step_s else remark
-        findings.append(make(ReasonCode.STEP, name, text, value=step_s, limit=limits.step_s))
-    return findings
+    if not audit.steps:
+        return []
+    at_ns, step_s = max(audit.steps, key=lambda step: abs(step[1]))
+    others = len(audit.steps) - 1
+    text = f"{name} jumps by {word_duration(abs(step_s))} against its own rate at timestamp {at_ns}"
+    if others:
+        text = f"{text}, and {others} more times by less"
+    if limits.step_s is None:
+        return [remark(ReasonCode.STEP, name, text, value=step_s)]
+    text = f"{text}; limit {word_duration(limits.step_s)}"
+    make = defect if abs(step_s) > limits.step_s else remark
+    return [make(ReasonCode.STEP, name, text, value=step_s, limit=limits.step_s)]

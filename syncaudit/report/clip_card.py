@@ -126,6 +126,8 @@ def stamp_words(timing: Mapping[str, Any] | None) -> str:
     jitter = timing.get("jitter_s")
     if jitter is not None and rate and jitter * rate > _REGULAR_SHARE:
         odd.append(f"jitter {word_duration(jitter)}")
+    if timing.get("is_irregular"):
+        odd.append("no regular clock")
     if timing.get("is_synthetic"):
         odd.append("made up from index and rate")
     return f"{pace}, {', '.join(odd) if odd else 'regular'}"

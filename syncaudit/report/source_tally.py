@@ -72,7 +72,8 @@ class SourceTally:
         is_made_up, steps = bool(timing.get("is_synthetic")), timing.get("steps") or ()
         self.made_up += is_made_up
         self.stepped += bool(steps)
-        odd = is_made_up or steps or any(timing.get(name) for name in _COUNTED[1:])
+        odd = is_made_up or steps or timing.get("is_irregular")
+        odd = odd or any(timing.get(name) for name in _COUNTED[1:])
         self.clean += not odd
         self.rates_hz.add(timing.get("rate_hz"))
         self.jitters_s.add(timing.get("jitter_s"))

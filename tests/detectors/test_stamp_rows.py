@@ -62,7 +62,7 @@ def test_together_is_as_one_by_one(n: int, is_faulty: bool) -> None:
 
 def test_sound_columns_are_audited_together() -> None:
     rng = np.random.default_rng(1)
-    jitter_ns = rng.normal(0.0, 1e6, (6, 240)).astype(np.int64)
+    jitter_ns = rng.normal(0.0, 2e5, (6, 240)).astype(np.int64)
     rows = np.arange(240) * 83_333_333 + jitter_ns
     columns = [StampColumn(time_ns=row - row[0]) for row in rows]
     assert None not in audit_rows(columns, [0] * 6)

@@ -478,3 +478,29 @@ def test_pictures_count_beside_interpolation():
     # A hundredth of a frame period of 8 ms is 0.08 ms: the rest is both pictures'.
     found = measure_camera_camera(*cams, max_offset_s=REACH_S)
     assert found.systematic_std_s > np.sqrt(2.0) * PICTURES_S
+
+
+@pytest.mark.parametrize("is_of_stamps", [True, False])
+def test_content_tells_which_dating_is_true(is_of_stamps):
+    motion = shaking(11)
+    even_s = 0.03 + np.arange(240) / 12.0
+    uneven_s = even_s + np.random.default_rng(4).normal(0.0, 8e-3, 240)
+    taken_s = even_s if is_of_stamps else uneven_s
+    turned = np.diff(motion.angle(taken_s), axis=0)
+    cam = replace(
+        camera(motion, 11, seconds=20.0),
+        start_s=uneven_s[:-1],
+        stop_s=uneven_s[1:],
+        angles_rad=turned + np.random.default_rng(5).normal(0.0, 3e-4, turned.shape),
+        std_rad=np.full_like(turned, 3e-4),
+        row_moments_px=np.zeros((239, 3, 3)),
+        row_moves_px=np.zeros((239, 3, 3)),
+        regular_start_s=even_s[:-1],
+        regular_stop_s=even_s[1:],
+    )
+    found = measure_camera_gyro(cam, imu(motion, 11))
+    assert found.accepted
+    assert abs(found.offset_s) < 2e-3
+    gain = found.diagnostics["even_gain"]
+    assert gain > 50.0 if is_of_stamps else gain < -50.0
+    assert ("is_regular" in found.diagnostics) == is_of_stamps

@@ -517,9 +517,14 @@ def audit(**figures: object) -> StampAudit:
         (
             {"missing": 7, "gaps": 1, "max_gap_s": 0.66},
             "gap",
-            "cam_rear is silent for 660 ms (7.92 periods) at its longest gap; limit 500 ms",
+            "cam_rear is silent for 660 ms (7.92 periods) at its longest gap: 577 ms are lost; "
+            "limit 417 ms",
         ),
-        ({"duplicates": 3}, "duplicate", "cam_rear repeats 3 of 240 stamps (1.25 %); limit 0.5 %"),
+        (
+            {"duplicates": 3},
+            "duplicate",
+            "cam_rear repeats 3 of 240 timestamps (1.25 %); limit 0.5 %",
+        ),
         (
             {"doubled": 3},
             "duplicate",
@@ -528,9 +533,13 @@ def audit(**figures: object) -> StampAudit:
         (
             {"backwards": 1},
             "backwards",
-            "cam_rear goes back in time at 1 of 240 stamps (0.417 %); limit 0 %",
+            "cam_rear goes back in time at 1 of 240 timestamps (0.417 %); limit 0 %",
         ),
-        ({"jitter_s": 0.0123}, "jitter", "cam_rear jitters by 12.3 ms (one sigma); limit 5 ms"),
+        (
+            {"jitter_s": 0.0123, "buffering_s": 0.004},
+            "jitter",
+            "cam_rear jitters by 12.3 ms (one sigma); limit 5 ms",
+        ),
         (
             {"buffering_s": 0.015},
             "jitter",
@@ -539,7 +548,7 @@ def audit(**figures: object) -> StampAudit:
         (
             {"steps": ((AT_NS, -0.02),)},
             "step",
-            f"cam_rear jumps by 20 ms against its own rate at stamp {AT_NS}; limit 10 ms",
+            f"cam_rear jumps by 20 ms against its own rate at timestamp {AT_NS}; limit 10 ms",
         ),
     ],
 )
@@ -584,21 +593,117 @@ def test_single_dropped_frame_is_worded() -> None:
     result = run(stamps={"cam_rear": audit(missing=1, gaps=1, max_gap_s=1 / 6)})
     assert [w.message for w in result.warnings] == [
         "cam_rear lacks 1 of 241 frames (0.415 %); limit 5 %",
-        "cam_rear is silent for 167 ms (2 periods) at its longest gap; limit 500 ms",
+        "cam_rear is silent for 167 ms (2 periods) at its longest gap: 83.3 ms are lost; limit "
+        "417 ms",
     ]
+
+
+@pytest.mark.parametrize(
+    ("rate_hz", "longest_s", "is_defect"),
+    [
+        (10.0, 0.107, False),  # a receiver's fix that comes 7 ms late
+        (10.0, 0.30, False),  # two samples
+        (10.0, 0.40, True),
+        (200.0, 0.24, False),
+        (200.0, 0.30, True),
+        (1.0, 2.0, False),  # one sample of a slow source
+        (1.0, 3.0, True),
+    ],
+)
+def test_gaps_count_by_what_they_lose(rate_hz: float, longest_s: float, is_defect: bool) -> None:
+    figures = audit(
+        rate_hz=rate_hz, max_gap_s=longest_s, lost_s=longest_s - 1.0 / rate_hz, gaps=1, missing=1
+    )
+    result = run(stamps={"imu": figures})
+    assert ("gap" in [code for code, _ in codes(result)]) == is_defect
+
+
+def test_verdicts_of_older_versions_state_no_lost_time() -> None:
+    old = audit(rate_hz=100.0, max_gap_s=0.4, gaps=1, missing=39)
+    assert codes(run(stamps={"imu": old})) == [("gap", "imu")]
+
+
+def test_a_strict_limit_in_periods_allows_no_lost_frame() -> None:
+    lost = audit(max_gap_s=1 / 6, lost_s=1 / 12, gaps=1, missing=1)
+    strict = load_policy(profile="strict")
+    result = run(stamps={"cam_rear": lost}, policy=strict)
+    assert {code for code, _ in codes(result)} == {"gap", "missing_frames"}
+
+
+def test_each_code_rejects_once_for_a_source() -> None:
+    steps = tuple((AT_NS + k, -0.02 - 0.001 * k) for k in range(40))
+    wild = audit(steps=steps, duplicates=9, doubled=30, jitter_s=0.02, buffering_s=0.03)
+    result = run(stamps={"cam_rear": wild})
+    assert sorted(code for code, _ in codes(result)) == ["duplicate", "jitter", "step"]
+    (step,) = [finding for finding in result.reasons if finding.code is ReasonCode.STEP]
+    assert step.message == (
+        f"cam_rear jumps by 59 ms against its own rate at timestamp {AT_NS + 39}, and 39 more "
+        "times by less; limit 10 ms"
+    )
+
+
+def with_gain(gain: float) -> tuple[PairMeasurement, ...]:
+    seen = pair("cam_rear", "imu", -0.0001, diagnostics={"even_gain": gain})
+    return (GOOD[0], seen, GOOD[2])
+
+
+JITTERING = audit(jitter_s=0.0123)
+BUFFERED = audit(jitter_s=0.008, buffering_s=0.009)
+
+
+@pytest.mark.parametrize("figures", [JITTERING, BUFFERED])
+@pytest.mark.parametrize(("gain", "verdict"), [(300.0, "reject"), (-300.0, "pass")])
+def test_content_tells_uneven_stamps_from_uneven_sampling(
+    figures: StampAudit, gain: float, verdict: str
+) -> None:
+    result = run(with_gain(gain), stamps={"cam_rear": figures})
+    assert result.verdict == verdict
+    told = [f for f in (*result.reasons, *result.warnings) if f.source == "cam_rear"]
+    assert [str(finding.code) for finding in told] == ["jitter"]
+    assert ("samples unevenly" in told[0].message) == (verdict == "pass")
+
+
+@pytest.mark.parametrize("gain", [None, 7.0, -7.0])
+def test_jitter_of_unknown_origin_is_unverified(gain: float | None) -> None:
+    measured = GOOD if gain is None else with_gain(gain)
+    result = run(measured, stamps={"cam_rear": JITTERING})
+    assert result.verdict is Verdict.UNVERIFIED
+    assert [finding.message for finding in result.reasons] == [
+        "cam_rear: nothing shows whether its sampling or its timestamps are uneven. Record motion "
+        "that a gyroscope measures as well, or stamp at capture (hardware trigger, PTP)"
+    ]
+    assert [finding.message for finding in result.warnings] == [
+        "cam_rear jitters by 12.3 ms (one sigma); limit 5 ms"
+    ]
+
+
+def test_one_sided_delays_show_that_stamps_are_of_arrival() -> None:
+    assert codes(run(stamps={"cam_rear": BUFFERED})) == [("jitter", "cam_rear")]
+
+
+def test_devices_that_sample_by_their_own_oscillator_do_not_jitter() -> None:
+    assert codes(run(stamps={"imu": audit(rate_hz=100.0, jitter_s=0.004)})) == [("jitter", "imu")]
+
+
+def test_irregular_sampling_is_a_warning() -> None:
+    text = "no regular clock fits the stamps"
+    remarks = (StampRemark(code=ReasonCode.RATE, text=text),)
+    result = run(stamps={"cam_rear": audit(is_irregular=True, remarks=remarks)})
+    assert result.verdict is Verdict.PASS
+    assert [finding.message for finding in result.warnings] == [f"cam_rear: {text}"]
 
 
 def test_made_up_stamps_prove_nothing() -> None:
     result = run(stamps={"cam_rear": audit(rate_hz=30.0, is_synthetic=True)})
     assert result.warnings[0].message == (
-        "cam_rear: its stamps lie exactly on index / 30 Hz: they were made up afterwards and "
-        "prove nothing"
+        "cam_rear: its timestamps lie exactly on index / 30 Hz: they were made up afterwards "
+        "and prove nothing"
     )
     counter = dict(RIG) | {"cam_rear": CameraSpec(uri="r", stamp_kind="counter")}
     admitted = run(stamps={"cam_rear": audit(is_synthetic=True)}, sources=counter)
     assert [finding.message for finding in admitted.warnings] == [
-        "cam_rear: its stamps are a counter, index / 12 Hz, as the manifest says: they give the "
-        "order and the rate, not the times of capture"
+        "cam_rear: its timestamps are a counter, index / 12 Hz, as the manifest says: they give "
+        "the order and the rate, not the times of capture"
     ]
 
 
@@ -606,7 +711,7 @@ def test_a_counter_that_jitters_is_questioned() -> None:
     counter = dict(RIG) | {"cam_rear": CameraSpec(uri="r", stamp_kind="counter")}
     result = run(stamps={"cam_rear": audit(jitter_s=0.002)}, sources=counter)
     assert [finding.message for finding in result.warnings] == [
-        "cam_rear: its stamps jitter by 2 ms, which no counter does: the manifest calls them "
+        "cam_rear: its timestamps jitter by 2 ms, which no counter does: the manifest calls them "
         "'counter', but they may be times of capture"
     ]
     told = audit(is_synthetic=True, remarks=(said("synthetic stamps prove nothing"),))

@@ -111,6 +111,8 @@ def test_stamps_are_worded():
     timing = fake_audits.verdict_for(make_clip("a"), Verdict.PASS).sources["cam_rear"].timing
     regular = timing.to_json() | {"steps": []}
     assert stamp_words(regular) == "238 samples at 12 Hz, regular"
+    loop = regular | {"is_irregular": True}
+    assert stamp_words(loop) == "238 samples at 12 Hz, no regular clock"
     odd = regular | {"gaps": 1, "missing": 3, "is_synthetic": True, "jitter_s": 0.02}
     assert stamp_words(odd) == (
         "238 samples at 12 Hz, 1 gap, 3 missing samples, jitter 20 ms, made up from index and rate"

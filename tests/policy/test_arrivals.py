@@ -1,0 +1,19 @@
+"""What is said of times of arrival."""
+
+from __future__ import annotations
+
+from syncaudit.model import ArrivalAudit, Severity
+from syncaudit.policy.arrivals import judge_arrivals
+
+
+def test_many_jumps_of_the_delay_are_told_once_with_the_worst() -> None:
+    steps = tuple((1_000 + k, 0.01 * (k + 1)) for k in range(5))
+    audit = ArrivalAudit(
+        samples=900, span_s=60.0, floor_s=0.005, floor_std_s=1e-4, spread_s=0.002, steps=steps
+    )
+    (finding,) = judge_arrivals({"cam": audit}, {"cam": "camera"})
+    assert finding.severity is Severity.WARNING
+    assert finding.message == (
+        "cam: the time from stamp to arrival jumps by 50 ms (up) at 1004 ns, and 4 more times by "
+        "less: a stepped clock, or a queue"
+    )
