@@ -11,6 +11,7 @@ from syncaudit.model import (
     CameraSpec,
     CanSpec,
     Clip,
+    Distortion,
     Origin,
     ReasonCode,
     SourceSpec,
@@ -18,6 +19,7 @@ from syncaudit.model import (
     clock_of,
 )
 from syncaudit.model.clip import MOST_EPISODES
+from syncaudit.model.lens import N_COEFFICIENTS
 from syncaudit.readers.roles import fault_of_role
 
 __all__ = ["clip_faults"]
@@ -121,8 +123,27 @@ def _camera_faults(at: str, spec: CameraSpec) -> Iterator[tuple[str, str]]:
         )
     if spec.focal_px is not None and spec.focal_px <= 0:
         yield f"{at}.focal_px is {spec.focal_px}, expected a positive number", "Give pixels."
+    if spec.distortion is not None:
+        yield from _distortion_faults(f"{at}.distortion", spec.distortion)
+        if spec.focal_px is None and spec.fov_deg is None:
+            yield (
+                f"{at} has distortion without focal_px or fov_deg",
+                "Both were calibrated: add it.",
+            )
     if spec.focal_px is not None and spec.fov_deg is not None:
         yield f"{at} has both fov_deg and focal_px", "Keep the one that you measured."
+
+
+def _distortion_faults(at: str, distortion: Distortion) -> Iterator[tuple[str, str]]:
+    allowed = N_COEFFICIENTS[distortion.model]
+    if len(distortion.k) not in allowed:
+        yield (
+            f"{at}.k has {len(distortion.k)} coefficients, expected "
+            f"{' or '.join(map(str, allowed))} for {distortion.model}",
+            "radtan takes k1, k2, p1, p2 (k3, or k3 to k6); fisheye takes k1 to k4.",
+        )
+    elif not all(math.isfinite(k) for k in distortion.k):
+        yield f"{at}.k is {distortion.k}, expected finite numbers", "Give them, or leave it out."
 
 
 def _transcript_faults(

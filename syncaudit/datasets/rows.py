@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syncaudit.errors import UsageError
-from syncaudit.model import Clip, SourceSpec
+from syncaudit.model import Clip, Distortion, SourceSpec
 from syncaudit.readers.uris import is_url, resolve
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ def _spec_to_row(
             continue
         if name in _URI_KEYS:
             value = _moved(value, base_uri, relative_to, real)
+        elif isinstance(value, Distortion):
+            value = asdict(value)
         elif isinstance(value, Mapping):
             value = {
                 key: list(item) if isinstance(item, list | tuple) else item

@@ -10,6 +10,7 @@ from syncaudit.model import (
     AudioSpec,
     CameraSpec,
     CanSpec,
+    Distortion,
     EventsSpec,
     ImuSpec,
     SourceKind,
@@ -119,4 +120,6 @@ def _place(loc: tuple[int | str, ...], row: type) -> tuple[str, type]:
     if len(parts) >= 3 and parts[0] == "sources" and parts[2] in _SPECS:
         owner = _SPECS[parts[2]]
         del parts[2]
+        if parts[2:3] == ["distortion"] and len(parts) > 3:
+            owner = Distortion
     return ".".join(part for part in parts if part != "[key]") or "the row", owner

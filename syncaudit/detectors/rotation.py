@@ -16,11 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode import Picture
+from syncaudit.detectors.lens import Lens
 from syncaudit.detectors.point_tracks import PointTracks, track_points
 from syncaudit.detectors.regular_times import regular_times_s
 from syncaudit.detectors.rotation_fit import fit_rotations
 from syncaudit.detectors.rotation_heading import Heading
+from syncaudit.detectors.rotation_lens import find_radial_term
 from syncaudit.detectors.rotation_lever import travel_turns
+from syncaudit.detectors.rotation_pairs import FramePair, PairStack
 from syncaudit.model import CameraStream, RotationIncrements, seconds_since
 
 __all__ = ["STAMP_PARTS", "RotationDetector", "frame_times_s", "track_factor"]
@@ -70,6 +73,11 @@ def frame_times_s(stream: CameraStream) -> tuple[NDArray[np.float64], int, float
 # Pairs whose rotations are fitted at once: enough that arrays pay, few enough that the direction
 # of travel at the first still serves as a start for the last.
 STACK = 64
+# Pairs that the lens is found from, those that turn most; by less than this noise may look like a
+# lens. And how many wait for it: where a clip begins at rest, its lens shows later.
+LENS_PAIRS = 16
+LENS_TURN_PX = 2.0
+MAX_WAITING = 16 * STACK
 # Pictures that are kept until they are tracked: a decoder that takes turns with other work finds
 # its caches emptied.
 N_AT_ONCE = 32
@@ -98,17 +106,6 @@ class _Kept:
     full_shape: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Pair:
-    """Tracks between two frames that wait for their fit."""
-
-    previous: int
-    index: int
-    tracks: PointTracks
-    shape: tuple[int, ...]
-    full_shape: tuple[int, ...]
-
-
 @dataclass(slots=True)
 class RotationDetector:
     """Accumulate rotation increments over the frames of one camera.
@@ -128,10 +125,19 @@ class RotationDetector:
     stream: CameraStream
     chosen: NDArray[np.bool_] | None = None
     _kept: list[_Kept] = field(default_factory=list)
+    _lens: Lens | None = None
+    _is_lens_known: bool = False
+    _n_enough: int = 0
     _tracks: PointTracks | None = None
     _heading: Heading = field(default_factory=Heading)
-    _waiting: list[_Pair] = field(default_factory=list)
+    _waiting: list[FramePair] = field(default_factory=list)
     _fitted: list[_Fitted] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Take the lens that is stated."""
+        self._n_enough = STACK
+        if self.stream.distortion is not None and self.stream.focal_px is not None:
+            self._lens, self._is_lens_known = Lens.stated(self.stream.distortion), True
 
     def update(self, picture: Picture) -> None:
         """Take one frame."""
@@ -160,7 +166,7 @@ class RotationDetector:
         self._tracks = tracks
         if tracks is None:
             return
-        pair = _Pair(
+        pair = FramePair(
             previous=before.index,
             index=after.index,
             tracks=tracks,
@@ -170,48 +176,69 @@ class RotationDetector:
         if self._waiting and self._waiting[0].shape != pair.shape:
             self._fit()
         self._waiting.append(pair)
-        if len(self._waiting) == STACK:
-            self._fit()
+        if len(self._waiting) == self._n_enough:
+            self._fit(is_last=False)
 
-    def _fit(self) -> None:
-        """Fit the rotations of all pairs that wait."""
-        (height, width), full_shape = self._waiting[0].shape, self._waiting[0].full_shape
-        n_most = max(len(pair.tracks.before) for pair in self._waiting)
-        places = np.zeros((2, len(self._waiting), n_most, 2))
-        is_point = np.zeros((len(self._waiting), n_most), dtype=np.bool_)
-        for k, pair in enumerate(self._waiting):
-            n = len(pair.tracks.before)
-            places[0, k, :n], places[1, k, :n] = pair.tracks.before, pair.tracks.after
-            is_point[k, :n] = True
-        places -= np.array([(width - 1) / 2.0, (height - 1) / 2.0])
-        focal_px = self._focal_px(full_shape[1]) * width / full_shape[1]
-        before, after = places / focal_px
-        fits = fit_rotations(before, after, is_point, heading=self._heading, focal_px=focal_px)
-        if fits is not None:
-            row_scale = full_shape[0] / height
-            rows = row_scale * places[..., 1][:, fits.pairs]
-            rows_mid, rows_moved = 0.5 * (rows[0] + rows[1]), rows[1] - rows[0]
-            frames = np.array([(pair.previous, pair.index) for pair in self._waiting])
-            corners_px = np.array([pair.tracks.mean_corner_row_px for pair in self._waiting])
-            self._fitted.append(
-                _Fitted(
-                    frames=frames[fits.pairs],
-                    corner_rows_px=(corners_px[fits.pairs] - 0.5 * (height - 1)) * row_scale,
-                    angles_rad=fits.angles_rad,
-                    std_rad=fits.std_rad,
-                    row_moments_px=fits.gains.mean(rows_mid),
-                    row_moves_px=fits.gains.mean(rows_moved),
-                    travel_moments_px=fits.gains.mean_of_travel(rows_mid),
-                    direction=fits.direction,
-                    direction_information=fits.direction_information,
-                )
-            )
+    def _fit(self, *, is_last: bool = True) -> None:
+        """Fit the rotations of all pairs that wait, once the lens is known."""
+        if not (self._is_lens_known or self._find_lens(is_last=is_last)):
+            return
+        for first in range(0, len(self._waiting), STACK):
+            self._fit_stack(self._waiting[first : first + STACK])
         self._waiting.clear()
 
-    def _focal_px(self, width_px: int) -> float:
+    def _find_lens(self, *, is_last: bool) -> bool:
+        """Settle what the lens does, unless more pairs may tell it better."""
+        lively = sorted(self._waiting, key=lambda pair: pair.turn_px)[-LENS_PAIRS:]
+        term = None
+        if lively[len(lively) // 2].turn_px >= LENS_TURN_PX:
+            lively.sort(key=lambda pair: pair.index)
+            stack = PairStack.of(lively, self._focal_px(lively[0]))
+            before, after, is_point, _ = stack.seen_through(None)
+            term = find_radial_term(before, after, is_point, focal_px=stack.focal_px)
+        is_found = term is not None and term.is_known
+        if not (is_found or is_last or len(self._waiting) >= MAX_WAITING):
+            self._n_enough *= 4  # so many may tell what these did not
+            return False
+        self._is_lens_known, self._n_enough = True, STACK
+        if term is not None and term.is_needed:
+            self._lens = Lens.radial(term.value)
+        return True
+
+    def _fit_stack(self, pairs: list[FramePair]) -> None:
+        """Fit the rotations of some pairs."""
+        stack = PairStack.of(pairs, self._focal_px(pairs[0]))
+        before, after, is_point, scale = stack.seen_through(self._lens)
+        fits = fit_rotations(
+            before,
+            after,
+            is_point,
+            heading=self._heading,
+            focal_px=stack.focal_px,
+            scale=scale,
+        )
+        if fits is None:
+            return
+        rows = stack.rows_px(fits.pairs)
+        rows_mid, rows_moved = 0.5 * (rows[0] + rows[1]), rows[1] - rows[0]
+        self._fitted.append(
+            _Fitted(
+                frames=stack.frames[fits.pairs],
+                corner_rows_px=stack.corner_rows_px[fits.pairs],
+                angles_rad=fits.angles_rad,
+                std_rad=fits.std_rad,
+                row_moments_px=fits.gains.mean(rows_mid),
+                row_moves_px=fits.gains.mean(rows_moved),
+                travel_moments_px=fits.gains.mean_of_travel(rows_mid),
+                direction=fits.direction,
+                direction_information=fits.direction_information,
+            )
+        )
+
+    def _focal_px(self, pair: FramePair) -> float:
         if self.stream.focal_px is not None:
             return self.stream.focal_px
-        return 0.5 * width_px / math.tan(math.radians(ASSUMED_FOV_DEG) / 2.0)
+        return 0.5 * pair.full_shape[1] / math.tan(math.radians(ASSUMED_FOV_DEG) / 2.0)
 
     def finish(self) -> RotationIncrements | None:
         """Return the increments, or None where nothing could be tracked."""

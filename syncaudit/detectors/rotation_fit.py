@@ -24,7 +24,15 @@ from syncaudit.detectors.rotation_heading import Heading
 from syncaudit.detectors.rotation_step import Gains, Step, Views
 from syncaudit.dsp.robust import cauchy_weights, mad_std_of_rows
 
-__all__ = ["RotationFits", "fit_rotations"]
+__all__ = [
+    "Fit",
+    "Rays",
+    "RotationFits",
+    "converge",
+    "first_direction",
+    "fit_from",
+    "fit_rotations",
+]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -77,7 +85,13 @@ class RotationFits:
 
 
 def fit_rotations(
-    before: Floats, after: Floats, is_point: Bools, *, heading: Heading, focal_px: float
+    before: Floats,
+    after: Floats,
+    is_point: Bools,
+    *,
+    heading: Heading,
+    focal_px: float,
+    scale: Floats | None = None,
 ) -> RotationFits | None:
     """Fit the rotation that moved `before` to `after`, for consecutive pairs of frames.
 
@@ -91,6 +105,8 @@ def fit_rotations(
         Memory of the direction of travel; updated.
     focal_px : float
         Focal length in pixels of the tracked picture (sets the floor of the noise).
+    scale : ndarray, shape (m, n), optional
+        As of `Views`.
 
     Returns
     -------
@@ -100,12 +116,12 @@ def fit_rotations(
     used = np.flatnonzero(is_point.sum(axis=1) >= MIN_POINTS)
     if used.size == 0:
         return None
-    rays = _Rays(_rays(before), _rays(after), is_point).pick(used)
+    rays = Rays.of(before, after, is_point, scale).pick(used)
     floor = MIN_NOISE_PX / focal_px
-    found = None if heading.direction is None else _fit(rays, heading.direction, heading, floor)
+    found = None if heading.direction is None else fit_from(rays, heading.direction, heading, floor)
     if found is None or found.cost > heading.cost + LOST_COST:
         lost = Heading()
-        again = _fit(rays, _first_direction(rays, floor), lost, floor)
+        again = fit_from(rays, first_direction(rays, floor), lost, floor)
         if found is None or again.cost < found.cost:
             found, heading.information = again, lost.information
     good = np.flatnonzero(found.is_good)
@@ -122,22 +138,31 @@ def fit_rotations(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Rays:
+class Rays:
     """Rays of the tracked points in both frames, shape (m, 3, n), and which of them are any."""
 
     before: Floats
     after: Floats
     is_point: Bools
+    scale: Floats | None
 
-    def pick(self, index: NDArray[np.intp]) -> _Rays:
-        return _Rays(self.before[index], self.after[index], self.is_point[index])
+    @classmethod
+    def of(cls, before: Floats, after: Floats, is_point: Bools, scale: Floats | None) -> Rays:
+        """Return the rays through places of shape (m, n, 2), focal lengths."""
+        return cls(_rays(before), _rays(after), is_point, scale)
+
+    def pick(self, index: NDArray[np.intp]) -> Rays:
+        """Return the rays of some pairs."""
+        scale = None if self.scale is None else self.scale[index]
+        return Rays(self.before[index], self.after[index], self.is_point[index], scale)
 
     def turned_by(self, angles: Floats) -> Views:
-        return Views.between(self.before, self.after, self.is_point, angles)
+        """Return what both frames see from half-way through such turns."""
+        return Views.between(self.before, self.after, self.is_point, angles, self.scale)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Fit:
+class Fit:
     """What one start led to."""
 
     angles: Floats
@@ -156,7 +181,7 @@ class _Fit:
         return float(np.mean(np.where(self.is_good, np.log(self.step.noise), 0.0)))
 
 
-def _first_direction(rays: _Rays, floor: float) -> Floats:
+def first_direction(rays: Rays, floor: float) -> Floats:
     """Find the direction of travel without a memory: the start that leaves least across it.
 
     A side camera's travel looks like a turn: from rotation alone, or from a single pair, a start
@@ -168,7 +193,7 @@ def _first_direction(rays: _Rays, floor: float) -> Floats:
     turned = _rotations_only(some, floor)
     fixed = np.repeat(FIRST_DIRECTIONS, chosen.size, axis=0)
     n_starts = len(FIRST_DIRECTIONS) + 1
-    fit = _converge(
+    fit = converge(
         rays.pick(np.tile(chosen, n_starts)),
         np.concatenate([np.zeros((len(fixed), 3)), turned]),
         np.concatenate([fixed, some.turned_by(turned).first_directions(floor)]),
@@ -184,14 +209,14 @@ def _first_direction(rays: _Rays, floor: float) -> Floats:
     return FIRST_DIRECTIONS[0] if heading.direction is None else heading.direction
 
 
-def _fit(rays: _Rays, direction: Floats, heading: Heading, floor: float) -> _Fit:
+def fit_from(rays: Rays, direction: Floats, heading: Heading, floor: float) -> Fit:
     """Fit all pairs from one direction of travel."""
     m = rays.is_point.shape[0]
-    return _converge(rays, np.zeros((m, 3)), np.tile(direction, (m, 1)), heading, floor)
+    return converge(rays, np.zeros((m, 3)), np.tile(direction, (m, 1)), heading, floor)
 
 
-def _converge(
-    rays: _Rays,
+def converge(
+    rays: Rays,
     angles: Floats,
     direction: Floats,
     heading: Heading,
@@ -199,7 +224,7 @@ def _converge(
     *,
     n_stacks: int = 1,
     max_iterations: int = MAX_ITERATIONS,
-) -> _Fit:
+) -> Fit:
     """Iterate from a start, for one or several stacks of pairs in order of time.
 
     What a pair lends to those after it settles along with its own rotation.
@@ -216,7 +241,7 @@ def _converge(
             change = step.change_rad**2 / np.maximum(step.variance, 1e-300)
             if np.all((change.max(axis=1) < CONVERGED_STD**2) | ~step.is_solved):
                 break
-    return _Fit(angles, step)
+    return Fit(angles, step)
 
 
 def _rays(points: Floats) -> Floats:
@@ -224,7 +249,7 @@ def _rays(points: Floats) -> Floats:
     return np.stack([points[..., 0], points[..., 1], np.ones(points.shape[:2])], axis=1)
 
 
-def _rotations_only(rays: _Rays, floor: float) -> Floats:
+def _rotations_only(rays: Rays, floor: float) -> Floats:
     """Return the rotations that explain most of the flow, shape (m, 3)."""
     p, q = rays.before[:, :2], rays.after[:, :2]
     x, y = 0.5 * (p + q).transpose(1, 0, 2)

@@ -29,17 +29,25 @@ RIDGE = 1e-13
 class Step:
     """One step of m pairs, and what the last one of them tells on demand."""
 
-    change_rad: Floats
+    change: Floats
     direction: Floats
     is_solved: NDArray[np.bool_]
     noise: Floats
     normal_inverse: Floats
     lines: Floats
+    toward: Floats
     across: Floats
+    across_flow: Floats
     across_weight: Floats
+    trust: Floats
     along: Floats
     along_weight: Floats
     mean_parallax: Floats
+
+    @property
+    def change_rad(self) -> Floats:
+        """Change of the rotations, shape (m, 3)."""
+        return self.change[:, :3]
 
     @property
     def covariance(self) -> Floats:
@@ -56,6 +64,34 @@ class Step:
         """Information on the direction of travel, shape (m, 3, 3)."""
         weighted = self.lines * self.across_weight[:, None, :]
         return np.asarray(weighted @ self.lines.transpose(0, 2, 1))
+
+    def told_across(self, moved: Floats, swollen: Floats) -> tuple[Floats, Floats]:
+        """Return what flow across the way tells of one more parameter, shape (m,) each.
+
+        Flow along it is left out: depths that change over the picture look like anything.
+
+        Parameters
+        ----------
+        moved : ndarray, shape (m, n, 2)
+            Flow that a unit of the parameter adds.
+        swollen : ndarray, shape (m, n)
+            Part by which it lengthens flow in the picture: else small flow, all noise, would
+            favour whatever makes it smaller.
+
+        Returns
+        -------
+        information, score : ndarray
+            Rotation and direction of travel eliminated; the parameter is ``score / information``
+            smaller than thought.
+        """
+        added = self.toward[..., 0] * moved[..., 1] - self.toward[..., 1] * moved[..., 0]
+        weighted = self.across_weight * added
+        shared = (self.across @ weighted[..., None])[..., 0]
+        taken = (self.normal_inverse @ shared[..., None])[..., 0]
+        information = np.sum(weighted * added, axis=1) - np.sum(shared * taken, axis=1)
+        left = self.across_flow - (self.change[:, None, :] @ self.across)[:, 0]
+        score = np.sum((weighted + self.across_weight * left * swollen) * left, axis=1)
+        return information, score
 
     @property
     def gains(self) -> Gains:
@@ -131,6 +167,8 @@ class Views:
         Places half-way and flow, in focal lengths.
     is_point : ndarray of bool, shape (m, n)
         False where a pair has fewer points than the longest of the stack.
+    scale : ndarray, shape (m, n), optional
+        How much larger lengths are in the picture, where a lens bends it: noise is alike there.
     """
 
     x: Floats
@@ -138,17 +176,24 @@ class Views:
     dx: Floats
     dy: Floats
     is_point: NDArray[np.bool_]
+    scale: Floats | None = None
 
     @classmethod
     def between(
-        cls, before: Floats, after: Floats, is_point: NDArray[np.bool_], angles: Floats
+        cls,
+        before: Floats,
+        after: Floats,
+        is_point: NDArray[np.bool_],
+        angles: Floats,
+        scale: Floats | None = None,
     ) -> Views:
         """Turn the rays of both frames, shape (m, 3, n), into the orientation half-way."""
         half = rotation_matrices(0.5 * angles)
         p, q = half.transpose(0, 2, 1) @ before, half @ after
         px, py = p[:, 0] / p[:, 2], p[:, 1] / p[:, 2]
         qx, qy = q[:, 0] / q[:, 2], q[:, 1] / q[:, 2]
-        return cls(x=0.5 * (px + qx), y=0.5 * (py + qy), dx=qx - px, dy=qy - py, is_point=is_point)
+        x, y = 0.5 * (px + qx), 0.5 * (py + qy)
+        return cls(x=x, y=y, dx=qx - px, dy=qy - py, is_point=is_point, scale=scale)
 
     def lines(self) -> Floats:
         """Return the normal of each point's epipolar plane, shape (m, 3, n)."""
@@ -182,7 +227,9 @@ class Views:
         length = np.sqrt(ax * ax + ay * ay) + MIN_MOVED
         ax, ay = ax / length, ay / length
         flow_along, flow_across = ax * self.dx + ay * self.dy, ax * self.dy - ay * self.dx
-        noise = np.maximum(mad_std_of_rows(flow_across, self.is_point), floor)[:, None]
+        seen = flow_across if self.scale is None else self.scale * flow_across
+        noise_seen = np.maximum(mad_std_of_rows(seen, self.is_point), floor)[:, None]
+        noise = noise_seen if self.scale is None else noise_seen / self.scale
         parallax = mad_std_of_rows(flow_along / length, self.is_point)[:, None]
         along_var = noise**2 + (parallax * length) ** 2
         trust = np.where(self.is_point, cauchy_weights(flow_across / noise), 0.0)
@@ -221,14 +268,17 @@ class Views:
         turned = direction + (turn[:, None, :] @ sideways)[:, 0]
         is_solved = np.all(np.diagonal(covariance, axis1=1, axis2=2) > 0.0, axis=1)
         return Step(
-            change_rad=change[:, :3],
+            change=change,
             direction=turned / np.linalg.norm(turned, axis=1, keepdims=True),
             is_solved=is_solved & np.all(np.isfinite(change), axis=1),
-            noise=noise[:, 0],
+            noise=noise_seen[:, 0],
             normal_inverse=covariance,
             lines=lines,
+            toward=np.stack([ax, ay], axis=-1),
             across=across[:, :5],
+            across_flow=flow_across,
             across_weight=across_weight,
+            trust=trust,
             along=along,
             along_weight=along_weight,
             mean_parallax=mean,

@@ -34,6 +34,7 @@ from syncaudit.model.evidence import (
     RotationIncrements,
 )
 from syncaudit.model.finding import Finding, ReasonCode, Severity
+from syncaudit.model.lens import Distortion
 from syncaudit.model.measurement import PairMeasurement
 from syncaudit.model.pictures import PictureAudit, PictureFault, PictureSpell
 from syncaudit.model.record import ClipRecord
@@ -77,6 +78,7 @@ __all__ = [
     "ClockJump",
     "ClockSolution",
     "CourseStep",
+    "Distortion",
     "EdgeResidual",
     "EventStream",
     "EventTrain",

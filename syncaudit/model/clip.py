@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from syncaudit.model.field_names import field_names
+from syncaudit.model.lens import Distortion
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -119,6 +120,7 @@ class CameraSpec(_AnySpec):
     exposure_s: float | None = None
     fov_deg: float | None = None
     focal_px: float | None = None
+    distortion: Distortion | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from syncaudit.model import arrays
 from syncaudit.model.clip import SourceKind
 from syncaudit.model.finding import Finding
+from syncaudit.model.lens import Distortion
 
 __all__ = [
     "Arrivals",
@@ -210,6 +211,8 @@ class CameraStream(Stream):
         As in the manifest; None is unknown.
     focal_px : float, optional
         Focal length in pixels of the full picture, from the manifest.
+    distortion : Distortion, optional
+        Of the lens, from the manifest; None is unknown.
     """
 
     files: FrameFiles
@@ -222,6 +225,7 @@ class CameraStream(Stream):
     line_delay_s: float | None = None
     exposure_s: float | None = None
     focal_px: float | None = None
+    distortion: Distortion | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

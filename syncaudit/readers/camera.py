@@ -125,6 +125,7 @@ def read_camera(
         line_delay_s=spec.line_delay_s,
         exposure_s=spec.exposure_s,
         focal_px=_focal_px(spec, frames.width_px),
+        distortion=spec.distortion,
     )
 
 
@@ -280,7 +281,12 @@ def _focal_px(spec: CameraSpec, width_px: int) -> float | None:
         return spec.focal_px
     if spec.fov_deg is None or not width_px or not 0 < spec.fov_deg < 180:
         return None
-    return width_px / 2 / math.tan(math.radians(spec.fov_deg) / 2)
+    half_rad = math.radians(spec.fov_deg) / 2
+    if spec.distortion is None:
+        return width_px / 2 / math.tan(half_rad)
+    # Beyond a right angle, or where its polynomial has turned back, a lens shows no such ray.
+    radius = float(spec.distortion.radius(np.array(half_rad)))
+    return width_px / 2 / radius if radius > 0.0 else None
 
 
 @cache

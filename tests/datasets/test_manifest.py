@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from syncaudit.datasets import clip_to_row, iter_manifest, load_manifest, write_manifest
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.errors import ManifestError, UsageError
-from syncaudit.model import CameraSpec, CanSpec, StateSpec
+from syncaudit.model import CameraSpec, CanSpec, Distortion, StateSpec
 from syncaudit.readers.uris import resolve
 
 REALDATA = Path(__file__).parents[3] / "shared" / "realdata"
@@ -89,6 +90,10 @@ def test_example_of_the_contract_is_read(tmp_path: Path) -> None:
     assert can.signals["strobe"] == "StrobeCount"
 
 
+def with_lens(**distortion: object) -> dict[str, object]:
+    return with_source(kind="camera", uri="a", focal_px=500.0, distortion=distortion)
+
+
 def test_defaults_are_filled() -> None:
     clip = clip_from_row(imu_row())
     assert clip.recording_id == "a"
@@ -109,6 +114,21 @@ def test_whole_numbers_are_taken_for_floats_and_huge_stamps_stay_exact() -> None
     assert isinstance(spec, CameraSpec)
     assert spec.start_ns == 9223372036854775807
     assert spec.fov_deg == 90.0
+
+
+def test_distortion_is_read_and_written_again() -> None:
+    clip = clip_from_row(with_lens(model="radtan", k=[-0.28, 0.07, 0, 0, 0.01]))
+    spec = clip.sources["x"]
+    assert isinstance(spec, CameraSpec)
+    assert spec.distortion == Distortion(model="radtan", k=[-0.28, 0.07, 0.0, 0.0, 0.01])
+    again = clip_from_row(clip_to_row(clip, relative_to=""))
+    assert again.sources == clip.sources
+    assert pickle.loads(pickle.dumps(clip)) == clip  # noqa: S301  # our own bytes
+
+
+def test_coefficients_of_a_lens_are_finite() -> None:
+    with pytest.raises(ManifestError, match=r"distortion\.k is .*expected finite numbers"):
+        clip_from_row(with_lens(model="radtan", k=[0.1, 0.2, float("inf"), 0.0]))
 
 
 def test_limit_stops_before_later_faults(tmp_path: Path) -> None:
@@ -180,6 +200,19 @@ def test_limit_stops_before_later_faults(tmp_path: Path) -> None:
         (with_source(kind="camera", uri="a", fov_deg=180), r"fov_deg is 180.*between 0 and 180"),
         (with_source(kind="camera", uri="a", focal_px=0), r"focal_px is 0.*positive"),
         (with_source(kind="camera", uri="a", focal_px=5, fov_deg=5), r"both fov_deg and focal_px"),
+        (
+            with_lens(model="radtan", k=[0.1, 0.2]),
+            r"distortion\.k has 2 coeff.*4 or 5 or 8 for radt",
+        ),
+        (with_lens(model="fisheye", k=[0.1] * 5), r"has 5 coefficients, expected 4 for fisheye"),
+        (with_lens(model="brown", k=[0.1] * 4), r"distortion\.model is 'brown'.*'radtan'"),
+        (with_lens(model="radtan", k=["0", 0.2, 0, 0]), r"distortion\.k\.0 is '0'.*quotes"),
+        (with_lens(model="radtan", k1=0.1), r"unknown key sources\.x\.distortion\.k1"),
+        (with_lens(model="radtan"), r"sources\.x\.distortion\.k is missing"),
+        (
+            with_source(kind="camera", uri="a", distortion={"model": "fisheye", "k": [0.0] * 4}),
+            r"distortion without focal_px or fov_deg",
+        ),
         (with_source(kind="camera", uri="a", start_ns=-(2**63) - 1), r"x\.start_ns.*int64"),
         (with_source(kind="imu", uri="a", expected_offset_s=None, clock=""), r"x\.clock is ''"),
         (with_source(kind="imu", uri="a", stamp_kind="made"), r"stamp_kind is 'made'"),

@@ -53,3 +53,24 @@ def turned(picture, turn, focal_px):
     return cv2.warpPerspective(
         picture, warp, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REFLECT
     )
+
+
+def bent(places, k1, k2):
+    """Return where a lens of radial distortion shows places of a pinhole's picture."""
+    square = np.sum(places**2, axis=-1, keepdims=True)
+    return places * (1.0 + square * (k1 + square * k2))
+
+
+def turned_behind_lens(scene, turn, focal_px, lens, size=(856, 480)):
+    """Return what a lens (k1, k2) shows of a wide scene after a pure rotation (rotation vector)."""
+    width, height = size
+    x, y = np.meshgrid(np.arange(width) - (width - 1) / 2, np.arange(height) - (height - 1) / 2)
+    seen = np.stack([x, y], axis=-1) / focal_px
+    places = seen.copy()
+    for _ in range(100):  # a fixed point: contracts while the picture does not turn back
+        places += 0.7 * (seen - bent(places, *lens))
+    rays = np.concatenate([places, np.ones((height, width, 1))], axis=-1)
+    rays = rays @ Rotation.from_rotvec(turn).as_matrix().T
+    at = focal_px * rays[..., :2] / rays[..., 2:]
+    at += (np.array(scene.shape[::-1]) - 1) / 2
+    return cv2.remap(scene, at.astype(np.float32), None, cv2.INTER_CUBIC)

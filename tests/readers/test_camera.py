@@ -11,7 +11,7 @@ import pytest
 
 from syncaudit.decode import iter_luma
 from syncaudit.errors import StreamReadError
-from syncaudit.model import CameraSpec, CameraStream
+from syncaudit.model import CameraSpec, CameraStream, Distortion
 from syncaudit.readers import read_source
 
 REALDATA = Path(__file__).parents[3] / "shared" / "realdata"
@@ -119,10 +119,15 @@ def test_late_first_pts_is_remarked(samples: Mapping[str, Any], tmp_path: Path) 
         ({"focal_px": 570.0}, 570.0),
         ({"fov_deg": 90.0}, 32.0),
         ({"fov_deg": 60.0}, 32 / math.tan(math.radians(30))),
+        # an equidistant fisheye: half of the width is half of the angle
+        (
+            {"fov_deg": 150.0, "distortion": Distortion(model="fisheye", k=[0.0] * 4)},
+            32 / math.radians(75),
+        ),
     ],
 )
 def test_focal_length_comes_from_either_key(
-    samples: Mapping[str, Any], tmp_path: Path, keys: dict[str, float], expected: float | None
+    samples: Mapping[str, Any], tmp_path: Path, keys: dict[str, Any], expected: float | None
 ) -> None:
     stream = camera(samples["camera a.mp4"].changed(**keys).put(tmp_path), tmp_path)
     assert stream.focal_px == (None if expected is None else pytest.approx(expected))
