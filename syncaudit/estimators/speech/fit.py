@@ -28,8 +28,11 @@ TEMPER = 0.1
 # However short the sounds beside a border, it may be off by this much.
 MIN_ROOM_S = 0.02
 MOVE_S = 0.001
-# Borders closer than this share frames and whims of the speaker: they count as one piece.
+# Borders closer than this share frames and whims of the speaker: they count as one piece. Those
+# who label wander more slowly too, and recognisers put whole phrases early or late: no more pieces
+# than tell their own scatter.
 PIECE_S = 0.8
+MAX_PIECES = 12
 # Converged: far below any error.
 DONE_S = 1e-4
 MIN_PIECES = 4
@@ -78,7 +81,7 @@ def fit_course(
     start : Course
         From `find_match`, within about 30 ms.
     with_drift : bool
-        Whether the tier is long enough to tell a drift.
+        Whether the tier is long enough for a drift to be fitted.
 
     Returns
     -------
@@ -104,7 +107,9 @@ def _newton(
 ) -> tuple[Floats, CourseFit] | None:
     """Return the move of the offset at every border, and the fit after one step."""
     times_s = borders.times_s
-    piece = np.unique(np.floor(times_s / PIECE_S), return_inverse=True)[1]
+    span_s = float(np.ptp(times_s)) if times_s.size else 0.0
+    piece_s = max(PIECE_S, span_s / MAX_PIECES)
+    piece = np.unique(np.floor(times_s / piece_s), return_inverse=True)[1]
     n_pieces = int(piece.max()) + 1 if piece.size else 0
     columns = [np.ones(times_s.size)]
     names = [0]
