@@ -28,6 +28,9 @@ TEMPER = 0.1
 # However short the sounds beside a border, it may be off by this much.
 MIN_ROOM_S = 0.02
 MOVE_S = 0.001
+# Moves over which a border's own best place is looked for.
+SETTLED_S = 0.3
+SETTLED_MOVE_S = 0.002
 # Borders closer than this share frames and whims of the speaker: they count as one piece. Those
 # who label wander more slowly too, and recognisers put whole phrases early or late: no more pieces
 # than tell their own scatter.
@@ -52,6 +55,8 @@ class CourseFit:
         How far single borders are off at random.
     n_borders, n_pieces : int
         Borders that voted, and the disjoint pieces whose scatter gave the errors.
+    settled : float
+        Share of the borders that fit best somewhere between their neighbours.
     """
 
     course: Course
@@ -59,6 +64,7 @@ class CourseFit:
     scatter_s: float
     n_borders: int
     n_pieces: int
+    settled: float
 
 
 def fit_course(
@@ -158,8 +164,23 @@ def _newton(
         scatter_s=scatter_s,
         n_borders=times_s.size,
         n_pieces=n_pieces,
+        settled=_settled(borders, course),
     )
     return move, fit
+
+
+def _settled(borders: Borders, course: Course) -> float:
+    """Return the share of borders whose own best place is not as far off as they may be.
+
+    Times that are wrong by as much as sounds are long put borders beside other sounds than they
+    name, which then fit best as far away as their neighbours let them.
+    """
+    n = round(SETTLED_S / SETTLED_MOVE_S)
+    moves_s = SETTLED_MOVE_S * np.arange(-n, n + 1, dtype=np.float64)
+    room_s = np.clip(borders.room_s, MIN_ROOM_S, SETTLED_S)[:, None]
+    curves = borders.evidence(course.at(borders.times_s), moves_s)
+    best_s = moves_s[np.argmax(np.where(np.abs(moves_s) <= room_s, curves, -np.inf), axis=1)]
+    return float(np.mean(np.abs(best_s) < room_s[:, 0] - 2.0 * SETTLED_MOVE_S))
 
 
 def _hills(borders: Borders, course: Course, reach_s: float) -> tuple[Floats, Floats, float]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from syncaudit.estimators.speech.answer import answer
+from syncaudit.estimators.speech.answer import METHOD, answer
 from syncaudit.estimators.speech.course import Course
 from syncaudit.estimators.speech.fit import CourseFit, fit_course, place_step
 from syncaudit.estimators.speech.refusal import is_foreign, why_not
@@ -20,7 +20,6 @@ from syncaudit.model import BandEnergies, PairMeasurement, SpokenTier
 
 __all__ = ["METHOD", "measure_speech"]
 
-METHOD = "speech"
 # A drift over less is not told from the scatter of single labels (1 ms over 5 s: 700 ppm).
 MIN_DRIFT_SPAN_S = 5.0
 # Sound that falls so much more slowly than it rises is searched without the tails of its room.
