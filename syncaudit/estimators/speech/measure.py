@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -113,8 +114,8 @@ def _fitted(
 
 
 def _is_step(fit: CourseFit) -> bool:
-    size_s = abs(fit.course.step_s)
-    return size_s > max(MIN_STEP_S, MIN_STEP_STDS * float(fit.covariance[2, 2]) ** 0.5)
+    std_s = math.sqrt(float(fit.covariance[2, 2]))
+    return abs(fit.course.step_s) > max(MIN_STEP_S, MIN_STEP_STDS * std_s)
 
 
 def _near(spoken: SpokenTier, sound: BandEnergies, max_offset_s: float) -> SpokenTier:
