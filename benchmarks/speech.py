@@ -9,7 +9,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import soundfile
 from base_clips import OUT
 from numpy.typing import NDArray
 from recordings import REALDATA
+from scipy.signal import fftconvolve
 from tables import print_table, write_json
 
 from syncaudit.model import AudioStream, Interval, PairMeasurement, SourceKind, Tier
@@ -58,6 +59,17 @@ class Speech:
             phones=_cut(self.phones, start_s, stop_s),
             words=_cut(self.words, start_s, stop_s),
         )
+
+    def in_room(self, reverberation_s: float, rng: np.random.Generator) -> Speech:
+        """Return the speech with an exponential tail of noise as loud as the direct sound."""
+        n = round(reverberation_s * self.rate_hz)
+        fall = np.exp(-6.9 * np.arange(n) / n)
+        response = rng.standard_normal(n) * fall
+        response[: round(0.003 * self.rate_hz)] = 0.0
+        response /= np.sqrt(np.sum(response**2))
+        response[0] = 1.0
+        heard = fftconvolve(self.samples, response)[: self.samples.size]
+        return replace(self, samples=heard.astype(np.float32))
 
     def stream(self, noise: Floats | None = None, snr_db: float = 0.0) -> AudioStream:
         """Return the sound, with noise at a ratio of mean powers where given."""
@@ -104,6 +116,29 @@ def _changed(tier: Tier, to: Callable[[float], float]) -> Tier:
 def moved(tier: Tier, offset_s: float) -> Tier:
     """Return a tier that is `offset_s` away from its sound: what must be added to it."""
     return _changed(tier, lambda t: t - offset_s)
+
+
+def as_recognised(words: Tier, std_s: float, rng: np.random.Generator) -> Tier:
+    """Return words as recognisers time them.
+
+    Words are `std_s` off, alike from word to word by a half, phrases of 6 to 18 words by 0.6 of
+    that again; times lie on a grid of 20 ms; four pauses of five are given to the word before.
+    """
+    spoken = [i for i in words.intervals if i.label]
+    starts, left, phrase_s, own_s = [], 0, 0.0, 0.0
+    for word in spoken:
+        if left == 0:
+            left, phrase_s = int(rng.integers(6, 18)), float(rng.normal(0.0, 0.6 * std_s))
+        left -= 1
+        own_s = 0.5 * own_s + float(rng.normal(0.0, std_s * np.sqrt(0.75)))
+        starts.append(word.start_s + phrase_s + own_s)
+    grid = np.maximum.accumulate(np.round(np.array(starts) / 0.02) * 0.02).tolist()
+    found = []
+    for word, start_s, next_s in zip(spoken, grid, [*grid[1:], spoken[-1].stop_s], strict=True):
+        stop_s = next_s if rng.random() < 0.8 else min(next_s, word.stop_s)
+        if stop_s > start_s:
+            found.append(Interval(start_s=start_s, stop_s=stop_s, label=word.label))
+    return Tier(name=words.name, intervals=tuple(found))
 
 
 def real_speech(which: str = "hand") -> Speech | None:
@@ -172,18 +207,26 @@ def _errors(
     rng: np.random.Generator,
     *,
     noise: str = "",
+    snr_db: float = 10.0,
+    reverberation_s: float = 0.0,
+    recognised_s: float = 0.0,
     is_words: bool = False,
 ) -> Row:
     """Move the tiers of random parts by up to 800 ms and measure them."""
-    errors, stds, n_refused = [], [], 0
+    errors, stds, n_refused, n_foreign = [], [], 0, 0
     for _ in range(n):
         _, part = _some_part(speeches, seconds, rng)
         offset_s = float(rng.uniform(-0.8, 0.8))
         tier = moved(part.words if is_words else part.phones, offset_s)
-        sound = part.stream(_noise(noise, part, made, rng), 10.0)
+        if recognised_s:
+            tier = as_recognised(tier, recognised_s, rng)
+        if reverberation_s:
+            part = part.in_room(reverberation_s, rng)
+        sound = part.stream(_noise(noise, part, made, rng), snr_db)
         pair = measure_tier(tier, sound)
         if not pair.accepted or pair.offset_s is None:
             n_refused += 1
+            n_foreign += int(pair.diagnostics.get("is_foreign", 0.0))
             continue
         errors.append(pair.offset_s - offset_s)
         stds.append(pair.offset_std_s)
@@ -195,6 +238,7 @@ def _errors(
         "seconds": seconds,
         "n": n,
         "refused": n_refused,
+        "called_foreign": n_foreign,
         "gross": int(is_gross.sum()),
         "mean_ms": 1e3 * float(fine.mean()) if fine.size else None,
         "rmse_ms": 1e3 * float(np.sqrt(np.mean(fine**2))) if fine.size else None,
@@ -235,6 +279,31 @@ def accuracy(
                     noise=noise,
                     is_words=True,
                 )
+            )
+    return rows
+
+
+def hard(
+    real: Speech | None, made: Sequence[Speech], n: int, rng: np.random.Generator
+) -> list[Row]:
+    """Return rows for rooms, for noise as loud as the speech, and for times of recognisers."""
+    rows = []
+    sources = {"espeak-ng": made} if real is None else {"real": [real], "espeak-ng": made}
+    for name, speeches in sources.items():
+        for room_s in (0.4, 0.8, 1.5):
+            case = f"{name}, phones, room {room_s:g} s"
+            rows.append(_errors(case, speeches, made, 12.0, n, rng, reverberation_s=room_s))
+        for noise in ("white", "babble"):
+            case = f"{name}, phones, {noise} 0 dB"
+            rows.append(_errors(case, speeches, made, 12.0, n, rng, noise=noise, snr_db=0.0))
+        case = f"{name}, phones, room 0.6 s, babble 10 dB"
+        rows.append(
+            _errors(case, speeches, made, 12.0, n, rng, noise="babble", reverberation_s=0.6)
+        )
+        for std_s in (0.02, 0.05, 0.1):
+            case = f"{name}, words off by {1e3 * std_s:g} ms"
+            rows.append(
+                _errors(case, speeches, made, 24.0, n, rng, recognised_s=std_s, is_words=True)
             )
     return rows
 
@@ -415,6 +484,7 @@ def main() -> int:
     n = options.trials
     rows = accuracy(real, made, n, rng)
     by_language = languages(made, n, rng)
+    difficult = hard(real, made, n, rng)
     columns = ("seconds", "n", "refused", "gross", "mean_ms", "rmse_ms", "within_20_ms")
     columns += ("claimed_ms", "coverage")
     print_table(
@@ -422,7 +492,13 @@ def main() -> int:
         ("case", *columns),
         [(row["case"], *(row[c] for c in columns)) for row in [*rows, *by_language]],
     )
-    z = np.concatenate([row.pop("z") for row in [*rows, *by_language]])
+    columns = (*columns, "called_foreign")
+    print_table(
+        "Rooms (tail as loud as the direct sound), noise, recognisers; errors against the sound",
+        ("case", *columns),
+        [(row["case"], *(row[c] for c in columns)) for row in difficult],
+    )
+    z = np.concatenate([row.pop("z") for row in [*rows, *by_language, *difficult]])
     coverage = float(np.mean(np.abs(z) < 1.96))
     print(f"\n|z| < 1.96 in {100.0 * coverage:.1f} % of {z.size} clips")
     wrong = wrong_texts(real, made, n, rng)
@@ -438,7 +514,13 @@ def main() -> int:
         if table:
             print_table(title, list(table[0]), [list(row.values()) for row in table])
     print(f"\nspeed, times real time on one core: {fast}")
-    result = {"rows": rows, "languages": by_language, "coverage": coverage, "wrong": wrong}
+    result = {
+        "rows": rows,
+        "languages": by_language,
+        "hard": difficult,
+        "coverage": coverage,
+        "wrong": wrong,
+    }
     result |= {"drifts": drifts, "steps": steps, "unmoved": unmoved, "speed": fast}
     write_json(options.out, {"seed": options.seed, **result})
     return 0

@@ -10,7 +10,7 @@ from syncaudit.dsp.robust import student_widening
 from syncaudit.estimators.sound_blocks import MIN_BLOCKS, Blocks, measure_blocks
 from syncaudit.estimators.sound_line import BlockLine, fit_blocks
 from syncaudit.estimators.sound_pair import Refusal, SoundPair
-from syncaudit.estimators.sound_search import CoarseOffset, search_coarsely
+from syncaudit.estimators.sound_search import CoarseOffset, search_coarsely, search_widely
 from syncaudit.estimators.sound_steps import locate_step, with_strays
 from syncaudit.model import AudioStream, PairMeasurement
 
@@ -66,7 +66,8 @@ def estimate_microphones(
     source, target : AudioStream
         Sounds at any sampling rates, with any epochs.
     max_offset_s : float
-        Largest offset searched for, either sign.
+        Largest offset searched for, either sign; where nothing is shared within, all offsets are
+        tried at which the sounds overlap, up to six minutes.
 
     Returns
     -------
@@ -81,6 +82,9 @@ def estimate_microphones(
     at_ns = pair.at_ns
     coarse = search_coarsely(pair)
     if isinstance(coarse, Refusal):
+        wide = None if coarse.figures.get("is_ambiguous") else search_widely(pair)
+        if wide is not None and isinstance(found := measure_blocks(*wide), Blocks):
+            return _answer(*wide, *with_strays(wide[0], found))
         return PairMeasurement.refused(
             source.name, target.name, METHOD, at_ns, coarse.why, coarse.figures
         )

@@ -52,6 +52,32 @@ class SoundPair:
         """Return the two halves of the source's sound."""
         return self.part(self.start_s, self.middle_s), self.part(self.middle_s, self.stop_s)
 
+    def widened(self, limit_s: float) -> SoundPair | None:
+        """Return the pair with all offsets at which a second is shared; None where it has them.
+
+        Parameters
+        ----------
+        limit_s : float
+            Largest offset in any case.
+        """
+        lengths = (s.samples.size / s.rate_hz for s in (self.a, self.b))
+        reach_s = min(limit_s, max(lengths) + abs(self.epochs_s) - 1.0)
+        if reach_s <= self.max_offset_s:
+            return None
+        wide = SoundPair.of(self.a, self.b, reach_s)
+        return None if isinstance(wide, str) else wide
+
+    def at_offset(self, offset_s: float, more_s: float) -> SoundPair:
+        """Return the part that both hold at an offset, and offsets up to `more_s` beyond it."""
+        late_s = self.epochs_s - offset_s
+        ends = (
+            min(
+                self.clock_a.at(self.a.samples.size), self.clock_b.at(self.b.samples.size) + late_s
+            ),
+            max(self.clock_a.at(0), self.clock_b.at(0) + late_s),
+        )
+        return replace(self, start_s=ends[1], stop_s=ends[0], max_offset_s=abs(offset_s) + more_s)
+
     @classmethod
     def of(cls, a: AudioStream, b: AudioStream, max_offset_s: float) -> SoundPair | str:
         """Lay two sounds on one axis, or return why that cannot be."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from scipy.ndimage import maximum_filter1d, uniform_filter1d
 from syncaudit.dsp.sound import cut_piece
 from syncaudit.estimators.sound_pair import Refusal, SoundPair, ratio_of_rates
 
-__all__ = ["CoarseOffset", "likeness_of", "search_coarsely"]
+__all__ = ["CoarseOffset", "likeness_of", "search_coarsely", "search_widely"]
 
 # Rate of the coarse search: speech and impacts have their energy below 4 kHz.
 COARSE_HZ = 8000.0
@@ -28,6 +29,10 @@ MIN_COARSE = 14.0
 MAX_RUNNER_UP = 0.7
 
 
+# Largest offset of the wide search, and the parts of the source whose middles it tries, of a
+# region each: at an offset of 3/4 of a long sound the first or the last still has its partner.
+WIDE_S = 360.0
+MAX_WIDE_PARTS = 4
 # Regions that are tried until one shows a common sound (a microphone may be silent in the first).
 MAX_REGIONS = 3
 
@@ -55,6 +60,32 @@ def search_coarsely(pair: SoundPair) -> CoarseOffset | Refusal:
         if isinstance(again, CoarseOffset):
             return again
     return found
+
+
+def search_widely(pair: SoundPair) -> tuple[SoundPair, CoarseOffset] | None:
+    """Search all offsets at which the sounds overlap, for recordings that start at other times.
+
+    Parameters
+    ----------
+    pair : SoundPair
+        In whose own range nothing was found.
+
+    Returns
+    -------
+    tuple or None
+        What both hold at the offset found, and that; None where no offset stands out.
+    """
+    wide = pair.widened(WIDE_S)
+    if wide is None:
+        return None
+    span_s = wide.stop_s - wide.start_s
+    n_parts = int(np.clip(span_s / (COARSE_BLOCKS * COARSE_BLOCK_S), 1, MAX_WIDE_PARTS))
+    edges = np.linspace(wide.start_s, wide.stop_s, n_parts + 1).tolist()
+    for start_s, stop_s in pairwise(edges):
+        found = _search_regions(wide.part(start_s, stop_s))
+        if isinstance(found, CoarseOffset):
+            return wide.at_offset(found.offset_s, pair.max_offset_s), found
+    return None
 
 
 def likeness_of(
@@ -164,8 +195,8 @@ def _search(pair: SoundPair, starts: list[float], block_s: float) -> CoarseOffse
     figures = {"coarse_height": height, "runner_up": runner, "coarse_offset_s": offset}
     if height < MIN_COARSE:
         return Refusal(
-            why=f"no common sound: the best peak stands {height:.1f} deviations out of the "
-            f"correlation, needed are {MIN_COARSE:g}",
+            why=f"no common sound within ± {pair.max_offset_s:g} s: the best peak stands "
+            f"{height:.1f} deviations out of the correlation, needed are {MIN_COARSE:g}",
             figures=figures,
         )
     if runner > MAX_RUNNER_UP:

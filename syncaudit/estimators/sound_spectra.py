@@ -31,6 +31,9 @@ __all__ = [
 SEGMENT_S = 0.1
 # Samples of a correlation curve per sample of sound.
 FINE = 4
+# Sound this much weaker than the mean of all frequencies (60 dB) is not of the air: converters and
+# codecs leave images and rounding there that cohere between microphones at no delay at all.
+HUSH = 1e-6
 # Phases must add up to this many standard deviations of random phases.
 MIN_PEAK = 5.0
 
@@ -49,7 +52,7 @@ class CrossSpectrum:
     spectrum : ndarray of complex, shape (n_bins,)
         Sum of ``conj(A) * B`` over the segments.
     power_a, power_b : ndarray, shape (n_bins,)
-        Sums of the squares.
+        Sums of the squares, over what no microphone hears (`HUSH`).
     n_segments : int
     duration_s : float
     """
@@ -150,8 +153,8 @@ def cross_spectrum(
         middle_s=time_a,
         offset_s=time_b - time_a,
         spectrum=np.sum(np.conj(fa) * fb, axis=0),
-        power_a=power_a,
-        power_b=power_b,
+        power_a=power_a + HUSH * float(np.mean(power_a)),
+        power_b=power_b + HUSH * float(np.mean(power_b)),
         n_segments=len(segments),
         duration_s=n / rate,
     )

@@ -93,9 +93,12 @@ def _too_uncertain(
                 f"{name} is {measured}, but its jump by {jump} may take it past the limit of "
                 f"{word_duration(limit)}"
             )
-        drift = word_drift(estimate.drift_ppm or 0.0, estimate.drift_std_ppm)
+        if estimate.drift_ppm is None:
+            drift = "a drift that the clip cannot exclude"
+        else:
+            drift = f"its drift of {word_drift(estimate.drift_ppm, estimate.drift_std_ppm)}"
         return (
-            f"{name} is {measured} in the middle of the clip, but its drift of {drift} may take "
+            f"{name} is {measured} in the middle of the clip, but {drift} may take "
             f"it past the limit of {word_duration(limit)} at an end: a longer clip would tell"
         )
     needed_s = abs(limit - abs(middle.value_s)) / z

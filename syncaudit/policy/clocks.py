@@ -9,7 +9,7 @@ from syncaudit.model.wording import word_duration, word_measure
 from syncaudit.policy.clock_drifts import judge_drift
 from syncaudit.policy.clock_jumps import judge_step, word_moment
 from syncaudit.policy.clock_offsets import judge_offset
-from syncaudit.policy.equivalence import Standing, compare, course_of
+from syncaudit.policy.equivalence import QUARTZ_PPM, Standing, compare, course_of
 from syncaudit.policy.limits import Limits
 from syncaudit.policy.opinion import Opinion
 from syncaudit.policy.unobservable import unknown, why_unobservable, word_method
@@ -30,6 +30,7 @@ def judge_clock(
     z: float,
     period_s: float | None = None,
     is_counted: bool = False,
+    prior_ppm: float = QUARTZ_PPM,
 ) -> Opinion:
     """Return the opinion on one source from its clock's estimate.
 
@@ -55,6 +56,8 @@ def judge_clock(
         Frame period of a camera: offsets and steps of whole periods are told as lost frames.
     is_counted : bool
         Whether the stamps only count samples: then only the content can tell an offset.
+    prior_ppm : float
+        Largest drift that such a clock has as a rule, for where none was measured.
     """
     estimate = solution.clocks.get(clock)
     if estimate is None or not estimate.is_observable or estimate.offset_s is None:
@@ -63,7 +66,12 @@ def judge_clock(
     if clock == solution.reference and estimate.n_measurements == 0:
         return _judge_companions(name, limits, measurements, clock_of_source, z)
     beyond = f" beyond the intended {word_duration(expected_offset_s)}" if expected_offset_s else ""
-    course = course_of(estimate, at_ns=solution.at_ns, span_s=span_s)
+    course = course_of(
+        estimate,
+        at_ns=solution.at_ns,
+        span_s=span_s,
+        prior_ppm=0.0 if clock == solution.reference else prior_ppm,
+    )
     moment = word_moment(estimate, solution.at_ns, span_s)
     opinions = [
         judge_offset(name, estimate, course, limits, z, beyond, period_s, moment, is_counted),

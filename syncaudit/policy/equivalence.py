@@ -15,11 +15,20 @@ from statistics import NormalDist
 
 from syncaudit.model import ClockEstimate
 
-__all__ = ["Course", "Standing", "compare", "course_of", "quantile", "seconds_to_step", "worst"]
+__all__ = [
+    "QUARTZ_PPM",
+    "Course",
+    "Standing",
+    "compare",
+    "course_of",
+    "quantile",
+    "seconds_to_step",
+    "worst",
+]
 
 # Quartz is good to 100 ppm whatever its temperature; a drift that is known no better and not
-# distinguishable from zero says less than this does.
-_PLAUSIBLE_DRIFT_PPM = 100.0
+# distinguishable from zero, or not known at all, says less than this does.
+QUARTZ_PPM = 100.0
 
 
 class Standing(StrEnum):
@@ -81,8 +90,13 @@ def seconds_to_step(clock: ClockEstimate, *, at_ns: int, span_s: float) -> float
     return own_s if abs(own_s) <= span_s else own_s + (clock.offset_s or 0.0)
 
 
-def course_of(clock: ClockEstimate, *, at_ns: int, span_s: float) -> list[Course]:
+def course_of(
+    clock: ClockEstimate, *, at_ns: int, span_s: float, prior_ppm: float = QUARTZ_PPM
+) -> list[Course]:
     """Return the corrections of a clock where they are extreme: the middle, the ends, a step.
+
+    What a clip cannot exclude it does not vouch for: where no drift was measured, one that is
+    plausible widens the corrections at the ends.
 
     Parameters
     ----------
@@ -92,12 +106,14 @@ def course_of(clock: ClockEstimate, *, at_ns: int, span_s: float) -> list[Course
         Middle of the clip, where its offset holds.
     span_s : float
         Length of the clip.
+    prior_ppm : float
+        Largest drift that such a clock has as a rule; 0 for the reference itself.
     """
     offset_s, std_s = clock.offset_s or 0.0, clock.offset_std_s or 0.0
-    drift, drift_std = _drift(clock)
+    drift, drift_std = _drift(clock, prior_ppm)
     half_s = 0.5 * span_s
     instants = [(0.0, False)]
-    if clock.drift_ppm is not None and half_s > 0.0:
+    if half_s > 0.0 and (drift or drift_std):
         instants += [(-half_s, False), (half_s, False)]
     step_s, step_std_s = 0.0, 0.0
     if clock.step_s is not None and clock.step_at_ns is not None:
@@ -122,12 +138,12 @@ def course_of(clock: ClockEstimate, *, at_ns: int, span_s: float) -> list[Course
     ]
 
 
-def _drift(clock: ClockEstimate) -> tuple[float, float]:
-    """Return drift and standard error, tempered by what a quartz can do where nothing is known."""
+def _drift(clock: ClockEstimate, prior_ppm: float) -> tuple[float, float]:
+    """Return drift and standard error, tempered by what is plausible where little is known."""
     if clock.drift_ppm is None:
-        return 0.0, 0.0
+        return 0.0, 0.5e-6 * prior_ppm  # the largest is two standard deviations
     drift, std = clock.drift_ppm, clock.drift_std_ppm or 0.0
-    if std > _PLAUSIBLE_DRIFT_PPM and abs(drift) < 2.0 * std:
-        share = _PLAUSIBLE_DRIFT_PPM**2 / (_PLAUSIBLE_DRIFT_PPM**2 + std**2)
+    if std > prior_ppm > 0.0 and abs(drift) < 2.0 * std:
+        share = prior_ppm**2 / (prior_ppm**2 + std**2)
         return 1e-6 * drift * share, 1e-6 * std * math.sqrt(share)
     return 1e-6 * drift, 1e-6 * std

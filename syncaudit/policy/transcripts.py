@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from syncaudit.model import ClockEstimate, ClockSolution, PairMeasurement, ReasonCode, Verdict
 from syncaudit.model.wording import word_correction, word_duration
 from syncaudit.policy.clocks import judge_clock
-from syncaudit.policy.equivalence import Standing, compare
+from syncaudit.policy.equivalence import QUARTZ_PPM, Standing, compare
 from syncaudit.policy.limits import Limits
 from syncaudit.policy.opinion import Opinion, defect, remark
 
@@ -16,6 +16,9 @@ __all__ = ["judge_transcript"]
 
 # Times that were measured; text without times that was aligned here, at 0 by construction.
 _METHODS = ("speech", "text")
+# Times of a tier stretch as freely as files are converted: 0.1 % where 29.97 frames a second are
+# taken for 30, more where the step of an aligner's frames is rounded.
+_STRETCH_PPM = 1000.0
 
 
 def judge_transcript(
@@ -68,6 +71,10 @@ def judge_transcript(
     if abs(m.at_ns - at_ns) * 1e-9 > span_s:  # unrelated epochs: the tier's own middle
         at_ns = m.at_ns
         estimate = _estimate(name, m, at_ns, expected_offset_s)
+    heard_s = m.diagnostics.get("seconds", span_s)
+    if heard_s < span_s:  # nothing is said, and nothing vouched for, beyond the tier
+        at_ns, span_s = m.at_ns, heard_s
+        estimate = _estimate(name, m, at_ns, expected_offset_s)
     opinion = judge_clock(
         name,
         name,
@@ -83,6 +90,8 @@ def judge_transcript(
         expected_offset_s=expected_offset_s,
         span_s=span_s,
         z=z,
+        # Text that was aligned here has no times of its own.
+        prior_ppm=_STRETCH_PPM if m.method == "speech" else QUARTZ_PPM,
     )
     warning = limits.offset_warning_s
     value_s, std_s = estimate.offset_s or 0.0, estimate.offset_std_s or 0.0
@@ -142,7 +151,7 @@ def _refused(name: str, audio: str, m: PairMeasurement) -> Opinion:
             f"together: {m.why}"
         )
         return Opinion(verdict=Verdict.REJECT, defects=(defect(ReasonCode.BAD_TEXT, name, text),))
-    if m.diagnostics.get("steps", 0.0) > 1.0:
+    if m.diagnostics.get("steps", 0.0) > 1.0 and not m.diagnostics.get("is_words"):
         text = f"{name} does not follow {audio}: {m.why}"
         return Opinion(verdict=Verdict.REJECT, defects=(defect(ReasonCode.STEP, name, text),))
     text = f"{name} cannot be judged: its words could not be matched to {audio}: {m.why}"

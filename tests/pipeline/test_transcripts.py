@@ -100,13 +100,33 @@ def test_words_have_limits_of_their_own(folder: Path, said: Utterance) -> None:
     assert audited(folder, {"uri": uri}, policy="strict").verdict is Verdict.REJECT
 
 
-def test_other_words_are_rejected_as_text(folder: Path) -> None:
+@pytest.mark.parametrize("ppm", [3000.0, -3000.0])
+def test_tier_that_drifts_over_half_a_minute_never_passes(
+    folder: Path, said: Utterance, ppm: float
+) -> None:
+    # 38 ms in the middle, which is inside the limit, and 77 ms at the end.
+    first = Tier(
+        name="phones", intervals=tuple(i for i in said.phones.intervals if i.stop_s < 25.7)
+    )
+    uri = write_tier(folder / "drifts.csv", first, lambda t: t * (1.0 - 1e-6 * ppm))
+    verdict = audited(folder, {"uri": uri})
+    assert verdict.verdict is Verdict.REJECT
+    assert [(r.code, r.source) for r in verdict.reasons] == [(ReasonCode.DRIFT, "text")]
+
+
+def test_other_phones_are_rejected_as_text(folder: Path) -> None:
     other = speak_at_length(Voice(language="de"), duration_s=30.0, rng=np.random.default_rng(23))
-    for tier in (other.words, other.phones):
-        verdict = audited(folder, {"uri": write_tier(folder / "other.csv", tier)})
-        assert verdict.verdict is Verdict.REJECT
-        assert ReasonCode.BAD_TEXT in [r.code for r in verdict.reasons]
-        assert "are not what is spoken in mic" in verdict.reasons[-1].message
+    verdict = audited(folder, {"uri": write_tier(folder / "other.csv", other.phones)})
+    assert verdict.verdict is Verdict.REJECT
+    assert ReasonCode.BAD_TEXT in [r.code for r in verdict.reasons]
+    assert "are not what is spoken in mic" in verdict.reasons[-1].message
+
+
+def test_other_words_are_unverified_since_a_recogniser_may_have_timed_them(folder: Path) -> None:
+    other = speak_at_length(Voice(language="de"), duration_s=30.0, rng=np.random.default_rng(23))
+    verdict = audited(folder, {"uri": write_tier(folder / "other.csv", other.words)})
+    assert verdict.verdict is Verdict.UNVERIFIED
+    assert "could not be matched" in verdict.reasons[-1].message
 
 
 def test_too_few_words_are_unverified(folder: Path, said: Utterance) -> None:

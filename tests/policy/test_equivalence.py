@@ -39,9 +39,19 @@ def clock(**figures: object) -> ClockEstimate:
     return ClockEstimate(clock="c", is_observable=True, **fields)  # type: ignore[arg-type]  # fields
 
 
-def test_course_without_drift_is_the_middle() -> None:
-    (point,) = course_of(clock(), at_ns=0, span_s=20.0)
-    assert (point.after_s, point.value_s, point.std_s) == (0.0, 0.001, 1e-4)
+def test_unknown_drift_widens_the_ends_by_what_quartz_can_do() -> None:
+    middle, *ends = course_of(clock(), at_ns=0, span_s=20.0)
+    assert (middle.after_s, middle.value_s, middle.std_s) == (0.0, 0.001, 1e-4)
+    assert [p.after_s for p in ends] == [-10.0, 10.0]
+    for point in ends:
+        # 100 ppm, at two standard deviations, over 10 s.
+        assert point.value_s == 0.001
+        assert point.std_s == pytest.approx((1e-4**2 + 5e-4**2) ** 0.5)
+
+
+def test_reference_has_no_drift_of_its_own() -> None:
+    (point,) = course_of(clock(), at_ns=0, span_s=20.0, prior_ppm=0.0)
+    assert point.std_s == 1e-4
 
 
 def test_course_with_drift_reaches_both_ends() -> None:

@@ -165,11 +165,12 @@ def test_intended_offset_is_named() -> None:
 @pytest.mark.parametrize(
     ("offset_s", "std_s", "expected"),
     [
-        (0.0080, 0.0010, "pass"),  # 8 + 1.96 = 9.96 ms
+        (0.0078, 0.0010, "pass"),  # 7.8 + 1.96 * 1.12 = 9.99 ms at an end, 50 ppm * 10 s included
+        (0.0080, 0.0010, "unverified"),
         (0.0081, 0.0010, "unverified"),
         (0.0119, 0.0010, "unverified"),
         (0.0120, 0.0010, "reject"),  # 12 - 1.96 = 10.04 ms
-        (-0.0080, 0.0010, "pass"),
+        (-0.0078, 0.0010, "pass"),
         (-0.0120, 0.0010, "reject"),
         (0.0, 0.0050, "pass"),
         (0.0, 0.0052, "unverified"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,3 +41,9 @@ class Course:
     def has_step(self) -> bool:
         """Whether there is a step."""
         return bool(np.isfinite(self.step_at_s))
+
+    def without_step(self) -> Course:
+        """Return the line nearest to a course of two levels, were it a drift."""
+        return replace(
+            self, offset_s=self.offset_s + 0.5 * self.step_s, step_s=0.0, step_at_s=np.inf
+        )

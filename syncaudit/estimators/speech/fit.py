@@ -28,8 +28,14 @@ TEMPER = 0.1
 # However short the sounds beside a border, it may be off by this much.
 MIN_ROOM_S = 0.02
 MOVE_S = 0.001
-# Borders closer than this share frames and whims of the speaker: they count as one piece.
+# Moves over which a border's own best place is looked for.
+SETTLED_S = 0.3
+SETTLED_MOVE_S = 0.002
+# Borders closer than this share frames and whims of the speaker: they count as one piece. Those
+# who label wander more slowly too, and recognisers put whole phrases early or late: no more pieces
+# than tell their own scatter.
 PIECE_S = 0.8
+MAX_PIECES = 12
 # Converged: far below any error.
 DONE_S = 1e-4
 MIN_PIECES = 4
@@ -49,6 +55,8 @@ class CourseFit:
         How far single borders are off at random.
     n_borders, n_pieces : int
         Borders that voted, and the disjoint pieces whose scatter gave the errors.
+    settled : float
+        Share of the borders that fit best somewhere between their neighbours.
     """
 
     course: Course
@@ -56,6 +64,7 @@ class CourseFit:
     scatter_s: float
     n_borders: int
     n_pieces: int
+    settled: float
 
 
 def fit_course(
@@ -78,7 +87,7 @@ def fit_course(
     start : Course
         From `find_match`, within about 30 ms.
     with_drift : bool
-        Whether the tier is long enough to tell a drift.
+        Whether the tier is long enough for a drift to be fitted.
 
     Returns
     -------
@@ -104,7 +113,9 @@ def _newton(
 ) -> tuple[Floats, CourseFit] | None:
     """Return the move of the offset at every border, and the fit after one step."""
     times_s = borders.times_s
-    piece = np.unique(np.floor(times_s / PIECE_S), return_inverse=True)[1]
+    span_s = float(np.ptp(times_s)) if times_s.size else 0.0
+    piece_s = max(PIECE_S, span_s / MAX_PIECES)
+    piece = np.unique(np.floor(times_s / piece_s), return_inverse=True)[1]
     n_pieces = int(piece.max()) + 1 if piece.size else 0
     columns = [np.ones(times_s.size)]
     names = [0]
@@ -153,8 +164,23 @@ def _newton(
         scatter_s=scatter_s,
         n_borders=times_s.size,
         n_pieces=n_pieces,
+        settled=_settled(borders, course),
     )
     return move, fit
+
+
+def _settled(borders: Borders, course: Course) -> float:
+    """Return the share of borders whose own best place is not as far off as they may be.
+
+    Times that are wrong by as much as sounds are long put borders beside other sounds than they
+    name, which then fit best as far away as their neighbours let them.
+    """
+    n = round(SETTLED_S / SETTLED_MOVE_S)
+    moves_s = SETTLED_MOVE_S * np.arange(-n, n + 1, dtype=np.float64)
+    room_s = np.clip(borders.room_s, MIN_ROOM_S, SETTLED_S)[:, None]
+    curves = borders.evidence(course.at(borders.times_s), moves_s)
+    best_s = moves_s[np.argmax(np.where(np.abs(moves_s) <= room_s, curves, -np.inf), axis=1)]
+    return float(np.mean(np.abs(best_s) < room_s[:, 0] - 2.0 * SETTLED_MOVE_S))
 
 
 def _hills(borders: Borders, course: Course, reach_s: float) -> tuple[Floats, Floats, float]:

@@ -21,6 +21,9 @@ PHONE_WINDOW_S = 8.0
 WORD_WINDOW_S = 12.0
 # Frames of the search; its curves are smooth over 30 ms.
 FRAMES_TOGETHER = 2
+# From one window to the next the lag may move by so many of them: a drift of 3,700 ppm in phones,
+# of 2,500 in words.
+MAX_CREEP = 3
 # Lobes nearer than this to the best are its own shoulders.
 GUARD_S = 0.08
 # A jump of the path must gain this many robust deviations of a window's curve: chance lobes of a
@@ -121,17 +124,19 @@ def _coarser(sound: BandEnergies) -> tuple[Floats, float]:
 def _likeliest_path(gains: Floats) -> NDArray[np.int64]:
     """Return the lag of every window on the path that gains most (Viterbi), shape (n_windows,).
 
-    From one window to the next the lag may move by one step (a drift), or jump at a price.
+    From one window to the next the lag may creep (a drift), or jump at a price.
     """
     n_windows, n = gains.shape
     spread = np.array([max(_spread(row), 1e-9) for row in gains])
     score = gains[0].copy()
     back = np.zeros((n_windows, n), dtype=np.int64)
+    # The smallest first: to stay is preferred.
+    creeps = np.array(sorted(range(-MAX_CREEP, MAX_CREEP + 1), key=abs))
     for w in range(1, n_windows):
-        padded = np.concatenate(([-np.inf], score, [-np.inf]))
-        near = np.stack((padded[1:-1], padded[:-2], padded[2:]))  # stay is preferred
+        padded = np.pad(score, MAX_CREEP, constant_values=-np.inf)
+        near = np.stack([padded[MAX_CREEP + by : MAX_CREEP + by + n] for by in creeps])
         choice = np.argmax(near, axis=0)
-        from_near = np.arange(n) + np.array([0, -1, 1])[choice]
+        from_near = np.arange(n) + creeps[choice]
         jump = int(np.argmax(score))
         price = JUMP_SPREADS * float(np.median(spread))
         is_jump = score[jump] - price > near.max(axis=0)

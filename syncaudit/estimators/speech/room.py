@@ -1,0 +1,91 @@
+"""Take the tails of a room out of a sound's band energies, and tell what they leave."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from syncaudit.model import BandEnergies
+
+__all__ = ["fall_ratio", "room_shift", "room_weight", "without_tails"]
+
+# Reverberation time of ordinary rooms (offices 0.4 to 0.6 s, halls 1 to 2 s), and the energy of
+# the tail over that of the direct sound at the usual distance of a far microphone. Exact values
+# matter little: tails of 0.3 to 1.5 s are all but gone after either.
+REVERBERATION_S = 0.8
+TAIL_SHARE = 1.0
+# A frame keeps this share of its energy however much of it a tail may be: energies of single
+# frames fluctuate by as much.
+MIN_SHARE = 0.1
+# ln(1e6): a reverberation time is that of a fall by 60 dB.
+_NEPERS_OF_60_DB = 13.8155
+# Rises and falls over this span are compared, the steepest 2 % of either.
+SLOPE_S = 0.1
+STEEPEST = 0.02
+# How the tails shift borders, fitted to 432 clips (one recording of read English, espeak-ng in
+# four languages; 0.25 to 1.5 s of reverberation at -2 to 12 dB of direct sound over tail, with
+# white noise or babble at 0 to 14 dB, and none of these): a logistic weight of how slowly the
+# sound falls and of how far the border moves once the tails are out. 2.4 ms rmse instead of 7.2.
+_WEIGHT = (3.84, -8.88, 363.0)
+_MORE_S = 0.0046
+# What is left of a shift: 2.2 ms of 4, 2.9 of 8 and 3.6 of 15 ms in those clips: a variance in
+# proportion to the shift.
+_LEFT_S = 8e-4
+
+
+def without_tails(sound: BandEnergies) -> BandEnergies:
+    """Return the energies less what a room makes of the energy before.
+
+    A room's response is the direct sound and an exponential tail of noise, so the expected energy
+    of every band follows a recursion in the energy of the direct sound, which is solved for that
+    (after K. Lebart, J. M. Boucher, P. N. Denbigh, "A new method based on spectral subtraction for
+    speech dereverberation", Acta Acustica 87, 2001).
+
+    Parameters
+    ----------
+    sound : BandEnergies
+        As heard.
+    """
+    energy = np.exp(sound.values)
+    keep = float(np.exp(-_NEPERS_OF_60_DB * sound.hop_s / REVERBERATION_S))
+    gain = (1.0 - keep) * TAIL_SHARE
+    direct = np.empty_like(energy)
+    tail = np.zeros(energy.shape[1])
+    for k, heard in enumerate(energy):
+        direct[k] = np.maximum(heard - tail, MIN_SHARE * heard)
+        tail = keep * tail + gain * direct[k]
+    return replace(sound, values=np.log(direct))
+
+
+def fall_ratio(sound: BandEnergies) -> float:
+    """Return how steep a sound falls over how steep it rises: rooms let it fall slowly.
+
+    Dry speech has 0.8 to 1, noise or none (noise limits both alike); rooms have 0.5 to 0.75.
+    """
+    n = max(1, round(SLOPE_S / sound.hop_s))
+    if len(sound.values) <= n:
+        return 1.0
+    change = sound.values[n:] - sound.values[:-n]
+    fall, rise = np.quantile(change, (STEEPEST, 1.0 - STEEPEST), axis=0)
+    return float(-fall.mean() / max(float(rise.mean()), 1e-9))
+
+
+def room_weight(ratio: float, moved_s: float) -> float:
+    """Return how surely the tails of a room shift borders, 0 to 1.
+
+    Parameters
+    ----------
+    ratio : float
+        From `fall_ratio`.
+    moved_s : float
+        By how much borders are found earlier `without_tails`; dry sound has 1 to 5 ms.
+    """
+    at = _WEIGHT[0] + _WEIGHT[1] * ratio + _WEIGHT[2] * moved_s
+    return float(1.0 / (1.0 + np.exp(-at)))
+
+
+def room_shift(ratio: float, moved_s: float) -> tuple[float, float]:
+    """Return how late borders are found for the room, and the standard error of that."""
+    shift_s = room_weight(ratio, moved_s) * (moved_s + _MORE_S)
+    return shift_s, float(np.sqrt(_LEFT_S * max(shift_s, 0.0)))
