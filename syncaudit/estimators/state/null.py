@@ -50,8 +50,10 @@ MEMORY_S = 0.3
 # The fast motion's own delay may be this far off.
 NEAR_S = 0.1
 NEAR_STEP_S = 0.02
-# Both witnesses together; each alone must be rarer than one in ten.
-MAX_LOG10 = -5.5
+# Both witnesses together; each alone must be rarer than one in ten. A dozen moves have few peaks to
+# learn a tail from, and the witnesses are not quite independent: 8 of 543 pairs of unrelated
+# episodes come below 1e-7 where none should, and `leave_out_std` refuses those.
+MAX_LOG10 = -7.0
 MAX_LOG10_EACH = -1.0
 
 
