@@ -17,16 +17,21 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.delay import (
+    DRIFT_Z,
     MIN_ROWS,
     DelayTask,
     record_delay,
     refuse,
     search_range,
 )
+from syncaudit.estimators.delay_curve import DelayCurve
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.refusals import why_ambiguous, why_too_weak
+from syncaudit.estimators.state.leave_out import leave_out_std
 from syncaudit.estimators.state.mixtures import fit_mixtures
+from syncaudit.estimators.state.null import chance_of, why_by_chance
+from syncaudit.estimators.state.repetition import Repetition, find_repetition
 from syncaudit.estimators.state.search import Foretold, search_state
 from syncaudit.estimators.state.sides import (
     camera_increments,
@@ -57,6 +62,9 @@ PART_STD_PERIODS = 0.15
 # The fit may end this far from where the search did, or within the width of the smoothing.
 MAX_MOVE_S = 0.1
 MAX_MOVE_PERIODS = 2.0
+# Clocks: quartz is within 100 ppm, 29.97 taken for 30 frames/s is 1,000 ppm, and the ceramic
+# resonators of cheap controllers, the worst oscillators that are sold as such, are within 0.5 %.
+MAX_DRIFT_PPM = 5000.0
 # A delay that is known no better than this part of a frame period tells nothing of frames.
 MAX_STD_PERIODS = 0.5
 MAX_STD_S = 0.02
@@ -175,8 +183,7 @@ def _measure(
         "offset_std_s": fit.offset_std_s,
     }
     reduced = driver.mixed(mixing)
-    parts = _parts(mixed, reduced, fit)
-    uneven = _why_apart(parts, slower_s, "parts of the clip")
+    uneven = _why_apart(_parts(mixed, reduced, fit), slower_s, "parts of the clip")
     step = None
     if uneven is not None:
         step = find_shared_step(
@@ -187,35 +194,60 @@ def _measure(
             side_std_s=PART_STD_PERIODS * slower_s,
             independent=foretold.n_values / increments.values.size,
         )
+    repetition = _repetition_of(target, slower_s)
+    why = _why_no_lobe(curve, foretold, has_step=step is not None)
+    if why is None:
+        chance = chance_of(
+            increments, driver, delay_s=start_s, range_s=float(delays_s[-1] - delays_s[0])
+        )
+        figures |= {"log10_chance": chance.whole, "log10_chance_fast": chance.fast}
+        why = why_by_chance(chance)
+    if why is not None:
+        return refuse(task, fit.anchor_s, str(repetition or why), **figures)
     if step is None:
-        fit = replace(fit, offset_std_s=fit.offset_std_s * _unevenness(parts))
+        # Moves that are repeated repeat what the mixing does wrong: they count as one.
+        n_alike = 1.0 if repetition is None else repetition.n_times(fit.span_s)
+        std_s = max(fit.offset_std_s, leave_out_std(increments, driver, fit))
+        fit = replace(fit, offset_std_s=math.sqrt(n_alike) * std_s)
+        figures["offset_std_s"] = fit.offset_std_s
     why = _why_not(foretold, fit, start_s, slower_s, has_step=step is not None)
     if why is None and step is None:
         why = uneven or _why_apart(_halves(mixed, driver, fit), slower_s, "parts of what moves")
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
-    return record_delay(task, mixed, driver, fit, step, epochs_s, figures)
+    record = record_delay(task, mixed, driver, fit, step, epochs_s, figures)
+    why = _why_no_clock(figures)
+    return record if why is None else refuse(task, fit.anchor_s, why, **figures)
 
 
-def _why_not(
-    foretold: Foretold, fit: DelayFit, start_s: float, slower_s: float, *, has_step: bool
-) -> str | None:
-    curve, best = foretold.curve, foretold.curve.best()
+def _repetition_of(target: Activity, slower_s: float) -> Repetition | None:
+    joints = driver_of(target, slower_s=slower_s, n_rows=0, is_linear=True)
+    return None if joints is None else find_repetition(joints)
+
+
+def _why_no_lobe(curve: DelayCurve, foretold: Foretold, *, has_step: bool) -> str | None:
+    """Return why the search has no one answer, or None."""
+    best = curve.best()
     if curve.is_at_edge(best):
         return (
             f"the best delay lies at the edge of the search range "
             f"({curve.delays_s[0]:+.3g} to {curve.delays_s[-1]:+.3g} s)"
         )
+    if has_step:
+        return None
+    likelihood = float(curve.log_likelihood[best])
+    n_values = max(1, round(foretold.n_values))
+    return why_ambiguous(likelihood, curve.runner_up(best), 1.0, n_values)
+
+
+def _why_not(
+    foretold: Foretold, fit: DelayFit, start_s: float, slower_s: float, *, has_step: bool
+) -> str | None:
     if foretold.share < MIN_SHARE:
         return (
             f"too little of what is seen follows the robot: {100.0 * foretold.share:.0f} % is "
             f"foretold, needed {100.0 * MIN_SHARE:.0f} %"
         )
-    if not has_step:
-        likelihood = float(curve.log_likelihood[best])
-        why = why_ambiguous(likelihood, curve.runner_up(best), 1.0, round(foretold.n_values))
-        if why is not None:
-            return why
     why = why_too_weak(fit)
     if why is not None:
         return why
@@ -225,9 +257,21 @@ def _why_not(
     if fit.offset_std_s > limit_s:
         return (
             f"standard error {1e3 * fit.offset_std_s:.0f} ms is too large to be of use, needed "
-            f"{1e3 * limit_s:.0f} ms: the robot moves too little, or too evenly"
+            f"{1e3 * limit_s:.0f} ms: the robot moves too little or too evenly, or parts of "
+            "the clip ask for other delays"
         )
     return None
+
+
+def _why_no_clock(figures: dict[str, float]) -> str | None:
+    """Return why the drift that was fitted is that of no clock, or None."""
+    drift_ppm, std_ppm = figures.get("drift_ppm", 0.0), figures.get("drift_std_ppm", 0.0)
+    if abs(drift_ppm) <= max(MAX_DRIFT_PPM, DRIFT_Z * std_ppm):
+        return None
+    return (
+        f"the delay changes by {drift_ppm:+.0f} ± {std_ppm:.0f} ppm, which no clock does (at most "
+        f"{MAX_DRIFT_PPM:.0f} ppm): the two do not follow the same motion"
+    )
 
 
 def _parts(increments: Increments, reduced: RunningIntegral, fit: DelayFit) -> list[DelayFit]:
@@ -255,20 +299,6 @@ def _halves(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> l
         for k in range(2)
     ]
     return [half for half in halves if half is not None]
-
-
-def _unevenness(parts: list[DelayFit]) -> float:
-    """Return by how much parts scatter more than their errors say, at least 1.
-
-    The root of the reduced chi-square (Birge, "The calculation of errors by the method of least
-    squares", Phys. Rev. 40, 1932, doi:10.1103/PhysRev.40.207).
-    """
-    if len(parts) < 3:
-        return 1.0
-    delays = np.array([part.offset_s for part in parts])
-    weights = np.array([part.offset_std_s for part in parts]) ** -2.0
-    mean = float(np.average(delays, weights=weights))
-    return math.sqrt(max(1.0, float(np.sum(weights * (delays - mean) ** 2)) / (len(parts) - 1)))
 
 
 def _why_apart(parts: list[DelayFit], slower_s: float, noun: str) -> str | None:

@@ -1,0 +1,220 @@
+"""How often chance foretells as much as the best delay does: the null test of a state.
+
+Slow motion of ten seconds looks like other slow motion at some delay. How much so depends on how
+slow it is, how many joints move and what the noise is like, and no formula tells. The clip itself
+does: what is seen is shifted round the clip and turned in time, where nothing can belong together,
+and judged by the same cross-validation. Peaks of a search of such evidence have exponential tails
+(log-likelihoods of Gaussian noise do; for other noise the tail is that of its own peaks: Pickands,
+"Statistical inference using extreme order statistics", Ann. Statist. 3, 1975,
+doi:10.1214/aos/1176343003), which tell how often the search of unrelated evidence finds as much.
+
+Motion that repeats is as good at other shifts, so that its peaks are not rare either.
+
+Slow and fast motion are two witnesses: the fast one (what is left when the last third of a second
+is forgotten) must tell the delay that the slow one found, which chance does not once it is fixed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.estimators.increments import Increments
+from syncaudit.estimators.state.moments import (
+    RIDGES,
+    Moments,
+    blocks_of,
+    change_at,
+    log_likelihood,
+)
+from syncaudit.estimators.state.search import searched_rows
+
+__all__ = ["Chance", "chance_of", "chance_of_peak", "why_by_chance"]
+
+Floats = NDArray[np.float64]
+
+# Shifts are tried so far apart; what lies nearer than this to the delay belongs to its own lobe.
+SHIFT_STEP_S = 0.04
+OWN_LOBE_S = 1.0
+# Peaks nearer to a higher one are part of it.
+PEAK_STEPS = 4
+# Exponential tails begin at the median peak; noise of independent values has a tail of one unit.
+MIN_PEAKS = 4
+MIN_TAIL = 1.0
+# Fast motion is what a memory of so many seconds does not foretell.
+MEMORY_S = 0.3
+# The fast motion's own delay may be this far off.
+NEAR_S = 0.1
+NEAR_STEP_S = 0.02
+# Both witnesses together; each alone must be rarer than one in ten. A dozen moves have few peaks to
+# learn a tail from, and the witnesses are not quite independent: 8 of 543 pairs of unrelated
+# episodes come below 1e-7 where none should, and `leave_out_std` refuses those.
+MAX_LOG10 = -7.0
+MAX_LOG10_EACH = -1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chance:
+    """Decimal logarithms of how often chance does as well.
+
+    Parameters
+    ----------
+    whole : float
+        A peak as high as that of all motion anywhere in the search range.
+    fast : float
+        A peak as high as that of fast motion near the same delay.
+    """
+
+    whole: float
+    fast: float
+
+
+def chance_of(
+    increments: Increments, driver: RunningIntegral, *, delay_s: float, range_s: float
+) -> Chance:
+    """Return how often chance foretells as much.
+
+    Parameters
+    ----------
+    increments : Increments
+        n rows of what is seen, m columns.
+    driver : RunningIntegral
+        Of the state, p channels.
+    delay_s : float
+        Best of the search.
+    range_s : float
+        Length of the range that was searched.
+    """
+    rows = searched_rows(increments)
+    near_s = delay_s + np.arange(-NEAR_S, NEAR_S + 0.5 * NEAR_STEP_S, NEAR_STEP_S)
+    keep = np.exp(-np.diff(rows.mid_s) / MEMORY_S)
+    return Chance(
+        whole=_chance(rows, driver, np.array([delay_s]), None, range_s),
+        fast=_chance(rows, driver, near_s, keep, 2.0 * NEAR_S),
+    )
+
+
+def why_by_chance(chance: Chance) -> str | None:
+    """Return why the best delay may be chance, or None."""
+    if chance.whole + chance.fast <= MAX_LOG10 and (
+        max(chance.whole, chance.fast) <= MAX_LOG10_EACH
+    ):
+        return None
+    return (
+        "motion that has nothing to do with it fits as well: shifted to other times or turned "
+        f"round, all of it does so once in {_worded(chance.whole)} and its fast part once in "
+        f"{_worded(chance.fast)}; needed once in {_worded(MAX_LOG10)} together"
+    )
+
+
+def chance_of_peak(value: float, curves: list[Floats], *, range_s: float, step_s: float) -> float:
+    """Return the decimal logarithm of how often a search by chance finds at least `value`.
+
+    Parameters
+    ----------
+    value : float
+        Log-likelihood of the best delay.
+    curves : list of ndarray
+        Log-likelihoods where nothing belongs together, `step_s` apart.
+    range_s : float
+        Length of the range in which `value` is the highest.
+    step_s : float
+        Distance of the values of a curve.
+    """
+    peaks = np.sort(np.concatenate([_peaks(curve) for curve in curves]))[::-1]
+    n_values = sum(curve.size for curve in curves)
+    n_tail = max(MIN_PEAKS, math.ceil(0.5 * peaks.size))
+    start = float(peaks[n_tail]) if peaks.size > n_tail else 0.0
+    tail = max(MIN_TAIL, float(np.sum(peaks[:n_tail] - start)) / n_tail)
+    expected = n_tail * range_s / max(step_s * n_values, step_s)
+    return min(0.0, math.log10(expected) - max(0.0, value - start) / (tail * math.log(10.0)))
+
+
+def _chance(
+    rows: Increments,
+    driver: RunningIntegral,
+    delays_s: Floats,
+    keep: Floats | None,
+    range_s: float,
+) -> float:
+    """Return `chance_of_peak` of the best of a few delays, with the ridge that is best there."""
+    n = rows.values.shape[0]
+    values = _faded(rows.values, keep)
+    changes, covered = change_at(rows, driver, delays_s)
+    found = [
+        (float(log_likelihood(_shifted(change, own, values, [0], keep), n, ridge)[0]), ridge, k)
+        for k, (change, own) in enumerate(zip(changes, covered, strict=True))
+        for ridge in RIDGES
+    ]
+    value, ridge, k = max(found)
+    step_s = float(np.ptp(rows.mid_s)) / max(1, n - 1)
+    stride, own = max(1, round(SHIFT_STEP_S / step_s)), math.ceil(OWN_LOBE_S / step_s)
+    turned = _faded(rows.values[::-1], None if keep is None else keep[::-1])
+    curves = [
+        log_likelihood(_shifted(changes[k], covered[k], seen, shifts, keep), n, ridge)
+        for seen, shifts in (
+            (values, range(own, n - own, stride)),
+            (turned, range(0, n, stride)),
+        )
+        if len(shifts)
+    ]
+    return chance_of_peak(value, curves, range_s=range_s, step_s=stride * step_s)
+
+
+def _shifted(
+    change: Floats,
+    covered: NDArray[np.bool_],
+    values: Floats,
+    shifts: range | list[int],
+    keep: Floats | None,
+) -> Moments:
+    """Return the moments of values that are shifted round the clip by so many rows each.
+
+    Parameters
+    ----------
+    change : ndarray, shape (n, p)
+    covered : ndarray of bool, shape (n,)
+    values : ndarray, shape (n, m)
+        Faded already.
+    shifts : range or list of int
+        l numbers of rows.
+    keep : ndarray, shape (n - 1,), optional
+        See `_faded`.
+    """
+    if keep is not None:
+        # A row that lacks the one before it cannot forget it.
+        covered = covered & np.concatenate([[False], covered[:-1]])
+        change = _faded(change, keep) * covered[:, None]
+    n = values.shape[0]
+    blocks = blocks_of(n)
+    places = (np.arange(n)[None, :] - np.asarray(shifts)[:, None]) % n
+    return Moments(
+        np.stack([change[b].T @ change[b] for b in blocks])[:, None],
+        np.stack([change[b].T @ values[places[:, b]] for b in blocks]),
+        np.stack([covered[b] @ values[places[:, b]] ** 2 for b in blocks]),
+    )
+
+
+def _faded(values: Floats, keep: Floats | None) -> Floats:
+    """Take the part of each row, shape (n, c), that is left of the one before it."""
+    if keep is None:
+        return values
+    return np.concatenate([np.zeros_like(values[:1]), values[1:] - keep[:, None] * values[:-1]])
+
+
+def _peaks(curve: Floats) -> Floats:
+    """Return the heights of the distinct peaks above nothing."""
+    left, heights = curve.copy(), []
+    while left.size and left.max() > 0.0:
+        top = int(np.argmax(left))
+        heights.append(float(left[top]))
+        left[max(0, top - PEAK_STEPS) : top + PEAK_STEPS + 1] = 0.0
+    return np.array(heights)
+
+
+def _worded(log10: float) -> str:
+    return f"{10.0 ** min(-log10, 9.0):.2g}"
