@@ -92,6 +92,7 @@ def audit(
     calibration: Mapping[str, object] | None = None,
     is_screen: bool = False,
     decoder: str = "cpu",
+    is_thorough: bool = False,
 ) -> ClipVerdict:
     """Audit one clip.
 
@@ -108,6 +109,8 @@ def audit(
         is rejected for its stamps, or `unverified`, and never passes.
     decoder : str
         Back end that decodes pictures, a key of `syncaudit.decode.DECODERS`.
+    is_thorough : bool
+        Track the rotation of every camera through all of its frames: dearer, with smaller errors.
 
     Returns
     -------
@@ -120,7 +123,12 @@ def audit(
         If the calibration breaks its contract.
     """
     return examine(
-        clip, policy, calibration=calibration, is_screen=is_screen, decoder=decoder
+        clip,
+        policy,
+        calibration=calibration,
+        is_screen=is_screen,
+        decoder=decoder,
+        is_thorough=is_thorough,
     ).verdict
 
 
@@ -136,8 +144,7 @@ def examine(
 ) -> Examination:
     """Audit one clip and keep everything that was found on the way.
 
-    Parameters and errors as for `audit`; `on_stage` as for `Stages`. With `is_thorough` rotation is
-    tracked through all frames, so that its curve can be shown.
+    Parameters and errors as for `audit`; `on_stage` as for `Stages`.
 
     Returns
     -------
