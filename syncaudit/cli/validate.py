@@ -54,6 +54,12 @@ def validate(
             "--screen", help="Stamps alone, no picture decoded: finds rejects, no passes."
         ),
     ] = False,
+    thorough: Annotated[
+        bool,
+        typer.Option(
+            "--thorough", help="Track every frame of every camera: smaller errors, dearer."
+        ),
+    ] = False,
     decoder: Annotated[
         str,
         typer.Option("--decoder", help="What decodes pictures: auto, cpu, nvdec, torchcodec."),
@@ -118,6 +124,8 @@ def validate(
 
     - `syncaudit validate manifest.jsonl --out screen/ --screen` (stamps alone: quick)
 
+    - `syncaudit validate manifest.jsonl --out out/ --profile strict --thorough`
+
     - `syncaudit validate /data/aloha --out out/ --format lerobot --profile vla`
 
     **Outputs**: report.html, passed.jsonl, rejected.jsonl, unverified.jsonl, verdicts.jsonl,
@@ -174,9 +182,12 @@ def validate(
                     "calibration": None if known is None else calibration,
                     "shard": None if part is None else {"number": part[0], "count": part[1]},
                     "screen": screen,
+                    "thorough": thorough,
                     "decoder": choice.to_json(),
                 },
-                settings={"is_screen": True} if screen else choice.settings,
+                settings={"is_screen": True}
+                if screen
+                else choice.settings | ({"is_thorough": True} if thorough else {}),
                 engine=engine,
                 address=address,
             )

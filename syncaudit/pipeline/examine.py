@@ -93,6 +93,7 @@ def audit(
     calibration: Mapping[str, object] | None = None,
     is_screen: bool = False,
     decoder: str = "cpu",
+    is_thorough: bool = False,
 ) -> ClipVerdict:
     """Audit one clip.
 
@@ -109,6 +110,8 @@ def audit(
         is rejected for its stamps, or `unverified`, and never passes.
     decoder : str
         Back end that decodes pictures, a key of `syncaudit.decode.DECODERS`.
+    is_thorough : bool
+        Track the rotation of every camera through all of its frames: dearer, with smaller errors.
 
     Returns
     -------
@@ -121,7 +124,12 @@ def audit(
         If the calibration breaks its contract.
     """
     return examine(
-        clip, policy, calibration=calibration, is_screen=is_screen, decoder=decoder
+        clip,
+        policy,
+        calibration=calibration,
+        is_screen=is_screen,
+        decoder=decoder,
+        is_thorough=is_thorough,
     ).verdict
 
 

@@ -30,7 +30,7 @@ from syncaudit.model import (
 )
 
 
-def audit(clip, policy, *, calibration=None, is_screen=False, decoder="cpu"):
+def audit(clip, policy, *, calibration=None, is_screen=False, decoder="cpu", is_thorough=False):
     if is_screen:
         return fake_audits.verdict_for(clip, Verdict.UNVERIFIED)
     if clip.clip_id == "stop":

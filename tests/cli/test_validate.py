@@ -202,3 +202,10 @@ def test_warnings_of_many_passed_clips_are_summed_up(validate):
     result = validate(*(f"pass{k}" for k in range(30)), width=200)
     lines = [line for line in result.stdout.splitlines() if "uneven" in line]
     assert lines == ["! 30 clips passed with a warning (jitter), the first pass0: uneven stamps"]
+
+
+def test_a_thorough_run_measures_anew(validate, tmp_path):
+    assert validate("pass1").exit_code == 0
+    again = validate("pass1", options=["--thorough"])
+    assert "kept from the last run" not in again.stdout
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["thorough"] is True

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from syncaudit.model import ReasonCode, Verdict
+from syncaudit.model import ClockEstimate, ClockSolution, ReasonCode, Verdict
+from syncaudit.policy import judge_with_recording, load_policy
 
 if TYPE_CHECKING:
     from conftest import Folder
@@ -52,3 +53,24 @@ def test_an_assumed_start_vouches_for_nobody(clip: Folder) -> None:
 
 def test_a_table_of_stamps_makes_the_start_immaterial(clip: Folder) -> None:
     assert clip.change("cam_rear", is_start_assumed=True).audit().verdict is Verdict.PASS
+
+
+def test_no_recording_vouches_for_an_assumed_start(clip: Folder) -> None:
+    row = undated(clip).row
+    row["sources"]["cam_rear"] |= {"uri": "cam_front.mp4", "is_start_assumed": True}
+    name = "cam_rear"
+    verdict = clip.write(row).audit()
+    pooled = ClockSolution(
+        reference="cam_front",
+        is_reference_stated=False,
+        at_ns=0,
+        clocks={
+            clock: ClockEstimate(
+                clock=clock, is_observable=True, offset_s=0.0, offset_std_s=1e-4, n_measurements=9
+            )
+            for clock in row["sources"]
+        },
+    )
+    judged = judge_with_recording(clip.clip, verdict, load_policy(), pooled, span_s=12.0, n_clips=9)
+    assert judged.sources[name].verdict is Verdict.UNVERIFIED
+    assert judged.verdict is Verdict.UNVERIFIED
