@@ -204,25 +204,50 @@ def _measure(
         why = why_by_chance(chance)
     if why is not None:
         return refuse(task, fit.anchor_s, str(repetition or why), **figures)
+    alone_s, wider = 0.0, 1.0
     if step is None:
-        # Moves that are repeated repeat what the mixing does wrong: they count as one.
-        n_alike = 1.0 if repetition is None else repetition.n_times(fit.span_s)
-        std_s = max(fit.offset_std_s, leave_out_std(increments, driver, fit))
-        fit = replace(fit, offset_std_s=math.sqrt(n_alike) * std_s)
+        alone_s = leave_out_std(increments, driver, fit)
+        figures["leave_out_std_s"] = alone_s
+        wider = _random_std(fit, alone_s, task, repetition) / fit.offset_std_s
+        fit = replace(fit, offset_std_s=wider * fit.offset_std_s)
         figures["offset_std_s"] = fit.offset_std_s
-    why = _why_not(foretold, fit, start_s, slower_s, has_step=step is not None)
+    why = _why_not(foretold, fit, alone_s, start_s, slower_s, has_step=step is not None)
     if why is None and step is None:
         why = uneven or _why_apart(_halves(mixed, driver, fit), slower_s, "parts of what moves")
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     record = record_delay(task, mixed, driver, fit, step, epochs_s, figures)
     why = _why_no_clock(figures)
-    return record if why is None else refuse(task, fit.anchor_s, why, **figures)
+    if why is not None:
+        return refuse(task, fit.anchor_s, why, **figures)
+    if record.drift_std_ppm is None or record.offset_std_s is None:
+        return record
+    # Offset and drift were fitted together, by the covariance alone.
+    return replace(
+        record,
+        offset_std_s=max(record.offset_std_s, math.hypot(fit.offset_std_s, task.systematic_std_s)),
+        drift_std_ppm=wider * record.drift_std_ppm,
+    )
 
 
 def _repetition_of(target: Activity, slower_s: float) -> Repetition | None:
     joints = driver_of(target, slower_s=slower_s, n_rows=0, is_linear=True)
     return None if joints is None else find_repetition(joints)
+
+
+def _random_std(
+    fit: DelayFit, alone_s: float, task: DelayTask, repetition: Repetition | None
+) -> float:
+    """Return the standard error of a delay but for the systematic one.
+
+    What leaving out parts tells has four degrees of freedom and the covariance leaves out the
+    mixing: their variances weigh alike. The systematic errors that change within a clip are part
+    of what leaving out tells. Moves that are repeated repeat what the mixing does wrong: they count
+    as one.
+    """
+    both = 0.5 * (fit.offset_std_s**2 + alone_s**2) - task.systematic_std_s**2
+    n_alike = 1.0 if repetition is None else repetition.n_times(fit.span_s)
+    return math.sqrt(n_alike * max(fit.offset_std_s**2, both))
 
 
 def _why_no_lobe(curve: DelayCurve, foretold: Foretold, *, has_step: bool) -> str | None:
@@ -241,7 +266,13 @@ def _why_no_lobe(curve: DelayCurve, foretold: Foretold, *, has_step: bool) -> st
 
 
 def _why_not(
-    foretold: Foretold, fit: DelayFit, start_s: float, slower_s: float, *, has_step: bool
+    foretold: Foretold,
+    fit: DelayFit,
+    alone_s: float,
+    start_s: float,
+    slower_s: float,
+    *,
+    has_step: bool,
 ) -> str | None:
     if foretold.share < MIN_SHARE:
         return (
@@ -254,11 +285,15 @@ def _why_not(
     if abs(fit.offset_s - start_s) > max(MAX_MOVE_S, MAX_MOVE_PERIODS * slower_s) and not has_step:
         return "the delay that fits best is not the one that foretells best"
     limit_s = max(MAX_STD_S, MAX_STD_PERIODS * slower_s)
+    if alone_s > limit_s:
+        return (
+            f"leaving out fifths of the clip changes the delay by {1e3 * alone_s:.0f} ms, allowed "
+            f"{1e3 * limit_s:.0f} ms: it hangs on single moves"
+        )
     if fit.offset_std_s > limit_s:
         return (
             f"standard error {1e3 * fit.offset_std_s:.0f} ms is too large to be of use, needed "
-            f"{1e3 * limit_s:.0f} ms: the robot moves too little or too evenly, or parts of "
-            "the clip ask for other delays"
+            f"{1e3 * limit_s:.0f} ms: the robot moves too little, or too evenly"
         )
     return None
 
