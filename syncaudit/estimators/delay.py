@@ -212,6 +212,7 @@ def search_range(
 def _figures(curve: DelayCurve, best: int, fit: DelayFit, lobe_s: float) -> dict[str, float]:
     return {
         "rows": float(fit.n_rows),
+        "searched_s": 0.5 * float(curve.delays_s[-1] - curve.delays_s[0]),
         "log_likelihood": float(curve.log_likelihood[best]),
         "runner_up": curve.runner_up(best, apart_s=lobe_s),
         "gain": fit.gain,

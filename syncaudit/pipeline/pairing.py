@@ -29,6 +29,7 @@ from syncaudit.model import (
     SpokenTier,
 )
 from syncaudit.pipeline.clip_evidence import ClipEvidence
+from syncaudit.pipeline.searched import with_range
 
 __all__ = ["MAX_HUBS", "by_liveliness", "measure_pairs"]
 
@@ -80,7 +81,7 @@ def measure_pairs(evidence: ClipEvidence, *, max_offset_s: float) -> list[PairMe
         _speech(spoken, evidence.bands.get(spoken.audio), max_offset_s)
         for spoken in evidence.spoken.values()
     ]
-    return measured
+    return [with_range(pair, max_offset_s) for pair in measured]
 
 
 def _speech(spoken: SpokenTier, sound: BandEnergies | None, max_offset_s: float) -> PairMeasurement:

@@ -124,9 +124,9 @@ def match_events(
     )
     needed = needed_events(source, target)
     if not hypotheses or hypotheses[0].i.size < needed:
-        return _refused(
-            source, target, f"no offset within the search explains {needed} common events"
-        )
+        range_s = 0.5 * (highest_s - lowest_s)
+        why = f"no offset within the search (± {range_s:.2g} s) explains {needed} common events"
+        return _refused(source, target, why)
     best = hypotheses[0]
     chance = chance_of_match(source, target, best, highest_s - lowest_s, max_drift_ppm)
     figures = EventMatch(

@@ -170,6 +170,7 @@ def _measure(
     mixed, mixing, fit = fit_mixtures(increments, driver, foretold, start_s=start_s)
     figures = {
         "rows": float(n),
+        "searched_s": 0.5 * (highest_s - lowest_s),
         "log_likelihood": float(curve.log_likelihood[best]),
         "runner_up": curve.runner_up(best),
         "foretold": foretold.share,
