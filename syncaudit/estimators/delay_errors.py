@@ -21,25 +21,20 @@ def correlated_shift(columns: Floats, weights: Floats) -> float:
     return float(-covariance[0, 1] / covariance[1, 1])
 
 
-def covariance_of(
-    scores: Floats, normal: Floats, n_values: int, n_params: int
-) -> tuple[Floats, float]:
+def covariance_of(scores: Floats, normal: Floats) -> tuple[Floats, float]:
     """Return the largest of three estimates, and what correlation adds to the first's variance.
 
     Parameters
     ----------
     scores : ndarray, shape (n, p)
-        Gradient of each row's share of the loss.
+        Gradient of each row's share of the loss, had it not taken part in the fit.
     normal : ndarray, shape (p, p)
         Its curvature.
-    n_values, n_params : int
-        Values fitted, and parameters that took part of them.
     """
     inverse = np.linalg.inv(normal)
     n_lags = max(2, int(1.5 * scores.shape[0] ** (1.0 / 3.0)))
-    finite = n_values / max(1, n_values - n_params)
-    independent = inverse @ (scores.T @ scores) @ inverse * finite
-    hac = inverse @ hac_covariance(scores, n_lags=n_lags) @ inverse * finite
+    independent = inverse @ (scores.T @ scores) @ inverse
+    hac = inverse @ hac_covariance(scores, n_lags=n_lags) @ inverse
     block = inverse @ block_covariance(scores, n_blocks=N_BLOCKS) @ inverse
     # Per parameter the largest of the three variances; the correlation is that of the sandwich.
     variances = np.array([independent.diagonal(), hac.diagonal(), block.diagonal()])

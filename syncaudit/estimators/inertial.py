@@ -17,12 +17,25 @@ __all__ = ["imu_integral", "measure_imu_imu"]
 # the noise of the interpolation hardly depends on where between the samples it is evaluated.
 PERIODS_PER_INCREMENT = 8
 MIN_WIDTH_S = 0.02
+# But bodies shake at 1 to 5 Hz, which wider increments blur: there three periods must do.
+USUAL_WIDTH_S = 0.1
+MIN_PERIODS_PER_INCREMENT = 3
+# Neighbouring stamps this part of the median apart: a spline through them would swing.
+MIN_REGULAR = 0.25
 
 
 @lru_cache(maxsize=1)  # the bus and all cameras of a clip are held against the same gyroscope
 def imu_integral(activity: Activity) -> RunningIntegral:
     """Integrate what an IMU measured."""
-    return integrate_samples(activity.times_s, activity.values, is_smooth=True)
+    intervals = np.diff(activity.times_s)
+    is_smooth = bool(intervals.min() >= MIN_REGULAR * np.median(intervals))
+    return integrate_samples(activity.times_s, activity.values, is_smooth=is_smooth)
+
+
+def increment_width(period_s: float) -> float:
+    """Return the width of increments of sensors of which the slower has this period."""
+    usual_s = max(USUAL_WIDTH_S, MIN_PERIODS_PER_INCREMENT * period_s)
+    return max(MIN_WIDTH_S, min(PERIODS_PER_INCREMENT * period_s, usual_s))
 
 
 def measure_imu_imu(
@@ -55,6 +68,6 @@ def measure_imu_imu(
     )
     increments = from_integral(
         imu_integral(source),
-        width_s=max(MIN_WIDTH_S, PERIODS_PER_INCREMENT * period_s),
+        width_s=increment_width(period_s),
     )
     return measure_delay(task, increments, imu_integral(target))
