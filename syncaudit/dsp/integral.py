@@ -75,7 +75,8 @@ class RunningIntegral:
         for coefficients in lower:
             value *= since_s
             value += coefficients
-        return value.T
+        angles: Floats = value.T
+        return angles
 
     def with_rate_at(self, times_s: Floats) -> tuple[Floats, Floats]:
         """Return the integral and the signal at times of shape (n,), shape (n, n_channels) each.

@@ -275,7 +275,8 @@ def fit_delay(
         "nmp,pq,nmq,nm->nm", columns, np.linalg.inv(normal), columns, linear.weights
     )
     scores /= np.maximum(1.0 - leverage, MIN_FREE)[..., None]
-    covariance, correlation_factor = covariance_of(scores.sum(axis=1), normal)
+    information = np.sum(columns**2 * linear.weights[..., None], axis=1)
+    covariance, correlation_factor = covariance_of(scores.sum(axis=1), normal, information)
     std = np.sqrt(np.diag(covariance))
     return DelayFit(
         offset_s=offset_s,

@@ -8,7 +8,7 @@ taken. Normalising each lag by its own energy is what makes the curve comparable
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from syncaudit.dsp.robust import mad_std_of_columns
 from syncaudit.estimators.delay_curve import DelayCurve
 from syncaudit.estimators.delay_lags import LagEquations, LagTable, tabulated
 from syncaudit.estimators.increments import Increments
+from syncaudit.estimators.null_test import chance_orders
 
 __all__ = ["DelaySearch", "search_delay", "slow_basis"]
 
@@ -151,6 +152,20 @@ class DelaySearch:
         for first, last in borders.reshape(-1, 2):
             curve[first:last] = self._likelihood(delays_s[first:last], step_s)
         return DelayCurve(delays_s=delays_s, log_likelihood=curve)
+
+    def by_chance(self, lowest_s: float, highest_s: float, step_s: float) -> list[Floats]:
+        """Return what the delays explain of increments that are out of order.
+
+        Peaks are sought, not their instants: long strides do.
+        """
+        stride = max(1, int(STRIDE_SHARE * self.increments.width_s.min() / step_s))
+        delays_s = np.arange(lowest_s, highest_s + 0.5 * step_s, step_s)[::stride]
+        curves = []
+        for order in chance_orders(self.values.shape[0]):
+            increments = replace(self.increments, weights=self.increments.weights[order])
+            other = replace(self, increments=increments, values=self.values[order])
+            curves.append(other._likelihood(delays_s, stride * step_s))
+        return curves
 
     def _likelihood(self, delays_s: Floats, step_s: float) -> Floats:
         """Return the log-likelihood ratio at evenly spaced delays, shape (l,)."""

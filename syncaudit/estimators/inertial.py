@@ -39,7 +39,7 @@ def increment_width(period_s: float) -> float:
 
 
 def measure_imu_imu(
-    source: Activity, target: Activity, *, max_offset_s: float = 5.0
+    source: Activity, target: Activity, *, max_offset_s: float = 5.0, is_one_clock: bool = False
 ) -> PairMeasurement:
     """Measure two IMUs on one rigid body against each other.
 
@@ -49,6 +49,8 @@ def measure_imu_imu(
         Angular rates, or specific forces, of three axes each; mounting may differ.
     max_offset_s : float
         Search range.
+    is_one_clock : bool
+        Whether both state the same clock.
 
     Returns
     -------
@@ -64,6 +66,7 @@ def measure_imu_imu(
         source_epoch_ns=source.epoch_ns,
         target_epoch_ns=target.epoch_ns,
         max_offset_s=max_offset_s,
+        is_one_clock=is_one_clock,
         expected_gain=(1.0, 180.0 / np.pi, np.pi / 180.0) if is_rate else (1.0, 9.81, 1.0 / 9.81),
     )
     increments = from_integral(

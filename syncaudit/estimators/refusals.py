@@ -10,11 +10,14 @@ from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import hac_covariance
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 from syncaudit.estimators.increments import Increments
+from syncaudit.model import PairMeasurement
 
 __all__ = [
     "band_disagreement",
     "why_ambiguous",
+    "why_delay_wanders",
     "why_gain_is_off",
+    "why_no_clock",
     "why_too_weak",
 ]
 
@@ -41,6 +44,9 @@ MIN_WANDER_S = 7e-4
 MAX_WANDER_S = 5e-3
 BAND_FLOOR_S = 0.002
 BAND_ROWS = 6
+# Quartz keeps 200 ppm; frames counted at 30 Hz that come at 29.97 are 1,000 ppm apart, and what an
+# RC oscillator times, as the output of cheap sensors, 1 to 2 %. Nothing that keeps time errs more.
+MAX_DRIFT_PPM = 20_000.0
 
 
 def why_ambiguous(
@@ -103,6 +109,17 @@ def why_gain_is_off(
         f"gain {gain:.3g} is outside [{lowest:g}, {highest:g}] of the expected "
         f"{' or '.join(f'{unit:.3g}' for unit in expected)}: the two do not measure the same "
         "motion (stabilised picture, gimbal, wrong unit or another quantity)"
+    )
+
+
+def why_no_clock(measured: PairMeasurement) -> str | None:
+    """Return why a drift is that of no clock, or None."""
+    drift_ppm, std_ppm = measured.drift_ppm, measured.drift_std_ppm
+    if drift_ppm is None or std_ppm is None or abs(drift_ppm) <= MAX_DRIFT_PPM:
+        return None
+    return (
+        f"the delay changes by {drift_ppm:+.0f} ± {std_ppm:.0f} ppm, and no clock runs wrong by "
+        f"more than {MAX_DRIFT_PPM:.0f} ppm: what fits is not one motion, or the stamps are made up"
     )
 
 

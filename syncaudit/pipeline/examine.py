@@ -170,6 +170,9 @@ def examine(
         evidence = find_evidence(
             streams, stages, wanted=wanted, decoder=decoder, is_thorough=is_thorough
         )
+    evidence.clocks.update(
+        {name: spec.clock for name, spec in clip.sources.items() if spec.clock is not None}
+    )
     record = ClipRecord(
         at_ns=window.at_ns,
         span_s=window.span_s,
