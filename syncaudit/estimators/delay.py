@@ -167,9 +167,19 @@ def measure_delay(
         figures["is_uneven"] = float(is_uneven(fit))
     why = _why_not(task, curve, best, fit, has_step=step is not None)
     if why is None:
+        if step is not None:
+            # It splits the evidence: the longer part must stand out from chance alone.
+            search = DelaySearch.of(
+                step.longer_part(increments),
+                driver,
+                lowest_s=lowest_s - task.step_s,
+                highest_s=highest_s + task.step_s,
+                step_s=task.step_s / steps,
+            )
+            curve = search.curve(lowest_s, highest_s, task.step_s)
         by_chance, needed = chance_height(search.by_chance(lowest_s, highest_s, task.step_s))
         figures["by_chance"] = by_chance
-        why = why_by_chance(float(curve.log_likelihood[best]), by_chance, needed)
+        why = why_by_chance(float(curve.log_likelihood.max()), by_chance, needed)
     if (
         why is None
         and task.is_rigid

@@ -263,7 +263,7 @@ def fit_delay(
         anchor_s += shift_s
         offset_s += drift * shift_s
         columns[..., 1] -= shift_s * columns[..., 0]
-    normal, scores = _equations(columns, linear)
+    normal, _ = _equations(columns, linear)
     if is_delay_free:
         normal[-2, -2] += USUAL_LINE_DELAY_STD_S**-2
     normal[-1, -1] += USUAL_BLUR_STD**-2
@@ -274,9 +274,12 @@ def fit_delay(
     leverage = linear.leverage() + np.einsum(
         "nmp,pq,nmq,nm->nm", columns, np.linalg.inv(normal), columns, linear.weights
     )
-    scores /= np.maximum(1.0 - leverage, MIN_FREE)[..., None]
-    information = np.sum(columns**2 * linear.weights[..., None], axis=1)
-    covariance, correlation_factor = covariance_of(scores.sum(axis=1), normal, information)
+    root = np.sqrt(linear.weights)
+    covariance, correlation_factor = covariance_of(
+        root * linear.residuals / np.maximum(1.0 - leverage, MIN_FREE),
+        root[..., None] * columns,
+        normal,
+    )
     std = np.sqrt(np.diag(covariance))
     return DelayFit(
         offset_s=offset_s,

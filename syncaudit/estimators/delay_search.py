@@ -118,6 +118,7 @@ class DelaySearch:
     ) -> DelaySearch:
         """Prepare for delays in a range, in multiples of a step."""
         n = increments.values.shape[0]
+        increments = replace(increments, values=_without_spikes(increments.values))
         if n > MAX_ROWS:
             increments = increments.rows(np.linspace(0, n - 1, MAX_ROWS).astype(np.intp))
         values, basis = _without_nuisance(increments)
@@ -202,7 +203,19 @@ def _without_nuisance(increments: Increments) -> tuple[Floats, Floats]:
     mid_s = increments.mid_s
     span_s = float(np.ptp(mid_s)) if mid_s.size else 0.0
     basis, _ = np.linalg.qr(slow_basis(mid_s, span_s) * increments.width_s[:, None])
-    values = increments.values - basis @ (basis.T @ increments.values)
-    # One bad increment must not decide: clip at six robust standard deviations.
-    most = 6.0 * mad_std_of_columns(values) + 1e-15
-    return np.minimum(np.maximum(values, -most), most), basis
+    return increments.values - basis @ (basis.T @ increments.values), basis
+
+
+def _without_spikes(values: Floats) -> Floats:
+    """Clip increments that stand alone: one bad one must not decide.
+
+    Motion lasts for several increments, so each may be as large as twice the largest of its
+    neighbours, and as six robust standard deviations in any case. The latter alone would clip all
+    motion of a recording that mostly rests.
+    """
+    size = np.abs(values)
+    n = size.shape[0]
+    padded = np.pad(size, ((2, 2), (0, 0)))
+    around = np.max([padded[k : k + n] for k in (0, 1, 3, 4)], axis=0)
+    most = np.maximum(2.0 * around, 6.0 * mad_std_of_columns(size)) + 1e-15
+    return np.asarray(np.clip(values, -most, most))

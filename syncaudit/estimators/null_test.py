@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 N_CHANCE = 4
 # Share of evidence with nothing in common that may peak so high; other tests refuse most of that
 # (gap to the next delay, gain, bands), and together they accept less than one in a thousand.
-ALLOWED = 0.02
+ALLOWED = 0.005
 # What tells a slope at all.
 MIN_PEAKS = 8
 
