@@ -219,6 +219,7 @@ def _figures(curve: DelayCurve, best: int, fit: DelayFit, lobe_s: float) -> dict
         "gain": fit.gain,
         "explained": fit.explained,
         "correlation_factor": fit.correlation_factor,
+        "information_kept": fit.information_kept,
     } | (
         {}
         if fit.line_delay_s is None or fit.line_delay_std_s is None

@@ -123,6 +123,12 @@ class DelayFit:
         return self._strength[1]
 
     @property
+    def information_kept(self) -> float:
+        """Share of the information on the delay that the robust weights leave."""
+        information = self.weights * self.sensitivity**2
+        return float(information.sum() / np.sum(information / self.robust))
+
+    @property
     def residuals(self) -> Floats:
         """Residuals, shape (n, m)."""
         return self.linear.residuals
