@@ -110,14 +110,14 @@ def block_covariance(scores: Floats, *, n_blocks: int) -> Floats:
     return covariance
 
 
-def student_widening(n_free: int) -> float:
+def student_widening(n_free: float) -> float:
     """Return by how much 95 % intervals widen where n degrees of freedom tell the deviation.
 
     Student ("The probable error of a mean", Biometrika 6, 1908, doi:10.1093/biomet/6.1.1).
 
     Parameters
     ----------
-    n_free : int
+    n_free : float
         Degrees of freedom, at least one.
 
     Returns

@@ -70,6 +70,12 @@ class ClockStep:
         """Standard error of the change."""
         return math.hypot(self.before_std_s, self.after_std_s)
 
+    def longer_part(self, increments: Increments) -> Increments:
+        """Return the increments on the side that holds more of them."""
+        is_before = increments.mid_s < self.at_s
+        is_longer = 2 * int(np.count_nonzero(is_before)) > is_before.size
+        return increments.rows(is_before if is_longer else ~is_before)
+
     def offset_at(self, time_s: float) -> float:
         """Return the delay at an instant."""
         return self.before_s if time_s < self.at_s else self.after_s

@@ -15,11 +15,13 @@ from syncaudit.estimators.delay_curve import DelayCurve
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 from syncaudit.estimators.delay_search import DelaySearch
 from syncaudit.estimators.increments import Increments
+from syncaudit.estimators.null_test import chance_height, why_by_chance
 from syncaudit.estimators.refusals import (
     band_disagreement,
     why_ambiguous,
     why_delay_wanders,
     why_gain_is_off,
+    why_no_clock,
     why_too_weak,
 )
 from syncaudit.model import PairMeasurement, nanoseconds
@@ -81,6 +83,8 @@ class DelayTask:
         all the same.
     is_rigid : bool
         Whether both sides ride on one rigid body: then the delay does not depend on the motion.
+    is_one_clock : bool
+        Whether one clock stamps both: then nothing drifts or steps between them.
     is_baseline_only : bool
         See `PairMeasurement`.
     """
@@ -98,6 +102,7 @@ class DelayTask:
     systematic_std_s: float = 0.0
     lobe_s: float = 0.0
     is_rigid: bool = False
+    is_one_clock: bool = False
     is_baseline_only: bool = False
 
 
@@ -172,13 +177,27 @@ def measure_delay(
     fit = fit_delay(increments, driver, start_s=start_s)
     if fit is None:
         return refuse(task, middle_s, "nothing moves that both could see", rows=n)
-    step = find_step(increments, driver, fit)
+    step = None if task.is_one_clock else find_step(increments, driver, fit)
     figures = _figures(curve, best, fit, task.lobe_s)
     figures["offset_s"] = fit.offset_s + epochs_s
     figures["offset_std_s"] = fit.offset_std_s
     if task.is_rigid:
         figures["is_uneven"] = float(is_uneven(fit))
     why = _why_not(task, curve, best, fit, has_step=step is not None)
+    if why is None:
+        if step is not None:
+            # It splits the evidence: the longer part must stand out from chance alone.
+            search = DelaySearch.of(
+                step.longer_part(increments),
+                driver,
+                lowest_s=lowest_s - task.step_s,
+                highest_s=highest_s + task.step_s,
+                step_s=task.step_s / steps,
+            )
+            curve = search.curve(lowest_s, highest_s, task.step_s)
+        by_chance, needed = chance_height(search.by_chance(lowest_s, highest_s, task.step_s))
+        figures["by_chance"] = by_chance
+        why = why_by_chance(float(curve.log_likelihood.max()), by_chance, needed)
     if (
         why is None
         and task.is_rigid
@@ -189,7 +208,8 @@ def measure_delay(
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     found = record_delay(task, increments, driver, fit, step, epochs_s, figures)
-    return refuse_vague(task, found)
+    why = why_no_clock(found)
+    return refuse_vague(task, found) if why is None else refuse(task, fit.anchor_s, why, **figures)
 
 
 def search_range(
@@ -218,6 +238,7 @@ def _figures(curve: DelayCurve, best: int, fit: DelayFit, lobe_s: float) -> dict
         "gain": fit.gain,
         "explained": fit.explained,
         "correlation_factor": fit.correlation_factor,
+        "information_kept": fit.information_kept,
     } | (
         {}
         if fit.line_delay_s is None or fit.line_delay_std_s is None
@@ -310,8 +331,8 @@ def record_delay(
             step_std_s=step.step_std_s,
             step_at_ns=task.source_epoch_ns + nanoseconds(step.at_s),
         )
-    if task.is_baseline_only:
-        return record  # what belongs to the vehicle tells of no oscillator
+    if task.is_baseline_only or task.is_one_clock:
+        return record  # what belongs to the vehicle tells of no oscillator, and one has no drift
     drifting = fit_delay(
         increments, driver, start_s=fit.offset_s - fit.row_shift_s, with_drift=True, known=fit
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.dsp.robust import block_covariance, hac_covariance
+from syncaudit.dsp.robust import block_covariance, hac_covariance, student_widening
 
 __all__ = ["correlated_shift", "covariance_of"]
 
@@ -21,28 +21,52 @@ def correlated_shift(columns: Floats, weights: Floats) -> float:
     return float(-covariance[0, 1] / covariance[1, 1])
 
 
-def covariance_of(
-    scores: Floats, normal: Floats, n_values: int, n_params: int
-) -> tuple[Floats, float]:
-    """Return the largest of three estimates, and what correlation adds to the first's variance.
+def covariance_of(residuals: Floats, columns: Floats, normal: Floats) -> tuple[Floats, float]:
+    """Return the largest of four estimates, and what correlation adds to the first's variance.
 
     Parameters
     ----------
-    scores : ndarray, shape (n, p)
-        Gradient of each row's share of the loss.
+    residuals : ndarray, shape (n, m)
+        Had the values not taken part in the fit; in units of their weights' standard deviation.
+    columns : ndarray, shape (n, m, p)
+        Derivatives of the model in the same units.
     normal : ndarray, shape (p, p)
-        Its curvature.
-    n_values, n_params : int
-        Values fitted, and parameters that took part of them.
+        Curvature of the loss.
     """
     inverse = np.linalg.inv(normal)
+    scores = np.einsum("nm,nmp->np", residuals, columns)
     n_lags = max(2, int(1.5 * scores.shape[0] ** (1.0 / 3.0)))
-    finite = n_values / max(1, n_values - n_params)
-    independent = inverse @ (scores.T @ scores) @ inverse * finite
-    hac = inverse @ hac_covariance(scores, n_lags=n_lags) @ inverse * finite
-    block = inverse @ block_covariance(scores, n_blocks=N_BLOCKS) @ inverse
-    # Per parameter the largest of the three variances; the correlation is that of the sandwich.
-    variances = np.array([independent.diagonal(), hac.diagonal(), block.diagonal()])
+    independent, hac, block, turned = (
+        inverse @ found @ inverse
+        for found in (
+            scores.T @ scores,
+            hac_covariance(scores, n_lags=n_lags),
+            block_covariance(scores, n_blocks=N_BLOCKS),
+            _turned_covariance(residuals, columns),
+        )
+    )
+    # Per parameter the largest of the variances; the correlation is that of the sandwich.
+    variances = np.array([each.diagonal() for each in (independent, hac, block, turned)])
     wider = np.sqrt(variances.max(axis=0) / variances[1])
+    # Where few rows hold most of the information, as few degrees of freedom tell the variance
+    # (Satterthwaite, "An approximate distribution of estimates of variance components",
+    # Biometrics Bull. 2, 1946, doi:10.2307/3002019).
+    information = np.sum(columns**2, axis=1)
+    n_free = information.sum(axis=0) ** 2 / (np.sum(information**2, axis=0) + 1e-300)
+    wider *= [student_widening(max(1.0, free)) for free in n_free]
     covariance: Floats = hac * wider * wider[:, None]
     return covariance, float(max(1.0, hac[0, 0] / independent[0, 0]))
+
+
+def _turned_covariance(residuals: Floats, columns: Floats) -> Floats:
+    """Return the mean square of the scores that residuals would give had they come later.
+
+    Where a motion repeats, what the model cannot follow repeats with it: it is no more random than
+    one cycle, and since the sum of the scores is zero, no sum of them shows it. Turned round the
+    clip against the columns, by all shifts, the residuals show what such patterns can do.
+    """
+    n = residuals.shape[0]
+    spectrum = np.fft.rfft(residuals, axis=0)[:, :, None].conj() * np.fft.rfft(columns, axis=0)
+    turned = np.fft.irfft(spectrum.sum(axis=1), n, axis=0)
+    covariance: Floats = turned.T @ turned / n
+    return covariance

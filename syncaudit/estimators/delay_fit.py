@@ -49,6 +49,11 @@ MAX_LINE_STEP_S = 3e-5
 # Read-outs of 5 to 30 ms over 480 to 1080 rows.
 USUAL_LINE_DELAY_S = 2e-5
 USUAL_LINE_DELAY_STD_S = 3e-5
+# One side's filter may be wider than the other's by about an increment: the variance that it
+# adds, over twice the square of the increments' distance.
+USUAL_BLUR_STD = 0.5
+# What a value that the fit follows is left of its residual, at the least.
+MIN_FREE = 0.2
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # no slots: what few ask for is found when asked
@@ -66,6 +71,8 @@ class DelayFit:
     row_shift_s : float
         What the offset owes to rows: it refers to the points' mean row when the line delay is
         not stated, and is this much later than the middle row.
+    blur : float
+        How much wider the source's filter is than the target's (see `Increments.bent`).
     anchor_s : float
         Instant on the source's clock at which offset and drift are uncorrelated.
     correlation_factor : float
@@ -91,6 +98,7 @@ class DelayFit:
     line_delay_s: float | None
     line_delay_std_s: float | None
     row_shift_s: float
+    blur: float
     anchor_s: float
     correlation_factor: float
     n_rows: int
@@ -113,6 +121,12 @@ class DelayFit:
     def explained(self) -> float:
         """Share of the (robustly weighted) variance that the driver explains."""
         return self._strength[1]
+
+    @property
+    def information_kept(self) -> float:
+        """Share of the information on the delay that the robust weights leave."""
+        information = self.weights * self.sensitivity**2
+        return float(information.sum() / np.sum(information / self.robust))
 
     @property
     def residuals(self) -> Floats:
@@ -172,6 +186,8 @@ def fit_delay(
     line_delay_s = 0.0 if shutter is None else (shutter.line_delay_s or 0.0)
     is_delay_free = shutter is not None and shutter.line_delay_s is None
     rolled = np.zeros_like(rows.values)
+    bent = np.zeros_like(rows.values)
+    blur = 0.0
     robust = np.ones_like(rows.values)
     found: Linearised | None = None
     n_unmixed = N_UNMIXED
@@ -180,32 +196,43 @@ def fit_delay(
         line_delay_s = line_delay_s if known.line_delay_s is None else known.line_delay_s
         if shutter is not None:
             rolled = shutter.change_per_line_delay(found.bend, found.rate, found.mixing)
+        bent, blur = rows.bent(found.fitted), known.blur
     else:
         model = DelayModel.of(rows, driver)
     since_s = mid_s - anchor_s
     largest = np.array(
-        [MAX_STEP_S, *[MAX_DRIFT_STEP] * with_drift, *[MAX_LINE_STEP_S] * is_delay_free]
+        [
+            MAX_STEP_S,
+            *[MAX_DRIFT_STEP] * with_drift,
+            *[MAX_LINE_STEP_S] * is_delay_free,
+            USUAL_BLUR_STD,
+        ]
     )
-    columns = np.empty((*rows.values.shape, 1 + with_drift + is_delay_free))
+    columns = np.empty((*rows.values.shape, largest.size))
     last: tuple[Floats, Floats] | None = None
     for iteration in range(MAX_ITERATIONS):
-        found = model.at(offset_s + drift * since_s, robust, rolled * line_delay_s, found)
+        disturbed = rolled * line_delay_s + bent * blur
+        found = model.at(offset_s + drift * since_s, robust, disturbed, found)
         if found is None:
             return None
         linear = found
         if shutter is not None:
             rolled = shutter.change_per_line_delay(linear.bend, linear.rate, linear.mixing)
+        bent = rows.bent(linear.fitted)
         columns[..., 0] = linear.sensitivity
         if with_drift:
             columns[..., 1] = linear.project(linear.raw_sensitivity * since_s[:, None])
         if is_delay_free:
-            columns[..., -1] = linear.project(rolled)
+            columns[..., -2] = linear.project(rolled)
+        columns[..., -1] = linear.project(bent)
         normal, scores = _equations(columns, linear)
         gradient = scores.sum(axis=(0, 1))
         if is_delay_free:
             # Points in one row cannot tell a line delay from an offset: lean on what is usual.
-            normal[-1, -1] += USUAL_LINE_DELAY_STD_S**-2
-            gradient[-1] += (USUAL_LINE_DELAY_S - line_delay_s) * USUAL_LINE_DELAY_STD_S**-2
+            normal[-2, -2] += USUAL_LINE_DELAY_STD_S**-2
+            gradient[-2] += (USUAL_LINE_DELAY_S - line_delay_s) * USUAL_LINE_DELAY_STD_S**-2
+        normal[-1, -1] += USUAL_BLUR_STD**-2
+        gradient[-1] -= blur * USUAL_BLUR_STD**-2
         if not normal[0, 0] > 0.0 or (
             normal.size > 1
             and not np.linalg.det(normal) > MIN_DETERMINANT * normal.diagonal().prod()
@@ -218,7 +245,8 @@ def fit_delay(
         if with_drift:
             drift += float(step[1])
         if is_delay_free:
-            line_delay_s += float(step[-1])
+            line_delay_s += float(step[-2])
+        blur += float(step[-1])
         if abs(offset_s - start_s) > 0.5:
             return None
         # Weights of the residuals that the step leaves: of those before it they would lag behind.
@@ -232,7 +260,7 @@ def fit_delay(
     row_shift_s = 0.0
     if is_delay_free and shutter is not None:
         # Rows without a stated delay: the offset refers to the points' mean row (see module).
-        columns[..., -1] -= shutter.mean_row_px * columns[..., 0]
+        columns[..., -2] -= shutter.mean_row_px * columns[..., 0]
         row_shift_s = shutter.mean_row_px * line_delay_s
         offset_s += row_shift_s
     if with_drift:
@@ -241,15 +269,22 @@ def fit_delay(
         anchor_s += shift_s
         offset_s += drift * shift_s
         columns[..., 1] -= shift_s * columns[..., 0]
-    normal, scores = _equations(columns, linear)
+    normal, _ = _equations(columns, linear)
     if is_delay_free:
-        normal[-1, -1] += USUAL_LINE_DELAY_STD_S**-2
+        normal[-2, -2] += USUAL_LINE_DELAY_STD_S**-2
+    normal[-1, -1] += USUAL_BLUR_STD**-2
     # Curvature of the Cauchy loss, not its weights: psi' = 2 w^2 - w (the sandwich of an
     # M-estimator; Huber, "Robust statistics", 1981). Weights alone claim errors a fifth too small.
     curvature = 2.0 * (robust**2).sum(axis=0) / robust.sum(axis=0) - 1.0
     normal *= min(max(float(curvature.mean()), 0.3), 1.0)
+    leverage = linear.leverage() + np.einsum(
+        "nmp,pq,nmq,nm->nm", columns, np.linalg.inv(normal), columns, linear.weights
+    )
+    root = np.sqrt(linear.weights)
     covariance, correlation_factor = covariance_of(
-        scores.sum(axis=1), normal, rows.values.size, linear.n_params
+        root * linear.residuals / np.maximum(1.0 - leverage, MIN_FREE),
+        root[..., None] * columns,
+        normal,
     )
     std = np.sqrt(np.diag(covariance))
     return DelayFit(
@@ -258,8 +293,9 @@ def fit_delay(
         drift_ppm=drift * 1e6 if with_drift else None,
         drift_std_ppm=float(std[1]) * 1e6 if with_drift else None,
         line_delay_s=line_delay_s if is_delay_free else None,
-        line_delay_std_s=float(std[-1]) if is_delay_free else None,
+        line_delay_std_s=float(std[-2]) if is_delay_free else None,
         row_shift_s=row_shift_s,
+        blur=blur,
         anchor_s=anchor_s,
         correlation_factor=correlation_factor,
         n_rows=mid_s.size,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.dsp.robust import mad_std_of_columns
+from syncaudit.estimators.delay_noise import noise_of_motion
 from syncaudit.estimators.delay_search import slow_basis
 from syncaudit.estimators.increments import Increments
 
@@ -24,6 +24,9 @@ Floats = NDArray[np.float64]
 
 # Ridge on columns scaled to unit length: what is left undetermined stays small.
 RIDGE = 1e-12
+# Rates at the ends of an increment are means over this part of it to either side: those of one
+# instant hold all of the driver's noise up to its last hertz, and would be taken for motion.
+RATE_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,13 +69,22 @@ class DelayModel:
         """
         rows, driver = self.rows, self.driver
         n, k = delays_s.size, driver.n_channels
-        ends_s = (np.stack([rows.start_s, rows.stop_s]) + delays_s).ravel()
-        ends_s = np.minimum(np.maximum(ends_s, driver.start_s), driver.stop_s)
-        angles, rates = driver.with_rate_at(ends_s)
-        change, bend = angles[n:] - angles[:n], rates[n:] - rates[:n]
+        reach_s = RATE_SHARE * rows.width_s
+        begin_s, end_s = rows.start_s + delays_s, rows.stop_s + delays_s
+        at_s = np.concatenate(
+            [begin_s, end_s, begin_s - reach_s, begin_s + reach_s, end_s - reach_s, end_s + reach_s]
+        )
+        angles = driver.angles_at(np.minimum(np.maximum(at_s, driver.start_s), driver.stop_s))
+        change = angles[n : 2 * n] - angles[:n]
+        span_s = 2.0 * reach_s[:, None]
+        first = (angles[3 * n : 4 * n] - angles[2 * n : 3 * n]) / span_s
+        last = (angles[5 * n :] - angles[4 * n : 5 * n]) / span_s
+        bend = last - first
         values = rows.values - known
         design = np.concatenate([change, self.slow], axis=1)
         weights = rows.weights * robust
+        if before is not None:
+            weights = weights / before.spread**2
         weighted = design.T * weights.T[:, None, :]  # (m, p, n)
         gram = weighted @ design
         if driver.coupling_std is not None:
@@ -83,23 +95,25 @@ class DelayModel:
         beta = _coefficients(solver, weighted, values)
         mixing = beta[:, :k]
         residuals = values - design @ beta.T
-        noise = mad_std_of_columns(residuals * self.root) + 1e-15
         raw = bend @ mixing.T
         sensitivity = raw - design @ _coefficients(solver, weighted, raw).T
         if not sensitivity.any():
             return None
+        noise, spread = noise_of_motion(residuals * self.root, sensitivity * self.root)
         return Linearised(
             design=design,
+            fitted=change @ mixing.T,
             weighted=weighted,
             solver=solver,
             residuals=residuals,
             raw_sensitivity=raw,
             sensitivity=sensitivity,
-            weights=weights / noise**2,
-            scale=noise / self.root,
+            weights=rows.weights * robust / (noise * spread) ** 2,
+            scale=noise * spread / self.root,
             noise=noise,
+            spread=spread,
             bend=bend,
-            rate=0.5 * (rates[n:] + rates[:n]),
+            rate=0.5 * (first + last),
             mixing=mixing,
             n_params=beta.size + 1,
         )
@@ -143,6 +157,7 @@ class Linearised:
     """The model linearised in the delay, mixing matrix and slow terms projected out."""
 
     design: Floats
+    fitted: Floats
     weighted: Floats
     solver: Floats
     residuals: Floats
@@ -151,10 +166,16 @@ class Linearised:
     weights: Floats
     scale: Floats
     noise: Floats
+    spread: Floats
     bend: Floats
     rate: Floats
     mixing: Floats
     n_params: int
+
+    def leverage(self) -> Floats:
+        """Return how much of each value the linear part follows, shape (n, m)."""
+        leverage: Floats = np.einsum("mpn,np->nm", self.solver @ self.weighted, self.design)
+        return leverage
 
     def project(self, matrix: Floats) -> Floats:
         """Take the linear part out of every column of `matrix`, shape (n, m)."""

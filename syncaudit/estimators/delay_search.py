@@ -8,7 +8,7 @@ taken. Normalising each lag by its own energy is what makes the curve comparable
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from syncaudit.dsp.robust import mad_std_of_columns
 from syncaudit.estimators.delay_curve import DelayCurve
 from syncaudit.estimators.delay_lags import LagEquations, LagTable, tabulated
 from syncaudit.estimators.increments import Increments
+from syncaudit.estimators.null_test import chance_orders
 
 __all__ = ["DelaySearch", "search_delay", "slow_basis"]
 
@@ -117,6 +118,7 @@ class DelaySearch:
     ) -> DelaySearch:
         """Prepare for delays in a range, in multiples of a step."""
         n = increments.values.shape[0]
+        increments = replace(increments, values=_without_spikes(increments.values))
         if n > MAX_ROWS:
             increments = increments.rows(np.linspace(0, n - 1, MAX_ROWS).astype(np.intp))
         values, basis = _without_nuisance(increments)
@@ -151,6 +153,20 @@ class DelaySearch:
         for first, last in borders.reshape(-1, 2):
             curve[first:last] = self._likelihood(delays_s[first:last], step_s)
         return DelayCurve(delays_s=delays_s, log_likelihood=curve)
+
+    def by_chance(self, lowest_s: float, highest_s: float, step_s: float) -> list[Floats]:
+        """Return what the delays explain of increments that are out of order.
+
+        Peaks are sought, not their instants: long strides do.
+        """
+        stride = max(1, int(STRIDE_SHARE * self.increments.width_s.min() / step_s))
+        delays_s = np.arange(lowest_s, highest_s + 0.5 * step_s, step_s)[::stride]
+        curves = []
+        for order in chance_orders(self.values.shape[0]):
+            increments = replace(self.increments, weights=self.increments.weights[order])
+            other = replace(self, increments=increments, values=self.values[order])
+            curves.append(other._likelihood(delays_s, stride * step_s))
+        return curves
 
     def _likelihood(self, delays_s: Floats, step_s: float) -> Floats:
         """Return the log-likelihood ratio at evenly spaced delays, shape (l,)."""
@@ -187,7 +203,19 @@ def _without_nuisance(increments: Increments) -> tuple[Floats, Floats]:
     mid_s = increments.mid_s
     span_s = float(np.ptp(mid_s)) if mid_s.size else 0.0
     basis, _ = np.linalg.qr(slow_basis(mid_s, span_s) * increments.width_s[:, None])
-    values = increments.values - basis @ (basis.T @ increments.values)
-    # One bad increment must not decide: clip at six robust standard deviations.
-    most = 6.0 * mad_std_of_columns(values) + 1e-15
-    return np.minimum(np.maximum(values, -most), most), basis
+    return increments.values - basis @ (basis.T @ increments.values), basis
+
+
+def _without_spikes(values: Floats) -> Floats:
+    """Clip increments that stand alone: one bad one must not decide.
+
+    Motion lasts for several increments, so each may be as large as twice the largest of its
+    neighbours, and as six robust standard deviations in any case. The latter alone would clip all
+    motion of a recording that mostly rests.
+    """
+    size = np.abs(values)
+    n = size.shape[0]
+    padded = np.pad(size, ((2, 2), (0, 0)))
+    around = np.max([padded[k : k + n] for k in (0, 1, 3, 4)], axis=0)
+    most = np.maximum(2.0 * around, 6.0 * mad_std_of_columns(size)) + 1e-15
+    return np.asarray(np.clip(values, -most, most))

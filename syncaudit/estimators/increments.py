@@ -21,6 +21,9 @@ __all__ = ["Increments", "RollingShutter", "from_integral", "from_rotation"]
 
 Floats = NDArray[np.float64]
 
+# Neighbours are even that differ by less than this part.
+EVEN_SHARE = 0.25
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RollingShutter:
@@ -97,6 +100,21 @@ class Increments:
         """Length of each increment, shape (n,)."""
         width: Floats = self.stop_s - self.start_s
         return width
+
+    def bent(self, changes: Floats) -> Floats:
+        """Return the second differences of what belongs to these increments, shape (n, m).
+
+        To first order that is what a wider filter does to a signal: a variance of v adds
+        ``v / 2`` times the second derivative. Zero where the neighbours lie unevenly.
+        """
+        bent = np.zeros_like(changes)
+        if changes.shape[0] > 2:
+            apart, width = np.diff(self.mid_s), self.width_s
+            is_even = np.abs(np.diff(apart)) < EVEN_SHARE * apart[1:]
+            is_even &= np.abs(width[2:] - width[1:-1]) < EVEN_SHARE * width[1:-1]
+            is_even &= np.abs(width[:-2] - width[1:-1]) < EVEN_SHARE * width[1:-1]
+            bent[1:-1] = np.diff(changes, 2, axis=0) * is_even[:, None]
+        return bent
 
     def rows(self, keep: NDArray[np.bool_] | NDArray[np.intp]) -> Increments:
         """Return the increments selected by `keep`."""

@@ -10,11 +10,14 @@ from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import hac_covariance
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 from syncaudit.estimators.increments import Increments
+from syncaudit.model import PairMeasurement
 
 __all__ = [
     "band_disagreement",
     "why_ambiguous",
+    "why_delay_wanders",
     "why_gain_is_off",
+    "why_no_clock",
     "why_too_weak",
 ]
 
@@ -39,8 +42,15 @@ MAX_WANDER_CHI2 = 10.0
 WANDER_FLOOR_S = 2e-4
 MIN_WANDER_S = 7e-4
 MAX_WANDER_S = 5e-3
+# Quarters of which so many show less than this share of the motion, by so many standard errors.
+MIN_LESS = 2
+MIN_GAIN_SHARE = 0.75
+MAX_GAIN_Z = 4.0
 BAND_FLOOR_S = 0.002
 BAND_ROWS = 6
+# Quartz keeps 200 ppm; frames counted at 30 Hz that come at 29.97 are 1,000 ppm apart, and what an
+# RC oscillator times, as the output of cheap sensors, 1 to 2 %. Nothing that keeps time errs more.
+MAX_DRIFT_PPM = 20_000.0
 
 
 def why_ambiguous(
@@ -106,6 +116,17 @@ def why_gain_is_off(
     )
 
 
+def why_no_clock(measured: PairMeasurement) -> str | None:
+    """Return why a drift is that of no clock, or None."""
+    drift_ppm, std_ppm = measured.drift_ppm, measured.drift_std_ppm
+    if drift_ppm is None or std_ppm is None or abs(drift_ppm) <= MAX_DRIFT_PPM:
+        return None
+    return (
+        f"the delay changes by {drift_ppm:+.0f} ± {std_ppm:.0f} ppm, and no clock runs wrong by "
+        f"more than {MAX_DRIFT_PPM:.0f} ppm: what fits is not one motion, or the stamps are made up"
+    )
+
+
 def why_delay_wanders(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> str | None:
     """Return how the delay wanders through the clip, or None.
 
@@ -125,6 +146,14 @@ def why_delay_wanders(increments: Increments, driver: RunningIntegral, fit: Dela
     times = np.array([piece.anchor_s for piece in quarters])
     delays = np.array([piece.offset_s for piece in quarters])
     std = np.hypot([piece.offset_std_s for piece in quarters], WANDER_FLOOR_S)
+    share = np.array([piece.gain for piece in quarters]) / fit.gain
+    share_std = np.array([_gain_std(piece) for piece in quarters]) / fit.gain
+    is_less = share < np.minimum(MIN_GAIN_SHARE, 1.0 - MAX_GAIN_Z * share_std)
+    if np.count_nonzero(is_less) >= MIN_LESS:
+        return (
+            f"parts of it show {100.0 * share.min():.0f} % of the motion that others show: what "
+            "rides on one rigid body sees all of it always (stabilised picture, gimbal)"
+        )
     line = np.polyfit(times - times.mean(), delays, 1, w=1.0 / std)
     off = delays - np.polyval(line, times - times.mean())
     chi2_reduced = float(np.sum((off / std) ** 2)) / 2.0
@@ -136,6 +165,13 @@ def why_delay_wanders(increments: Increments, driver: RunningIntegral, fit: Dela
         "any steady drift: it depends on the motion, as in a gimbal or a stabilised picture, and "
         "is not that of a clock"
     )
+
+
+def _gain_std(fit: DelayFit) -> float:
+    """Return the standard error of a gain: its square over that of one is noise over signal."""
+    explained = min(max(fit.explained, 1e-6), 1.0 - 1e-6)
+    share = (1.0 - explained) / (explained * fit.residuals.size) * fit.correlation_factor
+    return float(fit.gain * np.sqrt(share))
 
 
 def band_disagreement(fit: DelayFit, *, systematic_std_s: float = 0.0) -> str | None:

@@ -39,7 +39,11 @@ FRAME_INTERPOLATION = 0.01
 
 
 def measure_camera_gyro(
-    camera: RotationIncrements, gyro: Activity, *, max_offset_s: float = 5.0
+    camera: RotationIncrements,
+    gyro: Activity,
+    *,
+    max_offset_s: float = 5.0,
+    is_one_clock: bool = False,
 ) -> PairMeasurement:
     """Measure a camera's clock against a gyroscope's by their rotation.
 
@@ -51,6 +55,8 @@ def measure_camera_gyro(
         Target, three axes in rad/s.
     max_offset_s : float
         Search range.
+    is_one_clock : bool
+        Whether both state the same clock.
 
     Returns
     -------
@@ -64,6 +70,7 @@ def measure_camera_gyro(
         source_epoch_ns=camera.epoch_ns,
         target_epoch_ns=gyro.epoch_ns,
         max_offset_s=max_offset_s,
+        is_one_clock=is_one_clock,
         step_s=SEARCH_STEP_S,
         expected_gain=(1.0,),
         gain_range=GAIN_KNOWN_FOCAL if camera.has_focal else GAIN_UNKNOWN_FOCAL,
@@ -94,7 +101,11 @@ def _better(stamped: PairMeasurement, regular: PairMeasurement) -> PairMeasureme
 
 
 def measure_camera_camera(
-    source: RotationIncrements, target: RotationIncrements, *, max_offset_s: float = 5.0
+    source: RotationIncrements,
+    target: RotationIncrements,
+    *,
+    max_offset_s: float = 5.0,
+    is_one_clock: bool = False,
 ) -> PairMeasurement:
     """Measure two cameras on one rigid body against each other by their rotation.
 
@@ -107,6 +118,8 @@ def measure_camera_camera(
         The two cameras.
     max_offset_s : float
         Search range.
+    is_one_clock : bool
+        Whether both state the same clock.
 
     Returns
     -------
@@ -122,6 +135,7 @@ def measure_camera_camera(
         source_epoch_ns=source.epoch_ns,
         target_epoch_ns=target.epoch_ns,
         max_offset_s=max_offset_s,
+        is_one_clock=is_one_clock,
         step_s=SEARCH_STEP_S,
         expected_gain=(1.0,),
         gain_range=(0.3, 3.3),
@@ -136,7 +150,11 @@ def measure_camera_camera(
 
 
 def measure_yaw_camera(
-    yaw: Activity, camera: RotationIncrements, *, max_offset_s: float = 5.0
+    yaw: Activity,
+    camera: RotationIncrements,
+    *,
+    max_offset_s: float = 5.0,
+    is_one_clock: bool = False,
 ) -> PairMeasurement:
     """Measure a CAN yaw rate against a camera's rotation, where there is no gyroscope.
 
@@ -148,6 +166,8 @@ def measure_yaw_camera(
         Target.
     max_offset_s : float
         Search range.
+    is_one_clock : bool
+        Whether both state the same clock.
 
     Returns
     -------
@@ -162,6 +182,7 @@ def measure_yaw_camera(
         source_epoch_ns=yaw.epoch_ns,
         target_epoch_ns=camera.epoch_ns,
         max_offset_s=max_offset_s,
+        is_one_clock=is_one_clock,
         expected_gain=(1.0,) if yaw.is_si else (1.0, 180.0 / math.pi),
         gain_range=GAIN_KNOWN_FOCAL if camera.has_focal else GAIN_UNKNOWN_FOCAL,
         systematic_std_s=math.hypot(_camera_std_s(camera), FRAME_INTERPOLATION * period_s),

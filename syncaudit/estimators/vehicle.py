@@ -131,6 +131,7 @@ def measure_can_imu(
     imu: Mapping[Quantity, Activity],
     *,
     max_offset_s: float = 5.0,
+    is_one_clock: bool = False,
 ) -> list[PairMeasurement]:
     """Measure one CAN bus against one IMU by every quantity that both have.
 
@@ -142,6 +143,8 @@ def measure_can_imu(
         Angular rate and specific force (target).
     max_offset_s : float
         Search range.
+    is_one_clock : bool
+        Whether both state the same clock.
 
     Returns
     -------
@@ -158,7 +161,7 @@ def measure_can_imu(
             drivers[kind] = _driver(quantity, imu[relation.target], imu)
         target = imu[relation.target]
         measurements.append(
-            _measure(quantity, relation, signals, target, drivers[kind], max_offset_s)
+            _measure(quantity, relation, signals, target, drivers[kind], max_offset_s, is_one_clock)
         )
     return measurements
 
@@ -170,6 +173,7 @@ def _measure(
     target: Activity,
     driver: RunningIntegral,
     max_offset_s: float,
+    is_one_clock: bool,
 ) -> PairMeasurement:
     activity = signals[quantity]
     task = DelayTask(
@@ -179,6 +183,7 @@ def _measure(
         source_epoch_ns=activity.epoch_ns,
         target_epoch_ns=target.epoch_ns,
         max_offset_s=max_offset_s,
+        is_one_clock=is_one_clock,
         step_s=SEARCH_STEP_S,
         expected_gain=tuple(relation.units.values())[: 1 if activity.is_si else None],
         expected_unit="" if activity.is_si else _word_units(relation),

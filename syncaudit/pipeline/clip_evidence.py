@@ -56,6 +56,8 @@ class ClipEvidence:
         Of cameras that the CPU decoded in place of the back end that was asked for: why.
     sampled : set of str
         Cameras whose rotation was tracked only where a gyroscope says that it tells most.
+    clocks : dict of str to str
+        Clock that each source states; those that state none have their own.
     """
 
     rotations: dict[str, RotationIncrements] = field(default_factory=dict)
@@ -73,9 +75,14 @@ class ClipEvidence:
     findings: list[Finding] = field(default_factory=list)
     fallbacks: dict[str, str] = field(default_factory=dict)
     sampled: set[str] = field(default_factory=set)
+    clocks: dict[str, str] = field(default_factory=dict)
 
     def add(self, part: ClipEvidence) -> None:
         """Take over what happened in some of the sources; what is said twice is replaced."""
         for one in fields(self):
             known, more = getattr(self, one.name), getattr(part, one.name)
             known.extend(more) if isinstance(known, list) else known.update(more)
+
+    def share_a_clock(self, source: str, other: str) -> bool:
+        """Tell whether two sources state one clock."""
+        return source in self.clocks and self.clocks[source] == self.clocks.get(other)

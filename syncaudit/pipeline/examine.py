@@ -178,6 +178,9 @@ def examine(
         evidence = ClipEvidence(findings=[SCREENED])
     else:
         evidence = find_evidence(streams, stages, wanted=wanted, decoder=decoder)
+    evidence.clocks.update(
+        {name: spec.clock for name, spec in clip.sources.items() if spec.clock is not None}
+    )
     record = ClipRecord(
         at_ns=window.at_ns,
         span_s=window.span_s,

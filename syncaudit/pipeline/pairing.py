@@ -65,12 +65,17 @@ def measure_pairs(evidence: ClipEvidence, *, max_offset_s: float) -> list[PairMe
         if any(quantity in motion for quantity in INERTIAL)
     }
     measured: list[PairMeasurement] = []
-    measured += _imus(imus, max_offset_s)
+    measured += _imus(evidence, imus, max_offset_s)
     for name, signals in evidence.motion.items():
         if name in imus:
             continue
-        for imu in imus.values():
-            measured += measure_can_imu(signals, imu, max_offset_s=max_offset_s)
+        for other, imu in imus.items():
+            measured += measure_can_imu(
+                signals,
+                imu,
+                max_offset_s=max_offset_s,
+                is_one_clock=evidence.share_a_clock(name, other),
+            )
     robot = _robot(evidence, max_offset_s)
     tied = {pair.source for pair in robot if pair.accepted}
     measured += robot
@@ -145,7 +150,9 @@ def _robot(evidence: ClipEvidence, max_offset_s: float) -> list[PairMeasurement]
     ]
 
 
-def _imus(imus: dict[str, dict[Quantity, Activity]], max_offset_s: float) -> list[PairMeasurement]:
+def _imus(
+    evidence: ClipEvidence, imus: dict[str, dict[Quantity, Activity]], max_offset_s: float
+) -> list[PairMeasurement]:
     names = list(imus)
     measured = []
     for k, name in enumerate(names[1:], start=1):
@@ -154,7 +161,10 @@ def _imus(imus: dict[str, dict[Quantity, Activity]], max_offset_s: float) -> lis
             if quantity is not None:
                 measured.append(
                     measure_imu_imu(
-                        imus[name][quantity], imus[other][quantity], max_offset_s=max_offset_s
+                        imus[name][quantity],
+                        imus[other][quantity],
+                        max_offset_s=max_offset_s,
+                        is_one_clock=evidence.share_a_clock(name, other),
                     )
                 )
     return measured
@@ -168,12 +178,17 @@ def _cameras(
 ) -> list[PairMeasurement]:
     measured: list[PairMeasurement] = []
     alone = dict(evidence.rotations)
-    for motion in imus.values():
+    for imu, motion in imus.items():
         gyro = motion.get(Quantity.ANGULAR_RATE)
         if gyro is None:
             continue
         for name in list(alone):
-            pair = measure_camera_gyro(alone[name], gyro, max_offset_s=max_offset_s)
+            pair = measure_camera_gyro(
+                alone[name],
+                gyro,
+                max_offset_s=max_offset_s,
+                is_one_clock=evidence.share_a_clock(name, imu),
+            )
             measured.append(pair)
             if pair.accepted:
                 del alone[name]
@@ -187,9 +202,12 @@ def _cameras(
     if hub in alone:
         measured += [
             measure_yaw_camera(
-                motion[Quantity.YAW_RATE], evidence.rotations[hub], max_offset_s=max_offset_s
+                motion[Quantity.YAW_RATE],
+                evidence.rotations[hub],
+                max_offset_s=max_offset_s,
+                is_one_clock=evidence.share_a_clock(bus, hub),
             )
-            for motion in evidence.motion.values()
+            for bus, motion in evidence.motion.items()
             if Quantity.YAW_RATE in motion
         ]
     return measured
@@ -206,7 +224,12 @@ def _star(
     best, most, found = lively[0], -1, list[PairMeasurement]()
     for hub in lively[:MAX_HUBS]:
         pairs = [
-            measure_camera_camera(rotation, evidence.rotations[hub], max_offset_s=max_offset_s)
+            measure_camera_camera(
+                rotation,
+                evidence.rotations[hub],
+                max_offset_s=max_offset_s,
+                is_one_clock=evidence.share_a_clock(name, hub),
+            )
             for name, rotation in alone.items()
             if name != hub
         ]

@@ -1,5 +1,7 @@
 """IMU against IMU: the same motion through two mountings, closed-form truth, fixed seeds."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 from moving_body import EPOCH_NS, TILTED, Clock, Motion, imu, shaking, z_of
@@ -177,3 +179,113 @@ def test_unrelated_motion_is_refused():
         head, _ = pair(seed)
         _, other = pair(seed + 700)
         assert not measure_imu_imu(head, other, max_offset_s=1.0).accepted
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """A body that rests but for short shakes: rates of `motion` under bells at `at_s`."""
+
+    motion: Motion
+    at_s: tuple
+    width_s: float = 0.4
+
+    def rate(self, t):
+        bells = sum(np.exp(-0.5 * ((t - at) / self.width_s) ** 2) for at in self.at_s)
+        return bells[:, None] * self.motion.rate(t)
+
+    def mixed(self, matrix):
+        return replace(self, motion=self.motion.mixed(matrix))
+
+
+def resting(seed, *, motion_error=0.0, **both):
+    """Return two IMUs on a body that mostly rests; the second errs in step with the motion."""
+    rng = np.random.default_rng([seed, 41])
+    body = Bursts(shaking(seed, rms=1.0), tuple(rng.uniform(3.0, 37.0, 4)))
+    head = imu(body, seed, name="head", seconds=40.0, **both)
+    wrist = imu(body.mixed(TILTED), seed + 1000, name="wrist", seconds=40.0, **both)
+    error = 1.0 + motion_error * shaking(seed + 2000, highest_hz=2.0, rms=1.0).rate(wrist.times_s)
+    return head, replace(wrist, values=wrist.values * error)
+
+
+def test_recordings_that_mostly_rest():
+    """Noise at rest is no measure of residuals in motion: errors of 4 % are 20 times as large."""
+    z, n_drifts = [], 0
+    for seed in range(30):
+        found = measure_imu_imu(*resting(seed, motion_error=0.04), max_offset_s=2.0)
+        if found.accepted:
+            z.append(found.offset_s / found.offset_std_s)
+            assert found.step_s is None
+            assert abs(found.offset_s) < max(3.0 * found.offset_std_s, 5e-3)
+            assert found.diagnostics["information_kept"] > 0.5
+            n_drifts += abs(found.drift_ppm or 0.0) > max(50.0, 3.0 * (found.drift_std_ppm or 0.0))
+    assert len(z) >= 28
+    assert np.mean(np.abs(z) < 1.96) >= 0.9
+    assert n_drifts == 0
+
+
+def test_other_recordings_that_mostly_rest_are_refused():
+    for seed in range(30):
+        head, _ = resting(seed)
+        _, wrist = resting(seed + 500)
+        assert not measure_imu_imu(head, wrist, max_offset_s=5.0).accepted
+
+
+def test_noise_of_the_target_is_no_motion():
+    """Rates of one instant hold all of the target's noise; errors were half of what they are."""
+    z = []
+    for seed in range(40):
+        found = measure_imu_imu(
+            *pair(seed, source={"noise": 0.02}, target={"noise": 0.06}), max_offset_s=REACH_S
+        )
+        assert found.accepted
+        z.append(z_of(found, 0.0))
+    assert 0.6 < np.sqrt(np.mean(np.square(z))) < 1.2
+
+
+def test_jitter_of_stamps_is_no_drift():
+    for seed in range(12):
+        rng = np.random.default_rng([seed, 43])
+        head, wrist = pair(seed, rate_hz=50.0)
+        stamps = np.sort(head.times_s + rng.normal(0.0, 5e-3, head.times_s.size))
+        found = measure_imu_imu(replace(head, times_s=stamps), wrist, max_offset_s=REACH_S)
+        assert found.accepted
+        assert found.step_s is None
+        assert abs(found.drift_ppm or 0.0) < 3.0 * (found.drift_std_ppm or np.inf)
+
+
+def test_ten_hertz_in_twelve_seconds():
+    """Eight periods an increment were 0.8 s: fifteen rows, blind to all that is faster."""
+    found = measure_imu_imu(
+        *pair(12, source={"rate_hz": 10.0, "clock": Clock(late_s=0.05)}, seconds=12.0),
+        max_offset_s=REACH_S,
+    )
+    assert found.accepted
+    assert abs(found.offset_s - -0.05) < 3.0 * found.offset_std_s
+
+
+def test_one_clock_neither_drifts_nor_steps():
+    clock = Clock(drift_ppm=200.0)
+    both = pair(8, target={"clock": clock})
+    assert measure_imu_imu(*both, max_offset_s=REACH_S).drift_ppm is not None
+    found = measure_imu_imu(*both, max_offset_s=REACH_S, is_one_clock=True)
+    assert found.accepted
+    assert found.drift_ppm is None
+    stepped = pair(8, target={"clock": Clock(step_s=0.1, step_at_s=12.0)})
+    assert measure_imu_imu(*stepped, max_offset_s=REACH_S).step_s is not None
+    assert measure_imu_imu(*stepped, max_offset_s=REACH_S, is_one_clock=True).step_s is None
+
+
+@pytest.mark.parametrize("drift_ppm", [1000.0, 10_000.0])
+def test_miscounted_rates_are_clocks_too(drift_ppm):
+    found = measure_imu_imu(
+        *pair(8, target={"clock": Clock(drift_ppm=drift_ppm)}), max_offset_s=REACH_S
+    )
+    assert found.accepted
+    assert abs(found.drift_ppm - drift_ppm) < 4.0 * found.drift_std_ppm
+
+
+def test_no_clock_drifts_by_three_percent():
+    found = measure_imu_imu(
+        *pair(8, target={"clock": Clock(drift_ppm=30_000.0)}), max_offset_s=REACH_S
+    )
+    assert not found.accepted

@@ -249,8 +249,8 @@ def test_unrelated_drives_are_refused():
 def test_claimed_errors_of_yaw_cover_the_truth():
     """Rounding to 0.1 degrees a second, and roll that leaks into yaw.
 
-    What control units may hide is claimed on top, and is more than the leak of roll adds: without
-    it some 85 % are covered.
+    What control units may hide is claimed on top; the leak of roll adds less than that, and is
+    covered without it as well.
     """
     found = [
         measured(Quantity.YAW_RATE, seed, step=np.radians(0.1), noise=0.002) for seed in range(100)
@@ -262,7 +262,9 @@ def test_claimed_errors_of_yaw_cover_the_truth():
     assert claimed_s.min() > CONTROL_UNIT_STD_S
     assert np.mean(np.abs(error_s / claimed_s) < 1.96) >= 0.95
     without_s = np.sqrt(claimed_s**2 - CONTROL_UNIT_STD_S**2)
-    assert 0.75 <= np.mean(np.abs(error_s / without_s) < 1.96) <= 0.99
+    assert np.mean(np.abs(error_s / without_s) < 1.96) >= 0.93
+    # and no more is claimed than is needed
+    assert np.sqrt(np.mean((error_s / without_s) ** 2)) > 0.7
 
 
 def test_a_tilted_vertical_does_not_bend_the_yaw_rate():

@@ -1,0 +1,56 @@
+"""What chance explains: heights of searches of evidence that has nothing in common."""
+
+import numpy as np
+import pytest
+
+from syncaudit.estimators.null_test import (
+    ALLOWED,
+    N_CHANCE,
+    chance_height,
+    chance_orders,
+    why_by_chance,
+)
+
+
+def test_orders_run_backwards_and_differ():
+    orders = chance_orders(40)
+    assert len(orders) == N_CHANCE
+    for order in orders:
+        assert sorted(order) == list(range(40))
+        # one seam at most, where end and start meet
+        assert np.count_nonzero(np.diff(order) != -1) <= 1
+    assert len({tuple(order) for order in orders}) == N_CHANCE
+
+
+@pytest.mark.parametrize("scale", [1.0, 20.0])
+def test_peaks_of_chance_are_refused_as_often_as_said(scale):
+    """Heights fall off exponentially, so each search is an experiment of its own."""
+    rng = np.random.default_rng(3)
+    n_refused, n_trials = 0, 2000
+    for _ in range(n_trials):
+        here, *chance = scale * rng.exponential(size=(1 + N_CHANCE, 400))
+        highest, needed = chance_height(list(chance))
+        n_refused += why_by_chance(float(here.max()), highest, needed) is not None
+    share = 1.0 - n_refused / n_trials
+    # the slope is told by one height only, which costs a factor of a few
+    assert share < 5.0 * ALLOWED
+
+
+def test_what_stands_out_is_kept():
+    rng = np.random.default_rng(4)
+    highest, needed = chance_height(list(rng.exponential(size=(N_CHANCE, 400))))
+    assert highest < needed < 3.0 * highest
+    assert why_by_chance(3.0 * highest, highest, needed) is None
+
+
+def test_nothing_overlaps():
+    highest, needed = chance_height([np.full(50, -np.inf)] * N_CHANCE)
+    assert highest == 0.0
+    assert needed > 0.0
+
+
+def test_reason_has_figures():
+    why = why_by_chance(120.0, 100.0, 210.4)
+    assert "100" in why
+    assert "210" in why
+    assert "120" in why
