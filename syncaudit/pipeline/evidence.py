@@ -46,6 +46,7 @@ def find_evidence(
     *,
     wanted: Mapping[str, NDArray[np.bool_]] | None = None,
     decoder: str = "cpu",
+    is_thorough: bool = False,
 ) -> ClipEvidence:
     """Find the evidence in every stream.
 
@@ -62,6 +63,8 @@ def find_evidence(
         Frames to look at, of cameras of which not all are.
     decoder : str
         Back end, a key of `syncaudit.decode.DECODERS`.
+    is_thorough : bool
+        Track every frame of every camera.
 
     Returns
     -------
@@ -76,7 +79,7 @@ def find_evidence(
                 evidence.motion[name] = _motion_of(stream)
     look = partial(
         find_in_pictures,
-        gyro=_gyroscope(evidence),
+        gyro=None if is_thorough else _gyroscope(evidence),
         is_robot=_is_robot(streams),
         wanted=wanted or {},
         decoder=decoder,

@@ -140,6 +140,7 @@ def examine(
     calibration: Mapping[str, object] | None = None,
     is_screen: bool = False,
     decoder: str = "cpu",
+    is_thorough: bool = False,
     on_stage: Callable[[str], None] | None = None,
 ) -> Examination:
     """Audit one clip and keep everything that was found on the way.
@@ -177,7 +178,9 @@ def examine(
     if is_screen:
         evidence = ClipEvidence(findings=[SCREENED])
     else:
-        evidence = find_evidence(streams, stages, wanted=wanted, decoder=decoder)
+        evidence = find_evidence(
+            streams, stages, wanted=wanted, decoder=decoder, is_thorough=is_thorough
+        )
     evidence.clocks.update(
         {name: spec.clock for name, spec in clip.sources.items() if spec.clock is not None}
     )
