@@ -190,7 +190,7 @@ def _case(
         "codes": codes,
         "is_found": bool(wanted & set(codes)),
         "is_told": bool(wanted & told),
-        "even_gain": measured[0].diagnostics.get("even_gain") if measured else None,
+        "stamp_share": measured[0].diagnostics.get("stamp_share") if measured else None,
         "accepted": [m.accepted for m in measured],
         "messages": [f.message for f in of_source],
         "warnings": [f.message for f in verdict.warnings if f.source == "x"],

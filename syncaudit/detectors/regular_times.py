@@ -17,6 +17,8 @@ from syncaudit.detectors.stamp_rhythm import MIN_SCATTER_S, rhythm_of
 __all__ = ["regular_times_s"]
 
 MIN_SAMPLES = 20
+# Stamps farther than this many sigma from the clock keep their time.
+HELD_UP = 5.0
 
 
 def regular_times_s(times_s: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -48,6 +50,8 @@ def regular_times_s(times_s: NDArray[np.float64]) -> NDArray[np.float64] | None:
     elif not rhythm.is_regular:
         return None
     late_s = late_s - float(np.median(late_s))
-    if 1.4826 * float(np.median(np.abs(late_s))) < MIN_SCATTER_S:
+    jitter_s = 1.4826 * float(np.median(np.abs(late_s)))
+    if jitter_s < MIN_SCATTER_S:
         return None
-    return np.asarray(times_s - late_s)
+    # A loop that was held up is no jitter: an even clock must not lose by it.
+    return np.asarray(times_s - np.where(np.abs(late_s) > HELD_UP * jitter_s, 0.0, late_s))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +11,12 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral, integrate_samples, smooth_angle
 from syncaudit.estimators.delay import DelayTask, measure_delay, refuse
+from syncaudit.estimators.delay_search import MAX_ROWS
 from syncaudit.estimators.increments import from_integral, from_rotation
 from syncaudit.estimators.inertial import imu_integral
 from syncaudit.model import Activity, PairMeasurement, Quantity, RotationIncrements
 
-__all__ = ["measure_camera_camera", "measure_camera_gyro", "measure_yaw_camera"]
+__all__ = ["measure_camera_camera", "measure_camera_gyro", "measure_yaw_camera", "stamp_share"]
 
 Floats = NDArray[np.float64]
 
@@ -81,8 +83,54 @@ def measure_camera_gyro(
     measured = measure_delay(task, from_rotation(camera), driver)
     if camera.regular_start_s is None or camera.regular_stop_s is None:
         return measured
-    regular = replace(camera, start_s=camera.regular_start_s, stop_s=camera.regular_stop_s)
-    return _better(measured, measure_delay(task, from_rotation(regular), driver))
+    stamps = (camera.start_s, camera.stop_s)
+    even = (camera.regular_start_s, camera.regular_stop_s)
+    regular, between = (
+        measure_delay(task, from_rotation(replace(camera, start_s=start_s, stop_s=stop_s)), driver)
+        for start_s, stop_s in (even, [0.5 * (a + b) for a, b in zip(stamps, even, strict=True)])
+    )
+    share = stamp_share(
+        [pair.diagnostics.get("log_likelihood", 0.0) for pair in (measured, between, regular)],
+        n_values=3 * min(len(camera.angles_rad), MAX_ROWS),
+    )
+    found = _better(measured, regular)
+    if share is None or not found.accepted:
+        return found
+    told = {"stamp_share": share[0], "stamp_share_std": share[1]}
+    return replace(found, diagnostics={**found.diagnostics, **told})
+
+
+def stamp_share(log_likelihoods: Sequence[float], *, n_values: int) -> tuple[float, float] | None:
+    """Return which part of the jitter's variance is of the stamps, and its standard error.
+
+    Jitter is sampling plus stamping, independent of each other. If stamps are moved towards an even
+    clock by a part ``a`` of their distance from it, the errors that are left are smallest where
+    ``a`` is the part of the variance that is of the stamps (a regression). To first order they
+    enter the residuals' sum of squares as a parabola, which three points make known.
+
+    Parameters
+    ----------
+    log_likelihoods : sequence of float
+        With the stamps as they are, halfway, and with an even clock.
+    n_values : int
+        Angles that they are of.
+
+    Returns
+    -------
+    tuple of float, or None
+        None where the content prefers no dating.
+    """
+    best = max(log_likelihoods)
+    stamped, between, even = (math.exp(2.0 * (best - x) / n_values) for x in log_likelihoods)
+    bend = 2.0 * (stamped - 2.0 * between + even)  # of 1 + slope * a + bend * a^2
+    slope = even - stamped - bend
+    if bend <= 0.0:
+        return None
+    share = -0.5 * slope / bend
+    least = stamped + 0.5 * slope * share
+    if least <= 0.0:
+        return None
+    return share, math.sqrt(least / (n_values * bend))
 
 
 def _better(stamped: PairMeasurement, regular: PairMeasurement) -> PairMeasurement:
@@ -93,11 +141,9 @@ def _better(stamped: PairMeasurement, regular: PairMeasurement) -> PairMeasureme
     gain = regular.diagnostics.get("log_likelihood", 0.0) - stamped.diagnostics.get(
         "log_likelihood", 0.0
     )
-    # Whether the jitter is of the stamps, as far as one of the datings is good for anything.
-    told = {"even_gain": gain} if regular.accepted or stamped.accepted else {}
     if not regular.accepted or (stamped.accepted and gain <= 0.0):
-        return replace(stamped, diagnostics={**stamped.diagnostics, **told})
-    return replace(regular, diagnostics={**regular.diagnostics, **told, "is_regular": 1.0})
+        return stamped
+    return replace(regular, diagnostics={**regular.diagnostics, "is_regular": 1.0})
 
 
 def measure_camera_camera(

@@ -14,6 +14,9 @@ __all__ = ["judge_stamps"]
 _NO_COUNTER_S = 1e-4
 
 
+_UNKNOWN = Witness()
+
+
 def judge_stamps(
     name: str,
     audit: StampAudit,
@@ -21,7 +24,7 @@ def judge_stamps(
     *,
     noun: str = "sample",
     stamp_kind: str = "capture",
-    witness: Witness = Witness.NONE,
+    witness: Witness = _UNKNOWN,
 ) -> list[Finding]:
     """Return defects and remarks about the stamps of one source.
 
@@ -38,7 +41,7 @@ def judge_stamps(
     stamp_kind : str
         What the manifest says of the stamps; ``counter`` admits that they were made up.
     witness : Witness
-        What else is known of how evenly the source samples.
+        What else is known of whose jitter it is.
 
     Returns
     -------

@@ -502,6 +502,6 @@ def test_content_tells_which_dating_is_true(is_of_stamps):
     found = measure_camera_gyro(cam, imu(motion, 11))
     assert found.accepted
     assert abs(found.offset_s) < 2e-3
-    gain = found.diagnostics["even_gain"]
-    assert gain > 50.0 if is_of_stamps else gain < -50.0
+    assert found.diagnostics["stamp_share"] == pytest.approx(float(is_of_stamps), abs=0.1)
+    assert found.diagnostics["stamp_share_std"] < 0.1
     assert ("is_regular" in found.diagnostics) == is_of_stamps
