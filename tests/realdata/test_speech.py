@@ -87,3 +87,13 @@ def test_moved_tiers_are_found(
 def test_toy_alignment_does_not_fit(recordings: ModuleType, audio: AudioStream, name: str) -> None:
     pair = measure_tier(tier_of(recordings, "mfa_output/align.long.TextGrid", name), audio)
     assert not pair.accepted
+
+
+def test_alignment_that_is_locally_wrong_does_not_fit(
+    recordings: ModuleType, audio: AudioStream
+) -> None:
+    # The right words, up to half a second off and back again.
+    tier = tier_of(recordings, "mfa_output/align.multispeaker.TextGrid", "michael - phones")
+    pair = measure_tier(tier, audio)
+    assert not pair.accepted
+    assert "do not follow the sound" in (pair.why or "")

@@ -48,7 +48,9 @@ LOOSE_FOR_S = 30.0
 # Tails hide the borders of words, whose inner sounds do not count, more than those of phones, and
 # noise hides the fall by which a room is known: variance of what is left of a shift, over phones'
 # in quiet.
-ROOM_WORDS, ROOM_NOISE = 3.0, 2.0
+ROOM_WORDS, ROOM_NOISE = 3.0, 3.0
+# By how much noise of equal power makes falls look steeper.
+NOISE_RATIO = 0.15
 
 
 def answer(
@@ -76,15 +78,18 @@ def answer(
     """
     anchor = np.array([fit.course.anchor_s])
     offset_s = float(fit.course.at(anchor)[0])
+    noise = float(
+        np.clip(
+            (QUIET_CONTRAST - figures["contrast"]) / (QUIET_CONTRAST - NOISE_CONTRAST), 0.0, 1.0
+        )
+    )
     shift_s = shift_std_s = 0.0
     if bare_fit is not None:
         moved_s = offset_s - float(bare_fit.course.at(anchor)[0])
-        shift_s, shift_std_s = room_shift(figures["fall_ratio"], moved_s)
-        if room_weight(figures["fall_ratio"], moved_s) > 0.5:
+        ratio = figures["fall_ratio"] - NOISE_RATIO * noise
+        shift_s, shift_std_s = room_shift(ratio, moved_s)
+        if room_weight(ratio, moved_s) > 0.5:
             fit = bare_fit
-    noise = np.clip(
-        (QUIET_CONTRAST - figures["contrast"]) / (QUIET_CONTRAST - NOISE_CONTRAST), 0.0, 1.0
-    )
     if spoken.is_words:
         early_s = -WORDS_LATE_S + NOISE_WORDS_EARLY_S * noise
         floor_s = math.hypot(WORD_FLOOR_S, NOISE_WORDS_STD_S * noise, _looseness_s(spoken, fit))

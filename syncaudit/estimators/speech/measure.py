@@ -10,7 +10,7 @@ import numpy as np
 from syncaudit.estimators.speech.answer import METHOD, answer
 from syncaudit.estimators.speech.course import Course
 from syncaudit.estimators.speech.fit import CourseFit, fit_course, place_step
-from syncaudit.estimators.speech.refusal import is_foreign, why_not
+from syncaudit.estimators.speech.refusal import is_foreign, why_not, why_not_followed
 from syncaudit.estimators.speech.room import fall_ratio, without_tails
 from syncaudit.estimators.speech.search import (
     PHONE_WINDOW_S,
@@ -88,13 +88,12 @@ def measure_speech(
     with_drift = match.n_seconds >= MIN_DRIFT_SPAN_S
     fit = _fitted(spoken, sound, match.course, with_drift=with_drift)
     if fit is None:
+        why = "too few borders between unlike sounds lie in the sound"
+    else:
+        why = why_not_followed(spoken, fit.settled)
+    if fit is None or why is not None:
         return PairMeasurement.refused(
-            spoken.source,
-            spoken.audio,
-            METHOD,
-            at_ns,
-            "too few borders between unlike sounds lie in the sound",
-            figures,
+            spoken.source, spoken.audio, METHOD, at_ns, why or "", figures
         )
     in_room = fit_course(spoken, bare, fit.course, with_drift=with_drift)
     return answer(spoken, sound, fit, in_room, match.n_seconds if with_drift else None, figures)
