@@ -11,18 +11,22 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral, integrate_samples, smooth_angle
 from syncaudit.estimators.delay import DelayTask, measure_delay, refuse
+from syncaudit.estimators.delay_fit import fit_delay
 from syncaudit.estimators.delay_search import MAX_ROWS
-from syncaudit.estimators.increments import from_integral, from_rotation
+from syncaudit.estimators.increments import Increments, from_integral, from_rotation
 from syncaudit.estimators.inertial import imu_integral
+from syncaudit.estimators.rotation_mount import why_not_rigid
 from syncaudit.model import Activity, PairMeasurement, Quantity, RotationIncrements
 
 __all__ = ["measure_camera_camera", "measure_camera_gyro", "measure_yaw_camera", "stamp_share"]
 
 Floats = NDArray[np.float64]
 
-# Gain of picture rotation over gyro rotation: near 1 where the focal length is stated, within
-# what fields of view from 25 to 150 degrees make of an assumed one where it is not.
-GAIN_KNOWN_FOCAL = (0.6, 1.6)
+# Gain of picture rotation over gyro rotation: near 1 where the focal length is stated (a lens that
+# nobody states and that turns too little to be found takes off up to a half), and within what
+# fields of view from 25 to 150 degrees make of an assumed one where it is not. Whether the camera
+# is fixed to the gyroscope is tested by itself.
+GAIN_KNOWN_FOCAL = (0.5, 2.0)
 GAIN_UNKNOWN_FOCAL = (0.42, 3.5)
 # Rotation between frames holds nothing faster than a few hertz: lobes are 50 ms wide and more.
 SEARCH_STEP_S = 0.01
@@ -80,13 +84,13 @@ def measure_camera_gyro(
         is_rigid=True,
     )
     driver = imu_integral(gyro)
-    measured = measure_delay(task, from_rotation(camera), driver)
+    measured = _if_rigid(task, from_rotation(camera), driver)
     if camera.regular_start_s is None or camera.regular_stop_s is None:
         return measured
     stamps = (camera.start_s, camera.stop_s)
     even = (camera.regular_start_s, camera.regular_stop_s)
     regular, between = (
-        measure_delay(task, from_rotation(replace(camera, start_s=start_s, stop_s=stop_s)), driver)
+        _if_rigid(task, from_rotation(replace(camera, start_s=start_s, stop_s=stop_s)), driver)
         for start_s, stop_s in (even, [0.5 * (a + b) for a, b in zip(stamps, even, strict=True)])
     )
     share = stamp_share(
@@ -131,6 +135,19 @@ def stamp_share(log_likelihoods: Sequence[float], *, n_values: int) -> tuple[flo
     if least <= 0.0:
         return None
     return share, math.sqrt(least / (n_values * bend))
+
+
+def _if_rigid(task: DelayTask, increments: Increments, driver: RunningIntegral) -> PairMeasurement:
+    """Measure a delay, and refuse it where the camera is not fixed to the gyroscope."""
+    measured = measure_delay(task, increments, driver)
+    if not measured.accepted or measured.step_s is not None:
+        return measured
+    epochs_s = (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
+    fit = fit_delay(increments, driver, start_s=measured.diagnostics["offset_s"] - epochs_s)
+    why = None if fit is None else why_not_rigid(fit)
+    if fit is None or why is None:
+        return measured
+    return refuse(task, fit.anchor_s, why, **measured.diagnostics)
 
 
 def _better(stamped: PairMeasurement, regular: PairMeasurement) -> PairMeasurement:

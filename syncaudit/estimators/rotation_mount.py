@@ -1,0 +1,121 @@
+"""Whether a camera is fixed to the gyroscope that its rotation is held against.
+
+Seen from a rigid mount, rotation is a rotation of the gyroscope's: the mixing matrix of the fit is
+``diag(g, g, 1) R``, with R a rotation and g the focal length over the true one. Turns about the
+optical axis depend on no focal length and on no radial distortion. A gimbal or a stabilised picture
+takes off part of the motion, of each axis another, and of slow motion another than of fast. What
+merely scales all of it, a wrong focal length or a lens, is no reason to doubt the delay.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter1d
+from scipy.spatial.transform import Rotation
+
+from syncaudit.dsp.robust import hac_covariance
+from syncaudit.estimators.delay_fit import DelayFit
+
+__all__ = ["why_not_rigid"]
+
+Floats = NDArray[np.float64]
+
+# What else bends a mixing matrix, one sigma of an entry by camera axis. Turns to a side look like
+# travel, and vehicles that move along take up to a third off them (on simulated highways); about
+# the optical axis a gyroscope's misalignment is left, and what a lens does not undo.
+MODEL_STD = (0.15, 0.15, 0.05)
+# Five degrees of freedom: chance exceeds it once in 800. A drone's gimbal gives 30 to 47, a phone
+# in the hand 0 to 3, simulated cars up to 6.
+MAX_CHI2 = 20.0
+MAX_STEPS = 30
+# Increments that slow motion is averaged over.
+BAND_ROWS = 6
+# Slow and fast motion may differ in gain by this (logarithm): rigid mounts, through whatever lens,
+# by up to 0.014, and a smoothing of 0.1 s of motion below 1.5 Hz by 0.08. Noise of a gyroscope
+# takes from fast motion what it adds to what is not explained, at most twice its share.
+MAX_BAND_LOG, MAX_BAND_LOG_UNEXPLAINED = 0.03, 2.0
+MAX_BAND_Z = 4.0
+
+
+def why_not_rigid(fit: DelayFit) -> str | None:
+    """Return why the camera cannot be fixed to the gyroscope, or None.
+
+    Parameters
+    ----------
+    fit : DelayFit
+        Of a camera's three angles against a gyroscope's three rates.
+    """
+    mixing, weight = fit.linear.mixing, _weights(fit)
+    scale, turned = _nearest_mount(mixing, weight)
+    apart = (mixing - turned).ravel()
+    chi2 = float(apart @ weight @ apart)
+    if chi2 > MAX_CHI2:
+        shares = np.sum(mixing * turned, axis=1) / np.sum(turned**2, axis=1)
+        return (
+            f"the camera is not fixed to the gyroscope: its turns are {scale:.2f} times as large, "
+            f"and about its axes (right, down, ahead) {shares[0]:.2f}, {shares[1]:.2f} and "
+            f"{shares[2]:.2f} of what a rigid mount makes them (chi-square {chi2:.0f}, allowed "
+            f"{MAX_CHI2:.0f}): gimbal or stabilised picture; use a recording without"
+        )
+    slow, fast, std = _band_gains(fit)
+    apart_log = abs(math.log(fast / slow)) if min(slow, fast) > 0.0 else math.inf
+    allowed = max(MAX_BAND_LOG + MAX_BAND_LOG_UNEXPLAINED * (1.0 - fit.explained), MAX_BAND_Z * std)
+    if apart_log <= allowed:
+        return None
+    return (
+        f"the picture shows {slow:.2f} of the gyroscope's slow motion but {fast:.2f} of its fast "
+        f"one (logarithm of the ratio {apart_log:.2f}, allowed {allowed:.2f}): a filter lies in "
+        "between, as in a stabilised picture, whose delay is not that of a clock; use a recording "
+        "without"
+    )
+
+
+def _band_gains(fit: DelayFit) -> tuple[float, float, float]:
+    """Return the gains of slow and of fast motion over that of both, and the error of the ratio."""
+    fitted = fit.linear.design[:, : fit.linear.mixing.shape[1]] @ fit.linear.mixing.T
+    both = np.stack([fitted, fitted + fit.residuals])
+    slow = uniform_filter1d(both, BAND_ROWS, axis=1, mode="nearest")
+    gains, variance = [], 0.0
+    for driven, seen in (slow, both - slow):
+        power = float(np.sum(fit.weights * driven**2)) + 1e-30
+        gain = float(np.sum(fit.weights * driven * seen)) / power
+        scores = np.sum(fit.weights * driven * (seen - gain * driven), axis=1)[:, None]
+        n_lags = BAND_ROWS + int(1.5 * fit.n_rows ** (1.0 / 3.0))
+        variance += float(hac_covariance(scores, n_lags=n_lags)[0, 0]) / (gain * power) ** 2
+        gains.append(gain)
+    return gains[0], gains[1], math.sqrt(variance)
+
+
+def _weights(fit: DelayFit) -> Floats:
+    """Return the information on the entries of the mixing matrix, row by row, shape (9, 9)."""
+    n = fit.linear.mixing.shape[1]
+    noise2 = fit.linear.noise**2 * fit.correlation_factor
+    weight = np.zeros((3 * n, 3 * n))
+    for row, solver in enumerate(fit.linear.solver):
+        part = slice(n * row, n * row + n)
+        weight[part, part] = np.linalg.inv(
+            noise2[row] * solver[:n, :n] + MODEL_STD[row] ** 2 * np.eye(n)
+        )
+    return weight
+
+
+def _nearest_mount(mixing: Floats, weight: Floats) -> tuple[float, Floats]:
+    """Return g and ``diag(g, g, 1) R`` nearest to a mixing matrix, by Gauss-Newton."""
+    u, _, v = np.linalg.svd(mixing)
+    rotation, g = u @ np.diag([1.0, 1.0, np.linalg.det(u @ v)]) @ v, 1.0
+    for _ in range(MAX_STEPS):
+        turned = np.diag([g, g, 1.0]) @ rotation
+        slopes = [np.diag([g, g, 1.0]) @ np.cross(axis, rotation.T).T for axis in np.eye(3)]
+        slopes.append(np.diag([1.0, 1.0, 0.0]) @ rotation)
+        design = np.stack([slope.ravel() for slope in slopes], axis=1)
+        normal = design.T @ weight @ design
+        step = np.linalg.solve(normal, design.T @ weight @ (mixing - turned).ravel())
+        step[:3] = np.clip(step[:3], -0.3, 0.3)
+        rotation = Rotation.from_rotvec(step[:3]).as_matrix() @ rotation
+        g = float(np.clip(g + step[3], 0.2 * g, 2.0 * g))
+        if np.max(np.abs(step)) < 1e-6:
+            break
+    return g, np.diag([g, g, 1.0]) @ rotation

@@ -1,0 +1,74 @@
+"""Cameras that are fixed to a gyroscope, and pictures that were filtered on the way."""
+
+import numpy as np
+import pytest
+from moving_body import TILTED, Motion, camera, imu, shaking
+
+from syncaudit.estimators import measure_camera_gyro
+
+REACH_S = 0.5
+
+
+def measured(motion, seen, seed, **options):
+    return measure_camera_gyro(
+        camera(seen, seed, rate_hz=20.0, **options), imu(motion, seed), max_offset_s=REACH_S
+    )
+
+
+def filtered(motion, response):
+    """Return the motion after a filter with a complex response to frequencies."""
+    gain = response(motion.hz)
+    return Motion(
+        hz=motion.hz, size=motion.size * np.abs(gain), phase=motion.phase + np.angle(gain)
+    )
+
+
+def one_sided(time_s):
+    return lambda hz: 1.0 / (1.0 + 2j * np.pi * hz * time_s)
+
+
+def gaussian(time_s):
+    return lambda hz: np.exp(-0.5 * (2.0 * np.pi * hz * time_s) ** 2)
+
+
+@pytest.mark.parametrize("focal", [0.62, 0.85, 1.0, 1.5])
+@pytest.mark.parametrize("seed", range(3))
+def test_wrong_focal_length_is_no_stabilised_picture(seed, focal):
+    motion = shaking(seed)
+    mount = np.diag([focal, focal, 1.0]) @ TILTED
+    found = measured(motion, motion, seed, mount=mount)
+    assert found.accepted, found.why
+    assert abs(found.offset_s) < 5e-4
+
+
+@pytest.mark.parametrize("shares", [(0.85, 1.1, 0.6), (1.0, 1.0, 0.5), (0.7, 0.7, 0.6)])
+@pytest.mark.parametrize("seed", range(3))
+def test_gimbal_is_refused_by_its_axes(seed, shares):
+    """The first shares are those of a drone's gimbal (`drone_gimbal`)."""
+    motion = shaking(seed)
+    found = measured(motion, motion, seed, mount=np.diag(shares) @ TILTED)
+    assert not found.accepted
+    assert "not fixed to the gyroscope" in found.why
+
+
+@pytest.mark.parametrize("response", [one_sided(0.1), one_sided(0.3), gaussian(0.3), gaussian(1.0)])
+@pytest.mark.parametrize("highest_hz", [1.5, 4.0])
+@pytest.mark.parametrize("seed", range(2))
+def test_stabilised_picture_is_refused(seed, highest_hz, response):
+    motion = shaking(seed, highest_hz=highest_hz, rms=0.3)
+    assert not measured(motion, filtered(motion, response), seed).accepted
+
+
+def test_picture_without_slow_motion_is_refused():
+    motion = shaking(1, rms=0.3, highest_hz=1.5)
+    assert not measured(motion, filtered(motion, lambda hz: 1 - gaussian(0.3)(hz)), 1).accepted
+
+
+@pytest.mark.parametrize("noise", [1e-3, 5e-3, 2e-2])
+@pytest.mark.parametrize("seed", range(4))
+def test_noise_of_the_gyroscope_is_no_filter(seed, noise):
+    motion = shaking(seed)
+    found = measure_camera_gyro(
+        camera(motion, seed, rate_hz=20.0), imu(motion, seed, noise=noise), max_offset_s=REACH_S
+    )
+    assert found.accepted, found.why
