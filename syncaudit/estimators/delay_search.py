@@ -154,6 +154,11 @@ class DelaySearch:
             curve[first:last] = self._likelihood(delays_s[first:last], step_s)
         return DelayCurve(delays_s=delays_s, log_likelihood=curve)
 
+    def held_at(self, delay_s: float) -> float:
+        """Return the share of the increments that the driver covers at a delay."""
+        begin_s, end_s = self.increments.start_s, self.increments.stop_s
+        return float(self.driver.covers(begin_s + delay_s, end_s + delay_s).mean())
+
     def by_chance(self, lowest_s: float, highest_s: float, step_s: float) -> list[Floats]:
         """Return what the delays explain of increments that are out of order.
 
