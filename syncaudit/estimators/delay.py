@@ -197,7 +197,9 @@ def measure_delay(
             curve = search.curve(lowest_s, highest_s, task.step_s)
         by_chance, needed = chance_height(search.by_chance(lowest_s, highest_s, task.step_s))
         figures["by_chance"] = by_chance
-        why = why_by_chance(float(curve.log_likelihood.max()), by_chance, needed)
+        # The curve counts every delay as if all overlapped; there is only as much as does.
+        held = search.held_at(float(curve.delays_s[curve.best()]))
+        why = why_by_chance(held * float(curve.log_likelihood.max()), by_chance, needed)
     if (
         why is None
         and task.is_rigid

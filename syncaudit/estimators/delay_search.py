@@ -34,6 +34,8 @@ CHUNK_VALUES = 40_000
 # Strides of a search: this part of the narrowest increment, and so many steps at most.
 STRIDE_SHARE = 0.25
 MAX_STRIDE = 4
+# Bodies shake at 1 to 5 Hz: lobes of 100 ms and more, of which peaks by chance are told so finely.
+CHANCE_STEP_S = 0.03
 # Shorter searches are quicker in one piece.
 MIN_LAGS = 200
 # What explains less than this part of the best cannot rival it in between either.
@@ -154,12 +156,17 @@ class DelaySearch:
             curve[first:last] = self._likelihood(delays_s[first:last], step_s)
         return DelayCurve(delays_s=delays_s, log_likelihood=curve)
 
+    def held_at(self, delay_s: float) -> float:
+        """Return the share of the increments that the driver covers at a delay."""
+        begin_s, end_s = self.increments.start_s, self.increments.stop_s
+        return float(self.driver.covers(begin_s + delay_s, end_s + delay_s).mean())
+
     def by_chance(self, lowest_s: float, highest_s: float, step_s: float) -> list[Floats]:
         """Return what the delays explain of increments that are out of order.
 
         Peaks are sought, not their instants: long strides do.
         """
-        stride = max(1, int(STRIDE_SHARE * self.increments.width_s.min() / step_s))
+        stride = max(1, int(CHANCE_STEP_S / step_s + 1e-6))
         delays_s = np.arange(lowest_s, highest_s + 0.5 * step_s, step_s)[::stride]
         curves = []
         for order in chance_orders(self.values.shape[0]):

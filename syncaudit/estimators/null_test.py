@@ -18,7 +18,7 @@ __all__ = ["chance_height", "chance_orders", "why_by_chance"]
 Floats = NDArray[np.float64]
 
 # Searches by chance: more tell the height better, and each costs as much as the search itself.
-N_CHANCE = 4
+N_CHANCE = 3
 # Share of evidence with nothing in common that may peak so high; other tests refuse most of that
 # (gap to the next delay, gain, bands), and together they accept less than one in a thousand.
 ALLOWED = 0.005
