@@ -358,7 +358,7 @@ def test_blind_mode_hides_everything_until_labelled(window):
     key(window, "A")
     assert window.session.labels.of("first").is_blind
     texts = [cell.text for row in window.sources.table._rows for cell in row]
-    assert any("+35.0 ± 0.8" in text for text in texts)
+    assert any("+35.0 ± 0.4" in text for text in texts)
 
 
 def test_page_keys_go_through_the_clips(qtbot, window):
@@ -374,9 +374,9 @@ def test_tables_tell_what_plots_show(window):
     judge(window, cam2=0.035)
     window.select("cam2")
     row = window.sources.table._rows[2]
-    assert [cell.text for cell in row[:2]] == ["✕ cam2", "+35.0 ± 0.8"]
+    assert [cell.text for cell in row[:2]] == ["✕ cam2", "+35.0 ± 0.4"]
     assert "cam2 stamps 35.0 ± 0.4 ms early" in row[1].tip
-    assert window.evidence.table._rows[0][2].text == "+35.0 ± 0.8"
+    assert window.evidence.table._rows[0][2].text == "+35.0 ± 0.4"
     assert window.films.panes["cam0"].accessibleDescription().startswith("#")
 
 

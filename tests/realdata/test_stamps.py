@@ -106,5 +106,9 @@ def test_real_motion_tells_uneven_stamps_from_uneven_sampling(
     assert found.accepted, found.why
     # 7.5 ms on 300 stamps leave 0.4 ms of their middle; 4.15 ms are known.
     assert found.offset_s == pytest.approx(4.15e-3, abs=2e-3 if is_of_stamps else 2e-4)
-    assert found.diagnostics["stamp_share"] == pytest.approx(float(is_of_stamps), abs=0.25)
-    assert found.diagnostics["stamp_share_std"] < 0.1
+    # A parabola is only roughly what 7.5 ms do to fast turns; a policy goes by which side of a
+    # half it lies on, surely.
+    share, std = (found.diagnostics[key] for key in ("stamp_share", "stamp_share_std"))
+    assert std < 0.1
+    assert (share - 0.5 > 4.0 * std) if is_of_stamps else (0.5 - share > 4.0 * std)
+    assert abs(share - float(is_of_stamps)) < 0.4

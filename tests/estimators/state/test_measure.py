@@ -49,7 +49,7 @@ def test_errors_cover_the_truth():
 
 def test_error_that_grows_beyond_use_is_a_refusal(monkeypatch):
     """Parts of the clip that scatter more than they claim widen the error of the whole."""
-    monkeypatch.setattr(measure, "_unevenness", lambda _: 1e3)
+    monkeypatch.setattr(measure, "_random_std", lambda *_: 1.0)
     pair = measured(1)
     assert not pair.accepted
     assert "is too large to be of use" in pair.why
