@@ -734,6 +734,44 @@ def test_measurement_after_the_step_is_carried_back() -> None:
     assert not any(edge.is_contradicted for edge in solution.edges)
 
 
+def turned(m: PairMeasurement) -> PairMeasurement:
+    """Return a measurement with its sources swapped: offset and step change their sign."""
+    return replace(
+        m,
+        source=m.target,
+        target=m.source,
+        offset_s=-(m.offset_s or 0.0),
+        step_s=None if m.step_s is None else -m.step_s,
+    )
+
+
+@pytest.mark.parametrize("which", range(1, 32, 2))
+def test_step_is_the_same_whichever_way_its_pairs_point(which: int) -> None:
+    measurements = [stepped("a", "c", 0.02), stepped("b", "c", 0.05), stepped("a", "b", -0.03)]
+    measurements += [stepped("a", "d", 0.02), stepped("b", "d", 0.05), pair("c", "d", 0.0)]
+    some = [turned(m) if which >> k & 1 else m for k, m in enumerate(measurements)]
+    solution = solve(some, ["a", "b", "c", "d"], reference="d")
+    sizes = {c.clock: c.step_s for c in solution.clocks.values() if c.step_s is not None}
+    assert sizes == {"a": pytest.approx(0.02, abs=1e-6), "b": pytest.approx(0.05, abs=1e-6)}
+
+
+@pytest.mark.parametrize("trusted", ["a", "b"])
+def test_step_that_either_clock_explains_is_of_the_less_trusted(trusted: str) -> None:
+    jumps = solve([stepped("a", "b", 0.03)], ["a", "b"], preference=[trusted]).jumps
+    assert [*jumps] == [{"a": "b", "b": "a"}[trusted]]
+
+
+def test_drift_that_nobody_measured_has_the_error_of_two_crystals() -> None:
+    measurements = [
+        pair("cam", "imu", 0.0, drift_ppm=100.0, drift_std_ppm=1.0),
+        pair("imu", "can", 0.0),
+    ]
+    # 20 ppm each: data sheets give that for crystals at room temperature.
+    for reference, std_ppm in (("imu", 1.0), ("can", math.hypot(1.0, 20.0 * math.sqrt(2.0)))):
+        cam = solve(measurements, ["cam", "imu", "can"], reference=reference).clocks["cam"]
+        assert cam.drift_std_ppm == pytest.approx(std_ppm, rel=0.01)
+
+
 def test_insignificant_step_is_no_step() -> None:
     solution = solve([stepped("cam", "imu", 2 * STD_S)], ["cam", "imu"], reference="imu")
     assert solution.clocks["cam"].step_s is None

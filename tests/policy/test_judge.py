@@ -299,6 +299,14 @@ def test_unobservable_source_cites_the_best_refusal() -> None:
     assert [w.source for w in result.warnings] == ["mic"]
 
 
+@pytest.mark.parametrize("ends", [("cam_rear", "imu"), ("imu", "cam_rear")])
+def test_refusal_that_would_tie_to_the_reference_is_cited_first(ends: tuple[str, str]) -> None:
+    away = refused("cam_rear", "mic", "nothing heard", method="onset")
+    measurements = [GOOD[0], GOOD[2], away, refused(*ends, "too dark")]
+    result = run(measurements, sources=dict(RIG) | {"mic": AudioSpec(uri="m.wav")})
+    assert "could not be matched to imu: too dark" in result.reasons[0].message
+
+
 def test_refusal_of_another_source_on_the_clock_is_cited() -> None:
     sources = dict(RIG) | {"cam_left": CameraSpec(uri="l", clock="cam_rear")}
     result = run([GOOD[0], GOOD[2], refused("imu", "cam_rear", "too dark")], sources=sources)
@@ -482,6 +490,15 @@ def test_known_offset_of_the_bus_is_not_told_twice() -> None:
     result = run([*GOOD[:2], shifted, steering], policy=with_baseline(0.06, 0.01))
     assert codes(result) == [("offset", "can")]
     assert result.reasons[0].message == "can is 50.0 ± 1.0 ms early; limit 20 ms"
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_baseline_between_clocks_of_which_one_is_poorly_known_tells_nothing(sign: float) -> None:
+    vague = pair("imu", "can", 0.0, 0.02, method="yaw_rate")
+    ends = ("can", "imu") if sign > 0.0 else ("imu", "can")
+    steering = pair(*ends, sign * 0.062, 0.002, method="steering", is_baseline_only=True)
+    result = run([*GOOD[:2], vague, steering], policy=with_baseline(sign * 0.03))
+    assert "offset" not in [code for code, _ in codes(result)]
 
 
 def test_refused_steering_tells_nothing() -> None:
