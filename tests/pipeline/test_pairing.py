@@ -71,3 +71,10 @@ def test_a_source_that_fits_nowhere_says_why_once():
     assert len(refused) == 1
     assert "other" in (refused[0].source, refused[0].target)
     assert refused[0].why
+
+
+def test_sources_share_a_clock_where_both_state_it():
+    clip = ClipEvidence(clocks={"head": "board", "wrist": "board", "cam": "own"})
+    assert clip.share_a_clock("head", "wrist")
+    assert not clip.share_a_clock("head", "cam")
+    assert not clip.share_a_clock("mic", "can")
