@@ -75,8 +75,9 @@ def why_not_rigid(fit: DelayFit) -> str | None:
 
 def _band_gains(fit: DelayFit) -> tuple[float, float, float]:
     """Return the gains of slow and of fast motion over that of both, and the error of the ratio."""
-    fitted = fit.linear.design[:, : fit.linear.mixing.shape[1]] @ fit.linear.mixing.T
-    both = np.stack([fitted, fitted + fit.residuals])
+    fitted = fit.linear.fitted
+    # The blur that the fit allows for is what a filter does.
+    both = np.stack([fitted, fitted + fit.residuals + fit.blur * fit.model.rows.bent(fitted)])
     slow = uniform_filter1d(both, BAND_ROWS, axis=1, mode="nearest")
     gains, variance = [], 0.0
     for driven, seen in (slow, both - slow):
