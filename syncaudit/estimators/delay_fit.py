@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.dsp.medians import median
 from syncaudit.dsp.robust import cauchy_weights
 from syncaudit.estimators.delay_errors import correlated_shift, covariance_of
 from syncaudit.estimators.delay_model import DelayModel, Linearised
@@ -52,6 +53,9 @@ USUAL_LINE_DELAY_STD_S = 3e-5
 # One side's filter may be wider than the other's by about an increment: the variance that it
 # adds, over twice the square of the increments' distance.
 USUAL_BLUR_STD = 0.5
+# A frame is exposed for up to 30 ms, and a gyroscope's filter passes 20 Hz and more: what either
+# does to a camera's motion is as wide, whatever the distance of its frames.
+CAMERA_FILTER_STD_S = 0.02
 # What a value that the fit follows is left of its residual, at the least.
 MIN_FREE = 0.2
 
@@ -187,7 +191,9 @@ def fit_delay(
     is_delay_free = shutter is not None and shutter.line_delay_s is None
     rolled = np.zeros_like(rows.values)
     bent = np.zeros_like(rows.values)
-    blur = 0.0
+    blur, blur_std = 0.0, USUAL_BLUR_STD
+    if shutter is not None:
+        blur_std = min(blur_std, 0.5 * (CAMERA_FILTER_STD_S / median(rows.width_s)) ** 2)
     robust = np.ones_like(rows.values)
     found: Linearised | None = None
     n_unmixed = N_UNMIXED
@@ -205,7 +211,7 @@ def fit_delay(
             MAX_STEP_S,
             *[MAX_DRIFT_STEP] * with_drift,
             *[MAX_LINE_STEP_S] * is_delay_free,
-            USUAL_BLUR_STD,
+            blur_std,
         ]
     )
     columns = np.empty((*rows.values.shape, largest.size))
@@ -231,8 +237,8 @@ def fit_delay(
             # Points in one row cannot tell a line delay from an offset: lean on what is usual.
             normal[-2, -2] += USUAL_LINE_DELAY_STD_S**-2
             gradient[-2] += (USUAL_LINE_DELAY_S - line_delay_s) * USUAL_LINE_DELAY_STD_S**-2
-        normal[-1, -1] += USUAL_BLUR_STD**-2
-        gradient[-1] -= blur * USUAL_BLUR_STD**-2
+        normal[-1, -1] += blur_std**-2
+        gradient[-1] -= blur * blur_std**-2
         if not normal[0, 0] > 0.0 or (
             normal.size > 1
             and not np.linalg.det(normal) > MIN_DETERMINANT * normal.diagonal().prod()
@@ -272,7 +278,7 @@ def fit_delay(
     normal, _ = _equations(columns, linear)
     if is_delay_free:
         normal[-2, -2] += USUAL_LINE_DELAY_STD_S**-2
-    normal[-1, -1] += USUAL_BLUR_STD**-2
+    normal[-1, -1] += blur_std**-2
     # Curvature of the Cauchy loss, not its weights: psi' = 2 w^2 - w (the sandwich of an
     # M-estimator; Huber, "Robust statistics", 1981). Weights alone claim errors a fifth too small.
     curvature = 2.0 * (robust**2).sum(axis=0) / robust.sum(axis=0) - 1.0

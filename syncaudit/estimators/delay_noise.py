@@ -14,6 +14,9 @@ Floats = NDArray[np.float64]
 
 # Increments over which motion is averaged: an error that follows it is not in step with it.
 MOTION_ROWS = 5
+# The median of as few values as hold half of the information varies by a quarter: scatter below
+# twice the noise may be noise alone, and the weights of the fit take care of it.
+CLEARLY_MORE = 2.0
 
 
 def noise_of_motion(residuals: Floats, sensitivity: Floats) -> tuple[Floats, Floats]:
@@ -35,7 +38,7 @@ def noise_of_motion(residuals: Floats, sensitivity: Floats) -> tuple[Floats, Flo
     information = sensitivity**2
     motion = uniform_filter1d(information.sum(axis=1), MOTION_ROWS, mode="nearest")
     motion = np.maximum(motion, 1e-12 * motion.max() + 1e-300)[:, None]
-    excess = ((MAD_TO_STD * residuals) ** 2 - noise**2) / motion
+    excess = ((MAD_TO_STD * residuals) ** 2 - CLEARLY_MORE * noise**2) / motion
     order = np.argsort(excess, axis=0)
     share = np.cumsum(np.take_along_axis(information, order, axis=0), axis=0)
     middle = np.argmax(share >= 0.5 * share[-1], axis=0)
