@@ -202,7 +202,7 @@ def _measure(
             increments, driver, delay_s=start_s, range_s=float(delays_s[-1] - delays_s[0])
         )
         figures |= {"log10_chance": chance.whole, "log10_chance_fast": chance.fast}
-        why = why_by_chance(chance)
+        why = why_by_chance(chance, is_direct=is_linear)
     if why is not None:
         return refuse(task, fit.anchor_s, str(repetition or why), **figures)
     alone_s, wider = 0.0, 1.0

@@ -61,3 +61,9 @@ def test_joints_of_other_clips_are_refused():
         for other, (_, state) in enumerate(sides):
             pair = measure_camera_state(camera, state) if k != other else None
             assert pair is None or not pair.accepted, (k, other, pair.offset_s)
+
+
+def test_joints_against_joints_must_be_rarer():
+    chance = Chance(whole=-4.0, fast=-5.0)
+    assert why_by_chance(chance) is None
+    assert why_by_chance(chance, is_direct=True) is not None
