@@ -115,7 +115,6 @@ class DelayModel:
             bend=bend,
             rate=0.5 * (first + last),
             mixing=mixing,
-            n_params=beta.size + 1,
         )
 
     def strength(self, found: Linearised) -> tuple[float, float]:
@@ -170,7 +169,6 @@ class Linearised:
     bend: Floats
     rate: Floats
     mixing: Floats
-    n_params: int
 
     def leverage(self) -> Floats:
         """Return how much of each value the linear part follows, shape (n, m)."""

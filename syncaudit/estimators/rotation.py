@@ -87,18 +87,22 @@ def measure_camera_gyro(
     measured = _if_rigid(task, from_rotation(camera), driver)
     if camera.regular_start_s is None or camera.regular_stop_s is None:
         return measured
-    stamps = (camera.start_s, camera.stop_s)
-    even = (camera.regular_start_s, camera.regular_stop_s)
-    regular, between = (
-        _if_rigid(task, from_rotation(replace(camera, start_s=start_s, stop_s=stop_s)), driver)
-        for start_s, stop_s in (even, [0.5 * (a + b) for a, b in zip(stamps, even, strict=True)])
+    even = replace(camera, start_s=camera.regular_start_s, stop_s=camera.regular_stop_s)
+    regular = _if_rigid(task, from_rotation(even), driver)
+    found = _better(measured, regular)
+    if not found.accepted:
+        return found
+    halfway = replace(
+        camera,
+        start_s=0.5 * (camera.start_s + even.start_s),
+        stop_s=0.5 * (camera.stop_s + even.stop_s),
     )
+    between = measure_delay(task, from_rotation(halfway), driver)  # for its likelihood alone
     share = stamp_share(
         [pair.diagnostics.get("log_likelihood", 0.0) for pair in (measured, between, regular)],
         n_values=3 * min(len(camera.angles_rad), MAX_ROWS),
     )
-    found = _better(measured, regular)
-    if share is None or not found.accepted:
+    if share is None:
         return found
     told = {"stamp_share": share[0], "stamp_share_std": share[1]}
     return replace(found, diagnostics={**found.diagnostics, **told})
