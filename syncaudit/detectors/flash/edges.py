@@ -1,0 +1,268 @@
+"""Find the rows of a frame at which a light goes on or off, and how well each is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import median_filter, uniform_filter1d
+
+from syncaudit.detectors.flash.pattern import LitFrames
+from syncaudit.detectors.flash.shape import RampShape
+
+__all__ = ["Edge", "FrameEdges", "fit_rows", "rough_edges", "time_edges"]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+# Rows are smoothed over this share of a ramp before edges are looked for, within these rows.
+SMOOTH_SHARE = 0.3
+SMOOTH_ROWS = (3, 41)
+# Runs of rows shorter than this are noise.
+MIN_RUN_ROWS = 7
+# A ramp that the picture's first or last rows cut is looked for from this share of light on.
+MIN_CUT_LIGHT = 0.08
+N_ITERATIONS = 8
+CONVERGED_ROWS = 0.01
+# Least error: interlocking of rows and transform blocks, and an error of the encoded levels on the
+# way through a ramp, common to all blocks, that grows with what a frame's coding leaves in single
+# cells (measured with x264 at crf 23-28: 0.2 levels where cells are left with 0.35, 0.36 where with
+# 0.75).
+FLOOR_ROWS = 0.05
+FLOOR_LEVELS = 0.13
+CODED_SHARE = 0.38
+# Blocks that the light reaches and that do not clip, at least, and the share of them that must
+# see the edge where the others do, within so many rows and this share of its ramp.
+MIN_BLOCKS = 4
+MIN_AGREEING = 2.0 / 3.0
+AGREE_ROWS = 3.0
+AGREE_SHARE = 0.15
+# Deviation of a frame's light from the fit, as a share of full light.
+MAX_MISFIT = 0.12
+# Least strength of an edge in units of its own error: false ones of moving scenery have 1 to 10.
+MIN_SIGMAS = 20.0
+# A ramp that is cut is extended by its shape, which is known to about this share.
+SHAPE_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameEdges:
+    """First guesses of the edges in a frame.
+
+    Parameters
+    ----------
+    rows : tuple of float
+        From the top of the picture to its bottom, or beyond where it cuts a ramp.
+    signs : tuple of int
+        +1 where rows below are lit, -1 where rows above are.
+    is_lit : bool
+        Whether the rows above the first are lit.
+    """
+
+    rows: tuple[float, ...]
+    signs: tuple[int, ...]
+    is_lit: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Edge:
+    """A row at which half of the light of a ramp has arrived.
+
+    Parameters
+    ----------
+    index : int
+        Frame in file order.
+    is_upper : bool
+        Whether light begins below it.
+    row, row_std : float
+        Row of the picture (0 is the first) and its one-sigma error.
+    lit_share : float
+        Share of the frame that is lit.
+    block_shift, block_info, block_step : ndarray, shape (b,)
+        How many rows lower each block sees the edge, the inverse variance of that, and its step.
+    """
+
+    index: int
+    is_upper: bool
+    row: float
+    row_std: float
+    lit_share: float
+    block_shift: Floats
+    block_info: Floats
+    block_step: Floats
+
+
+def rough_edges(light: Floats, is_known: Bools, ramp_px: float) -> FrameEdges:
+    """Return where the light of a frame crosses a half, and the ramps that the picture cuts.
+
+    Parameters
+    ----------
+    light : ndarray, shape (h,)
+        Share of full light in each row.
+    is_known : ndarray of bool, shape (h,)
+        Rows that count.
+    ramp_px : float
+        Length of a ramp.
+    """
+    height = light.size
+    length = int(np.clip(SMOOTH_SHARE * ramp_px, *SMOOTH_ROWS))
+    smooth = uniform_filter1d(np.where(is_known, light, 0.0), length, mode="nearest")
+    is_lit = median_filter((smooth > 0.5).astype(np.uint8), MIN_RUN_ROWS, mode="nearest") > 0
+    change = np.flatnonzero(np.diff(is_lit.astype(np.int8)))
+    rows = [float(row) + 0.5 for row in change]
+    signs = [1 if is_lit[row + 1] else -1 for row in change]
+    is_first = bool(is_lit[0])
+    border = max(8, int(0.5 * ramp_px))
+    top, bottom = float(smooth[:5].mean()), float(smooth[-5:].mean())
+    if not is_lit[:border].any() and top > MIN_CUT_LIGHT:
+        rows.insert(0, -(0.5 - top) * ramp_px)
+        signs.insert(0, -1)
+        is_first = True
+    if not is_lit[-border:].any() and bottom > MIN_CUT_LIGHT:
+        rows.append(height - 1 + (0.5 - bottom) * ramp_px)
+        signs.append(1)
+    return FrameEdges(rows=tuple(rows), signs=tuple(signs), is_lit=is_first)
+
+
+def drawn(
+    rows: Floats, edges: FrameEdges, at: Floats, shape: RampShape
+) -> tuple[Floats, Floats]:
+    """Return what edges at some rows look like, shape (h,), and the derivatives by these, (h, e)."""
+    signs = np.array(edges.signs, dtype=np.float64)
+    apart = rows[:, None] - at
+    light = float(edges.is_lit) + shape.cdf(apart) @ signs
+    light = np.clip(light, 0.0, 1.0)
+    slope = -shape.slope(apart) * signs * shape.shown_slope(light)[:, None]
+    return shape.shown(light), slope
+
+
+def fit_rows(
+    light: Floats, weight: Floats, edges: FrameEdges, shape: RampShape, n: int = N_ITERATIONS
+) -> tuple[Floats, Floats, Floats]:
+    """Return the rows of the edges by Gauss-Newton, what they draw, and its derivatives."""
+    rows = np.arange(light.size, dtype=np.float64)
+    at = np.array(edges.rows, dtype=np.float64)
+    limit = max(4.0, 0.3 * shape.length_px)
+    for _ in range(n if at.size else 0):
+        curve, slope = drawn(rows, edges, at, shape)
+        weighted = slope * weight[:, None]
+        normal = weighted.T @ slope
+        normal += np.diag(1e-6 * np.diag(normal).max() + np.full(at.size, 1e-9))
+        step = np.clip(np.linalg.solve(normal, weighted.T @ (light - curve)), -limit, limit)
+        at = at + step
+        if np.max(np.abs(step)) < CONVERGED_ROWS:
+            break
+    curve, slope = drawn(rows, edges, at, shape)
+    return at, curve, slope
+
+
+def time_edges(
+    lit: LitFrames,
+    pattern: Floats,
+    light: Floats,
+    info: Floats,
+    rough: Sequence[FrameEdges],
+    shape: RampShape,
+) -> tuple[list[Edge], Floats, int]:
+    """Return the edges that convince, what they draw in each frame, and how many were tried.
+
+    The error of an edge is the scatter of the column blocks around it (a sandwich over blocks:
+    cells of one block err alike along the rows), or that of the encoder if it is larger.
+
+    Parameters
+    ----------
+    lit : LitFrames
+        Frames.
+    pattern : ndarray, shape (h, b)
+        From `find_pattern`.
+    light, info : ndarray, shape (f, h)
+        From `row_light`.
+    rough : sequence of FrameEdges
+        First guesses for each frame.
+    shape : RampShape
+        Shape of all ramps.
+    """
+    found: list[Edge] = []
+    curves = np.zeros_like(light)
+    n_tried = 0
+    for i, edges in enumerate(rough):
+        at, curve, slope = fit_rows(light[i], info[i], edges, shape)
+        curves[i] = curve
+        n_tried += at.size
+        if at.size:
+            found += _convincing(lit, i, pattern, info[i], edges, at, curve, slope, shape, light[i])
+    return found, curves, n_tried
+
+
+def _convincing(
+    lit: LitFrames,
+    i: int,
+    pattern: Floats,
+    info: Floats,
+    edges: FrameEdges,
+    at: Floats,
+    curve: Floats,
+    slope: Floats,
+    shape: RampShape,
+    light: Floats,
+) -> list[Edge]:
+    """Return the edges of frame i that the blocks agree on."""
+    known = info > 0.0
+    misfit = float(np.sqrt(np.mean((light - curve)[known] ** 2))) if known.any() else 1.0
+    if misfit > MAX_MISFIT:
+        return []
+    clean = lit.is_clean[i]
+    residual = lit.excess[i] - pattern * curve[:, None]
+    weight = clean / lit.variance
+    normals = np.einsum("rx,ry,rb->bxy", slope, slope, pattern**2 * weight, optimize=True)
+    gradients = np.einsum("rx,rb->bx", slope, pattern * weight * residual)
+    total = normals.sum(axis=0)
+    covariance = np.linalg.pinv(total)
+    step = covariance @ gradients.sum(axis=0)
+    scores = gradients - normals @ step
+    n_blocks = scores.shape[0]
+    scatter = covariance @ (scores.T @ scores) @ covariance * n_blocks / (n_blocks - 1.0)
+    coded = float(np.sqrt(np.median(residual[clean] ** 2))) if clean.any() else 0.0
+    height = light.size
+    edges_found = []
+    for j, row in enumerate(at.tolist()):
+        own = np.maximum(normals[:, j, j], 1e-12)
+        shift = (scores[:, j] / own) + step[j] * 0.0
+        near = np.abs(np.arange(height) - row) < shape.length_px + 2.0
+        levels = pattern[near] if near.any() else pattern[[0 if row < 0 else -1]]
+        steps = levels.mean(axis=0)
+        usable = own > 0.02 * own.max()
+        if np.count_nonzero(usable) < MIN_BLOCKS:
+            continue
+        limit = AGREE_ROWS + AGREE_SHARE * shape.length_px
+        agreeing = np.abs(shift) < np.maximum(limit, 2.0 / np.sqrt(own))
+        if np.count_nonzero(agreeing & usable) < MIN_AGREEING * np.count_nonzero(usable):
+            continue
+        step_levels = float(np.average(steps, weights=own))
+        floor = (FLOOR_LEVELS + CODED_SHARE * coded) * shape.length_px / max(step_levels, 1.0)
+        outside = max(0.0, -row, row - (height - 1))
+        row_std = float(
+            np.sqrt(
+                max(scatter[j, j], covariance[j, j])
+                + FLOOR_ROWS**2
+                + floor**2 / np.sqrt(n_blocks)
+                + (SHAPE_SHARE * outside) ** 2
+            )
+        )
+        if shape.length_px < MIN_SIGMAS * row_std and row_std > 2.0:
+            continue
+        edges_found.append(
+            Edge(
+                index=int(lit.index[i]),
+                is_upper=edges.signs[j] > 0,
+                row=row,
+                row_std=row_std,
+                lit_share=float(np.clip(curve, 0.0, 1.0).mean()),
+                block_shift=shift,
+                block_info=own,
+                block_step=steps,
+            )
+        )
+    return edges_found

@@ -1,0 +1,90 @@
+"""The course of a light's going on, as the rows of a rolling shutter draw it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["RampShape"]
+
+Floats = NDArray[np.float64]
+
+# Shortest ramp: the encoder's block filters leave no edge sharper.
+MIN_RAMP_PX = 1.0
+# Points between which the half-light row is interpolated.
+N_HALF = 400
+
+
+@dataclass(frozen=True)
+class RampShape:
+    """A box of light that dies away exponentially, through a tone curve.
+
+    Rows that are exposed for E while a light is on for w gain light along a ramp of min(E, w)
+    rows: the box. LEDs, screens and lamps draw it so, xenon tubes a short box with a long tail. The
+    light that has arrived x rows after the onset, as a share of all, is::
+
+        F(x) = (G(x) - G(x - ramp)) / ramp,   G(u) = u - tail * (1 - exp(-u / tail)) for u > 0
+
+    and a picture shows ``F + bend * F * (1 - F)`` of its full change: tone curves bend upwards.
+
+    Parameters
+    ----------
+    ramp_px : float
+        Length of the box in rows.
+    tail_px : float
+        Decay constant of the tail.
+    bend : float
+        Bend of the tone curve, in (-1, 1).
+    """
+
+    ramp_px: float
+    tail_px: float = 0.0
+    bend: float = 0.0
+
+    @cached_property
+    def half_px(self) -> float:
+        """Rows from the onset to half of the light."""
+        if self.tail_px <= 0.0:
+            return 0.5 * self.ramp_px
+        rows = np.linspace(0.0, self.ramp_px + 2.0 * self.tail_px, N_HALF)
+        return float(np.interp(0.5, self._arrived(rows), rows))
+
+    @property
+    def reach_px(self) -> float:
+        """Rows from the half-light row to where all but a twentieth has arrived."""
+        return self.ramp_px - self.half_px + 3.0 * self.tail_px
+
+    @property
+    def length_px(self) -> float:
+        """Rows from the onset to where all but a twentieth has arrived."""
+        return self.half_px + self.reach_px
+
+    def cdf(self, x: Floats) -> Floats:
+        """Return the share of light that has arrived x rows after the half-light row."""
+        return self._arrived(x + self.half_px)
+
+    def slope(self, x: Floats) -> Floats:
+        """Return the derivative of `cdf`, smoothed over half a row."""
+        arrived = self._arrived(np.stack((x + 0.25, x - 0.25)) + self.half_px)
+        slope: Floats = 2.0 * (arrived[0] - arrived[1])
+        return slope
+
+    def shown(self, light: Floats) -> Floats:
+        """Return what a picture shows of a share of light."""
+        return light + self.bend * light * (1.0 - light)
+
+    def shown_slope(self, light: Floats) -> Floats:
+        """Return the derivative of `shown`."""
+        return 1.0 + self.bend * (1.0 - 2.0 * light)
+
+    def _arrived(self, x: Floats) -> Floats:
+        ramp, tail = max(self.ramp_px, MIN_RAMP_PX), self.tail_px
+        if tail <= 0.0:
+            return np.clip(x / ramp, 0.0, 1.0)
+        u = np.maximum(np.stack((x, x - ramp)), 0.0)
+        grown = u + tail * np.expm1(-u / tail)
+        arrived: Floats = (grown[0] - grown[1]) / ramp
+        return arrived
