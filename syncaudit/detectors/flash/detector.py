@@ -5,25 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syncaudit.decode import Picture
 from syncaudit.detectors.flash.bands import DatedRows, date_rows
+from syncaudit.detectors.flash.crowd import CrowdedLight
 from syncaudit.detectors.flash.edges import Edge
 from syncaudit.detectors.flash.learning import Learnt, learn
 from syncaudit.detectors.flash.lighting import find_lighting
+from syncaudit.detectors.flash.part_exposures import find_switches
 from syncaudit.detectors.flash.pattern import gather_lit
+from syncaudit.detectors.flash.whole_frames import dead_times, lit_intervals, watched_neighbours
 from syncaudit.detectors.flash.window import FrameWindow
-from syncaudit.detectors.flash_exposures import find_switches
-from syncaudit.detectors.flash_frames import dead_times, lit_intervals, watched_neighbours
 from syncaudit.detectors.rotation import STAMP_PARTS, frame_times_s
 from syncaudit.model import CameraStream, Quantity
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
 
 __all__ = ["FlashDetector"]
 
-# Fewer frames that may be lit tell no pattern from the scenery.
-MIN_FRAMES = 2
+# Fewer edges of lights that go on or off are none: light may change for once.
+MIN_SWITCHES = 3
+# Ramps of a light that goes on at once are as long as the exposure at most.
+MAX_RAMP = 1.3
+# Light is crowded where as many of all frames may be lit, and no more than this share of the edges
+# convinces as long as frames are taken one by one.
+CROWDED_SHARE = 0.85
+NEEDLESS_SHARE = 0.6
 # Least share of the edges that must be convincing: the few that pass where nearly all fail (light
 # that never leaves a row dark, clipped light, a moving camera) are wrong.
 MIN_KEPT = 0.3
@@ -87,13 +93,43 @@ class FlashDetector:
         if not self._indices:
             return None
         learnt = self._learnt()
-        if learnt is not None and len(learnt.edges) > MIN_KEPT * learnt.n_tried:
+        kept = len(learnt.edges) / max(learnt.n_tried, 1) if learnt is not None else 0.0
+        if kept < NEEDLESS_SHARE:
+            learnt = self._crowded() or learnt
+        if learnt is not None and self._is_believed(learnt):
             return self._dated(learnt)
         return self._intervals()
 
+    def _is_believed(self, learnt: Learnt) -> bool:
+        """Tell whether most edges convince, of light that goes on or off at once."""
+        longest_px = MAX_RAMP * (self._exposure_px or self._size[0])
+        return (
+            len(learnt.edges) > MIN_KEPT * learnt.n_tried
+            and 2.0 * learnt.shape.half_px < longest_px
+        )
+
+    def _crowded(self) -> Learnt | None:
+        """Return the edges of light so dense that hardly a row is ever dark."""
+        window = self._window
+        if len(window.candidates) < CROWDED_SHARE * len(self._indices):
+            return None
+        crowd = CrowdedLight()
+        for index in sorted(window.levels):
+            crowd.add(index, window.levels[index], window.clean[index])
+        crowd.finish()
+        if not crowd.is_believed or crowd.shape is None:
+            return None
+        half_std_px = crowd.half_std_px
+        return Learnt(
+            edges=crowd.edges,
+            n_tried=crowd.n_tried,
+            shape=crowd.shape,
+            half_std_px=0.25 * crowd.shape.half_px if half_std_px is None else half_std_px,
+        )
+
     def _learnt(self) -> Learnt | None:
         window = self._window
-        if len(window.candidates) < MIN_FRAMES:
+        if not window.candidates:
             return None
         rate_hz = self._rate_hz
         lighting = find_lighting(window.rows(), rate_hz)
@@ -119,11 +155,13 @@ class FlashDetector:
     def _clipped_share(self) -> float:
         return float(np.median(self._clipped)) if self._clipped else 0.0
 
-    def _dated(self, learnt: Learnt) -> FlashEdges:
+    def _dated(self, learnt: Learnt) -> FlashEdges | None:
         stream = self.stream
         frame_s, epoch_ns, stamp_std_s = frame_times_s(stream)
         delay_s = stream.line_delay_s
         dated = _rows_of(learnt.edges, learnt, self._exposure_px)
+        if dated.sense.any() and dated.sense.size < MIN_SWITCHES:
+            return None
         half_s = dated.half_px * (delay_s or 0.0)
         half_std_s = learnt.half_std_px * (delay_s or 0.0) if dated.half_px else ONSET_STD_S
         is_half_known = delay_s is not None or not dated.half_px

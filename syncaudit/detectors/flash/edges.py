@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter, uniform_filter1d
 
-from syncaudit.detectors.flash.pattern import LitFrames
+from syncaudit.detectors.flash.pattern import MAX_INFO, LitFrames, Pattern
 from syncaudit.detectors.flash.shape import RampShape
 
 __all__ = ["Edge", "FrameEdges", "fit_rows", "rough_edges", "time_edges"]
@@ -41,10 +41,13 @@ AGREE_ROWS = 3.0
 AGREE_SHARE = 0.15
 # Deviation of a frame's light from the fit, as a share of full light.
 MAX_MISFIT = 0.12
-# Least strength of an edge in units of its own error: false ones of moving scenery have 1 to 10.
-MIN_SIGMAS = 20.0
-# A ramp that is cut is extended by its shape, which is known to about this share.
-SHAPE_SHARE = 0.1
+# Largest error, in rows or as a share of a ramp.
+MAX_ROW_STD = 2.0
+MAX_STD_SHARE = 0.1
+# What the picture cuts of a ramp is drawn by its shape, which is known to about this share.
+SHAPE_SHARE = 0.05
+# A block tells nothing of an edge that tells less than this share of the best.
+USABLE_SHARE = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,10 +129,8 @@ def rough_edges(light: Floats, is_known: Bools, ramp_px: float) -> FrameEdges:
     return FrameEdges(rows=tuple(rows), signs=tuple(signs), is_lit=is_first)
 
 
-def drawn(
-    rows: Floats, edges: FrameEdges, at: Floats, shape: RampShape
-) -> tuple[Floats, Floats]:
-    """Return what edges at some rows look like, shape (h,), and the derivatives by these, (h, e)."""
+def drawn(rows: Floats, edges: FrameEdges, at: Floats, shape: RampShape) -> tuple[Floats, Floats]:
+    """Return what edges at some rows draw, shape (h,), and its derivatives by these, (h, e)."""
     signs = np.array(edges.signs, dtype=np.float64)
     apart = rows[:, None] - at
     light = float(edges.is_lit) + shape.cdf(apart) @ signs
@@ -160,7 +161,7 @@ def fit_rows(
 
 def time_edges(
     lit: LitFrames,
-    pattern: Floats,
+    pattern: Pattern,
     light: Floats,
     info: Floats,
     rough: Sequence[FrameEdges],
@@ -168,14 +169,13 @@ def time_edges(
 ) -> tuple[list[Edge], Floats, int]:
     """Return the edges that convince, what they draw in each frame, and how many were tried.
 
-    The error of an edge is the scatter of the column blocks around it (a sandwich over blocks:
-    cells of one block err alike along the rows), or that of the encoder if it is larger.
+    Each frame is fitted by the pattern that the other frames tell.
 
     Parameters
     ----------
     lit : LitFrames
         Frames.
-    pattern : ndarray, shape (h, b)
+    pattern : Pattern
         From `find_pattern`.
     light, info : ndarray, shape (f, h)
         From `row_light`.
@@ -188,81 +188,96 @@ def time_edges(
     curves = np.zeros_like(light)
     n_tried = 0
     for i, edges in enumerate(rough):
-        at, curve, slope = fit_rows(light[i], info[i], edges, shape)
-        curves[i] = curve
+        at, curves[i], _ = fit_rows(light[i], info[i], edges, shape)
         n_tried += at.size
         if at.size:
-            found += _convincing(lit, i, pattern, info[i], edges, at, curve, slope, shape, light[i])
+            levels, unsure = pattern.without(lit, np.clip(curves[i], 0.0, 1.0), i)
+            edges = replace(edges, rows=tuple(at.tolist()))
+            found += _FrameFit(lit, i, levels, unsure, edges, curves[i], shape).edges()
     return found, curves, n_tried
 
 
-def _convincing(
-    lit: LitFrames,
-    i: int,
-    pattern: Floats,
-    info: Floats,
-    edges: FrameEdges,
-    at: Floats,
-    curve: Floats,
-    slope: Floats,
-    shape: RampShape,
-    light: Floats,
-) -> list[Edge]:
-    """Return the edges of frame i that the blocks agree on."""
-    known = info > 0.0
-    misfit = float(np.sqrt(np.mean((light - curve)[known] ** 2))) if known.any() else 1.0
-    if misfit > MAX_MISFIT:
-        return []
-    clean = lit.is_clean[i]
-    residual = lit.excess[i] - pattern * curve[:, None]
-    weight = clean / lit.variance
-    normals = np.einsum("rx,ry,rb->bxy", slope, slope, pattern**2 * weight, optimize=True)
-    gradients = np.einsum("rx,rb->bx", slope, pattern * weight * residual)
-    total = normals.sum(axis=0)
-    covariance = np.linalg.pinv(total)
-    step = covariance @ gradients.sum(axis=0)
-    scores = gradients - normals @ step
-    n_blocks = scores.shape[0]
-    scatter = covariance @ (scores.T @ scores) @ covariance * n_blocks / (n_blocks - 1.0)
-    coded = float(np.sqrt(np.median(residual[clean] ** 2))) if clean.any() else 0.0
-    height = light.size
-    edges_found = []
-    for j, row in enumerate(at.tolist()):
-        own = np.maximum(normals[:, j, j], 1e-12)
-        shift = (scores[:, j] / own) + step[j] * 0.0
-        near = np.abs(np.arange(height) - row) < shape.length_px + 2.0
-        levels = pattern[near] if near.any() else pattern[[0 if row < 0 else -1]]
-        steps = levels.mean(axis=0)
-        usable = own > 0.02 * own.max()
-        if np.count_nonzero(usable) < MIN_BLOCKS:
-            continue
-        limit = AGREE_ROWS + AGREE_SHARE * shape.length_px
-        agreeing = np.abs(shift) < np.maximum(limit, 2.0 / np.sqrt(own))
-        if np.count_nonzero(agreeing & usable) < MIN_AGREEING * np.count_nonzero(usable):
-            continue
-        step_levels = float(np.average(steps, weights=own))
-        floor = (FLOOR_LEVELS + CODED_SHARE * coded) * shape.length_px / max(step_levels, 1.0)
-        outside = max(0.0, -row, row - (height - 1))
-        row_std = float(
-            np.sqrt(
-                max(scatter[j, j], covariance[j, j])
-                + FLOOR_ROWS**2
-                + floor**2 / np.sqrt(n_blocks)
-                + (SHAPE_SHARE * outside) ** 2
-            )
+class _FrameFit:
+    """The edges of one frame, fitted to its cells.
+
+    The error of an edge is the scatter of the column blocks around it (a sandwich over blocks:
+    cells of one block err alike along the rows), or that of the encoder if it is larger.
+    """
+
+    def __init__(
+        self,
+        lit: LitFrames,
+        i: int,
+        levels: Floats,
+        unsure: Floats,
+        edges: FrameEdges,
+        curve: Floats,
+        shape: RampShape,
+    ) -> None:
+        self.index = int(lit.index[i])
+        self.shape, self.signs = shape, edges.signs
+        self.levels = levels
+        self.clean = lit.is_clean[i]
+        variance = lit.variance + unsure * np.clip(curve, 0.0, 1.0)[:, None] ** 2
+        self.weight = self.clean / variance
+        info = np.sum(levels**2 * self.weight, axis=1)
+        light = np.sum(levels * self.weight * lit.excess[i], axis=1) / np.maximum(info, 1e-9)
+        self.at, self.curve, self.slope = fit_rows(light, np.minimum(info, MAX_INFO), edges, shape)
+        self.misfit = float(
+            np.sqrt(np.average((light - self.curve) ** 2, weights=np.minimum(info, MAX_INFO)))
+            if info.any()
+            else 1.0
         )
-        if shape.length_px < MIN_SIGMAS * row_std and row_std > 2.0:
-            continue
-        edges_found.append(
-            Edge(
-                index=int(lit.index[i]),
-                is_upper=edges.signs[j] > 0,
-                row=row,
-                row_std=row_std,
-                lit_share=float(np.clip(curve, 0.0, 1.0).mean()),
-                block_shift=shift,
-                block_info=own,
-                block_step=steps,
-            )
+        self.residual = lit.excess[i] - levels * self.curve[:, None]
+
+    def edges(self) -> list[Edge]:
+        """Return the edges that the blocks agree on."""
+        if self.misfit > MAX_MISFIT:
+            return []
+        slope, weight = self.slope, self.weight
+        normals = np.einsum("rx,ry,rb->bxy", slope, slope, self.levels**2 * weight, optimize=True)
+        gradients = np.einsum("rx,rb->bx", slope, self.levels * weight * self.residual)
+        covariance = np.linalg.pinv(normals.sum(axis=0))
+        scores = gradients - normals @ (covariance @ gradients.sum(axis=0))
+        n_blocks = scores.shape[0]
+        scatter = covariance @ (scores.T @ scores) @ covariance * n_blocks / (n_blocks - 1.0)
+        random = np.maximum(np.diag(scatter), np.diag(covariance))
+        is_clean = self.clean.any()
+        coded = float(np.sqrt(np.median(self.residual[self.clean] ** 2))) if is_clean else 0.0
+        made = [
+            self._edge(j, float(random[j]), normals[:, j, j], scores[:, j], coded)
+            for j in range(self.at.size)
+        ]
+        return [edge for edge in made if edge is not None]
+
+    def _edge(
+        self, j: int, random: float, own: Floats, scores: Floats, coded: float
+    ) -> Edge | None:
+        """Return an edge, or None where too few blocks see it, or it is known too badly."""
+        row, length, height = float(self.at[j]), self.shape.length_px, self.curve.size
+        own = np.maximum(own, 1e-12)
+        shift = scores / own
+        is_usable = own > USABLE_SHARE * own.max()
+        limit = np.maximum(AGREE_ROWS + AGREE_SHARE * length, 2.0 / np.sqrt(own))
+        n_agreeing = np.count_nonzero(is_usable & (np.abs(shift) < limit))
+        n_usable = np.count_nonzero(is_usable)
+        if n_usable < MIN_BLOCKS or n_agreeing < MIN_AGREEING * n_usable:
+            return None
+        near = np.abs(np.arange(height) - np.clip(row, 0, height - 1)) <= length + 2.0
+        steps = self.levels[near].mean(axis=0)
+        step = max(float(np.average(steps, weights=own)), 1.0)
+        encoded = (FLOOR_LEVELS + CODED_SHARE * coded) * length / step
+        outside = max(0.0, self.shape.half_px - row, row + self.shape.reach_px - (height - 1))
+        row_std = float(np.sqrt(random + FLOOR_ROWS**2 + encoded**2 + (SHAPE_SHARE * outside) ** 2))
+        if row_std > max(MAX_ROW_STD, MAX_STD_SHARE * length):
+            return None
+        return Edge(
+            index=self.index,
+            is_upper=self.signs[j] > 0,
+            row=row,
+            row_std=row_std,
+            lit_share=float(np.clip(self.curve, 0.0, 1.0).mean()),
+            block_shift=shift,
+            block_info=own,
+            block_step=steps,
         )
-    return edges_found

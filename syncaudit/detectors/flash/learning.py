@@ -35,9 +35,16 @@ MAX_BEND = 0.9
 MAX_TAIL = 0.98
 MIN_TAIL = 0.03
 MAX_RAMP_PX = 1500.0
+# Full light is not taken for more than so many times too small or too large at first.
+MAX_GAIN = 2.0
 # Misfits beyond so many deviations count linearly.
 ROBUST_SIGMAS = 10.0
 N_STEPS = 10
+# Frames whose lit cells are clipped by more than this share, or that are fitted so many times worse
+# than most (two flashes at once, a car that passes), teach nothing.
+MAX_CLIPPED = 0.25
+UNUSUAL = 3.0
+LEAST_MISFIT = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -75,27 +82,35 @@ def learn(lit: LitFrames) -> Learnt | None:
         From `gather_lit`.
     """
     light = _first_light(lit)
+    is_clear = lit.clipped_share < MAX_CLIPPED
     shape = RampShape(FIRST_RAMPS_PX[4], 0.0, FIRST_BEND)
     has_tail = False
     found: tuple[list[Edge], Floats, int] | None = None
     for n_round in range(N_ROUNDS):
         pattern = find_pattern(lit, np.clip(light, 0.0, 1.0))
-        light, info = row_light(lit, pattern)
+        light, info = row_light(lit, pattern.levels)
         if n_round == 0:
             full = _scale(light, info)
-            pattern, light, info = pattern * full, light / full, info * full**2
-            shape = _first_shape(light, info)
+            pattern, light, info = pattern.scaled(full), light / full, info * full**2
+            shape = _first_shape(light, info, is_clear)
         rough = _rough(light, info, shape)
-        chosen = _to_learn(rough)
+        chosen = _to_learn(rough, is_clear)
         if not chosen:
             return None
         before = shape
+        start = _tailed(shape) if n_round == 1 else shape
+        fitted = _fit_shape(light, info, rough, chosen, start, has_tail=has_tail or n_round == 1)
         if n_round == 1:
-            shape, has_tail = _with_or_without_tail(light, info, rough, chosen, shape)
-        else:
-            shape = _fit_shape(light, info, rough, chosen, shape, has_tail=has_tail)[0]
+            box = _fit_shape(light, info, rough, chosen, shape, has_tail=False)
+            has_tail = fitted.cost < TAIL_GAIN * box.cost
+            fitted = fitted if has_tail else box
+        shape, gain = fitted.shape, fitted.gain
+        pattern, light, info = pattern.scaled(gain), light / gain, info * gain**2
         rough = _rough(light, info, shape)
         found = time_edges(lit, pattern, light, info, rough, shape)
+        misfit = np.sqrt(np.average((light - found[1]) ** 2, axis=1, weights=info + 1e-12))
+        usual = float(np.median(misfit[is_clear]))
+        is_clear = (lit.clipped_share < MAX_CLIPPED) & (misfit <= UNUSUAL * usual + LEAST_MISFIT)
         light = found[1]
         change = abs(shape.length_px - before.length_px) / shape.length_px
         if n_round > 1 and max(change, abs(shape.bend - before.bend)) < SETTLED:
@@ -132,9 +147,9 @@ def _rough(light: Floats, info: Floats, shape: RampShape) -> list[FrameEdges]:
     ]
 
 
-def _to_learn(rough: Sequence[FrameEdges]) -> list[int]:
-    """Return the frames with edges, or an even choice of them."""
-    some = [i for i, edges in enumerate(rough) if edges.rows]
+def _to_learn(rough: Sequence[FrameEdges], is_clear: NDArray[np.bool_]) -> list[int]:
+    """Return the frames with edges that are clear, or an even choice of them."""
+    some = [i for i, edges in enumerate(rough) if edges.rows and is_clear[i]]
     return some[:: max(1, len(some) // N_LEARNT)]
 
 
@@ -154,29 +169,29 @@ def _misfit(
     return np.concatenate(parts)
 
 
-def _first_shape(light: Floats, info: Floats) -> RampShape:
+def _first_shape(light: Floats, info: Floats, is_clear: NDArray[np.bool_]) -> RampShape:
     shapes = [RampShape(ramp, 0.0, FIRST_BEND) for ramp in FIRST_RAMPS_PX]
     costs = []
     for shape in shapes:
         rough = _rough(light, info, shape)
-        chosen = _to_learn(rough)
+        chosen = _to_learn(rough, is_clear)
         left = _misfit(light, info, rough, chosen, shape, 4) if chosen else np.array([np.inf])
         costs.append(float(np.sum(np.minimum(left**2, ROBUST_SIGMAS**2))))
     return shapes[int(np.argmin(costs))]
 
 
-def _with_or_without_tail(
-    light: Floats,
-    info: Floats,
-    rough: Sequence[FrameEdges],
-    chosen: Sequence[int],
-    start: RampShape,
-) -> tuple[RampShape, bool]:
-    box, box_cost = _fit_shape(light, info, rough, chosen, start, has_tail=False)
-    length = start.ramp_px
-    tailed = RampShape(length * (1.0 - FIRST_TAIL), 0.5 * length * FIRST_TAIL, start.bend)
-    tail, tail_cost = _fit_shape(light, info, rough, chosen, tailed, has_tail=True)
-    return (tail, True) if tail_cost < TAIL_GAIN * box_cost else (box, False)
+def _tailed(shape: RampShape) -> RampShape:
+    length = shape.ramp_px
+    return RampShape(length * (1.0 - FIRST_TAIL), 0.5 * length * FIRST_TAIL, shape.bend)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fitted:
+    """A shape, by what factor full light was taken too small, and what both leave."""
+
+    shape: RampShape
+    gain: float
+    cost: float
 
 
 def _fit_shape(
@@ -187,8 +202,8 @@ def _fit_shape(
     start: RampShape,
     *,
     has_tail: bool,
-) -> tuple[RampShape, float]:
-    """Return the shape that draws some frames best, and what it leaves."""
+) -> _Fitted:
+    """Return the shape that draws some frames best."""
     settled = list(rough)
     for i in chosen:
         rows, _, _ = fit_rows(light[i], info[i], rough[i], start)
@@ -198,19 +213,20 @@ def _fit_shape(
 
     def shape_of(x: Floats) -> RampShape:
         length = float(np.exp(x[0]))
-        part = float(x[2]) if has_tail else 0.0
+        part = float(x[3]) if has_tail else 0.0
         if part < MIN_TAIL:
             return RampShape(length, 0.0, float(x[1]))
         return RampShape(length * (1.0 - part), 0.5 * length * part, float(x[1]))
 
     def residuals(x: Floats) -> Floats:
-        return _misfit(light, info, settled, chosen, shape_of(x), 2)
+        gain = float(x[2])
+        return _misfit(light / gain, info * gain**2, settled, chosen, shape_of(x), 2)
 
     length = start.ramp_px + 2.0 * start.tail_px
-    first = [np.log(length), start.bend, 2.0 * start.tail_px / length]
-    low = np.array([0.0, -MAX_BEND, -1e-9])
-    high = np.array([np.log(MAX_RAMP_PX), MAX_BEND, MAX_TAIL])
-    n = 3 if has_tail else 2
+    first = [np.log(length), start.bend, 1.0, 2.0 * start.tail_px / length]
+    low = np.array([0.0, -MAX_BEND, 1.0 / MAX_GAIN, -1e-9])
+    high = np.array([np.log(MAX_RAMP_PX), MAX_BEND, MAX_GAIN, MAX_TAIL])
+    n = 4 if has_tail else 3
     margin = 1e-3
     found = least_squares(
         residuals,
@@ -221,4 +237,4 @@ def _fit_shape(
         diff_step=0.02,
         max_nfev=N_STEPS,
     )
-    return shape_of(found.x), float(found.cost)
+    return _Fitted(shape=shape_of(found.x), gain=float(found.x[2]), cost=float(found.cost))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from syncaudit.detectors.flash.lighting import REACH, Lighting, grown
 
-__all__ = ["LitFrames", "find_pattern", "gather_lit", "row_light"]
+__all__ = ["LitFrames", "Pattern", "find_pattern", "gather_lit", "row_light"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -120,11 +120,58 @@ def gather_lit(
     )
 
 
-def find_pattern(lit: LitFrames, light: Floats) -> Floats:
-    """Return what full light adds to every cell, in levels, shape (h, b).
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pattern:
+    """What full light adds to every cell, and what that is known from.
 
-    By least squares over the frames. Cells that hardly any frame shows in the light take after
-    those of like brightness in their column block, by a plane over row and brightness.
+    Parameters
+    ----------
+    product, power : ndarray, shape (h, b)
+        Sums over the frames of light times excess and of squared light.
+    usual : ndarray, shape (h, b)
+        What full light adds to cells of like place and brightness, in levels.
+    spread : ndarray, shape (b,)
+        Standard deviation of cells from that.
+    """
+
+    product: Floats
+    power: Floats
+    usual: Floats
+    spread: Floats
+
+    @property
+    def levels(self) -> Floats:
+        """Return what full light adds, in levels."""
+        return _blended(self.product, self.power, self.usual)
+
+    def scaled(self, gain: float) -> Pattern:
+        """Return the pattern of light that is brighter by a factor."""
+        return Pattern(
+            product=self.product / gain,
+            power=self.power / gain**2,
+            usual=self.usual * gain,
+            spread=self.spread * gain,
+        )
+
+    def without(self, lit: LitFrames, light: Floats, i: int) -> tuple[Floats, Floats]:
+        """Return what all frames but one tell of it, and the variance of that, shape (h, b).
+
+        A frame whose own light made the pattern would agree with it wherever its edges were.
+        """
+        own = light[:, None] * lit.is_clean[i]
+        product, power = self.product - own * lit.excess[i], self.power - own * light[:, None]
+        power = np.maximum(power, 0.0)
+        levels = _blended(product, power, self.usual)
+        total = power + PRIOR_FRAMES
+        unsure = (PRIOR_FRAMES * self.spread / total) ** 2 + lit.variance * power / total**2
+        return levels, unsure
+
+
+def find_pattern(lit: LitFrames, light: Floats) -> Pattern:
+    """Return what full light adds to every cell, by least squares over the frames.
+
+    Cells that hardly any frame shows in the light take after those of like brightness in their
+    column block, by a plane over row and brightness.
 
     Parameters
     ----------
@@ -139,26 +186,32 @@ def find_pattern(lit: LitFrames, light: Floats) -> Floats:
     brightness = np.median(lit.background, axis=0) / 64.0
     height, n_blocks = product.shape
     rows = np.linspace(-1.0, 1.0, height)
-    pattern = np.empty((height, n_blocks))
+    usual = np.empty((height, n_blocks))
     for block in range(n_blocks):
         columns = [rows**p * b for p in range(3) for b in (np.ones(height), brightness[:, block])]
         design = np.stack(columns, axis=1)
         weighted = design * power[:, block, None]
         ridge = np.diag([0.01, 0.01, 1.0, 1.0, 1.0, 1.0]) * (1e-3 * power[:, block].sum() + 1e-9)
         found = np.linalg.solve(weighted.T @ design + ridge, design.T @ product[:, block])
-        usual = design @ found
-        pattern[:, block] = (product[:, block] + PRIOR_FRAMES * usual) / (
-            power[:, block] + PRIOR_FRAMES
-        )
-    return np.maximum(pattern, 0.0)
+        usual[:, block] = design @ found
+    own = product / np.maximum(power, 1e-9)
+    spread = np.sqrt(
+        np.sum(power * (own - usual) ** 2, axis=0) / np.maximum(power.sum(axis=0), 1e-9)
+    )
+    return Pattern(product=product, power=power, usual=usual, spread=spread)
 
 
-def row_light(lit: LitFrames, pattern: Floats) -> tuple[Floats, Floats]:
+def row_light(lit: LitFrames, levels: Floats) -> tuple[Floats, Floats]:
     """Return the light of every row as a share of full light, and its inverse variance, (f, h)."""
-    weight = pattern / lit.variance
-    info = np.einsum("rb,frb->fr", pattern * weight, lit.is_clean)
+    weight = levels / lit.variance
+    info = np.einsum("rb,frb->fr", levels * weight, lit.is_clean)
     light = np.einsum("rb,frb,frb->fr", weight, lit.excess, lit.is_clean)
     return light / np.maximum(info, 1e-9), np.minimum(info, MAX_INFO) * lit.is_known
+
+
+def _blended(product: Floats, power: Floats, usual: Floats) -> Floats:
+    levels = (product + PRIOR_FRAMES * usual) / (power + PRIOR_FRAMES)
+    return np.maximum(levels, 0.0)
 
 
 def _all_rows(values: NDArray[np.generic], height: int) -> NDArray[np.generic]:

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from syncaudit.decode import Picture
 from syncaudit.detectors.flash.lighting import REACH
-from syncaudit.detectors.flash_frames import FrameCells
-from syncaudit.detectors.flash_rows import N_BLOCKS, FrameRows, row_sums, strips_of
-from syncaudit.detectors.flash_screen import RADIUS, lit_candidates
-from syncaudit.detectors.flash_steps import step_candidates
+from syncaudit.detectors.flash.rows import FrameRows, row_sums, strips_of
+from syncaudit.detectors.flash.screen import RADIUS, lit_candidates
+from syncaudit.detectors.flash.step_screen import step_candidates
+from syncaudit.detectors.flash.whole_frames import FrameCells
 
 __all__ = ["FrameWindow"]
 
