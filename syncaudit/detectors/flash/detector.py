@@ -9,7 +9,7 @@ import numpy as np
 from syncaudit.decode import Picture
 from syncaudit.detectors.flash.bands import DatedRows, date_rows
 from syncaudit.detectors.flash.crowd import CrowdedLight
-from syncaudit.detectors.flash.edges import Edge
+from syncaudit.detectors.flash.dead_zone import dead_zone_shifts
 from syncaudit.detectors.flash.learning import Learnt, learn
 from syncaudit.detectors.flash.lighting import find_lighting
 from syncaudit.detectors.flash.part_exposures import find_switches
@@ -159,7 +159,7 @@ class FlashDetector:
         stream = self.stream
         frame_s, epoch_ns, stamp_std_s = frame_times_s(stream)
         delay_s = stream.line_delay_s
-        dated = _rows_of(learnt.edges, learnt, self._exposure_px)
+        dated = _rows_of(learnt, self._exposure_px)
         if dated.sense.any() and dated.sense.size < MIN_SWITCHES:
             return None
         half_s = dated.half_px * (delay_s or 0.0)
@@ -237,11 +237,23 @@ class FlashDetector:
         )
 
 
-def _rows_of(edges: list[Edge], learnt: Learnt, exposure_px: float | None) -> DatedRows:
+def _rows_of(learnt: Learnt, exposure_px: float | None) -> DatedRows:
+    """Return what the edges date; those of pulses without what the encoder does to them.
+
+    Lights that stay are as bright as they are, and tone curves bend each cell as its brightness
+    says: what differs between cells is no dead zone there.
+    """
+    rows = np.array([edge.row for edge in learnt.edges])
+    stds = np.array([edge.row_std for edge in learnt.edges])
+    shape = learnt.shape
+    dated = date_rows(learnt.edges, rows, stds, shape=shape, exposure_px=exposure_px)
+    if dated.sense.any():
+        return dated
+    shifts, shift_stds = dead_zone_shifts(learnt.edges)
     return date_rows(
-        edges,
-        np.array([edge.row for edge in edges]),
-        np.array([edge.row_std for edge in edges]),
-        shape=learnt.shape,
+        learnt.edges,
+        rows - shifts,
+        np.hypot(stds, shift_stds),
+        shape=shape,
         exposure_px=exposure_px,
     )

@@ -11,6 +11,7 @@ from scipy.ndimage import median_filter, uniform_filter1d
 
 from syncaudit.detectors.flash.pattern import MAX_INFO, LitFrames, Pattern
 from syncaudit.detectors.flash.shape import RampShape
+from syncaudit.dsp.robust import cauchy_weights
 
 __all__ = ["Edge", "FrameEdges", "fit_rows", "rough_edges", "time_edges"]
 
@@ -44,8 +45,13 @@ MAX_MISFIT = 0.12
 # Largest error, in rows or as a share of a ramp.
 MAX_ROW_STD = 2.0
 MAX_STD_SHARE = 0.1
+# An edge lies outside of the picture by this share of its ramp at most: the rest is tail.
+MAX_OUTSIDE = 0.3
 # What the picture cuts of a ramp is drawn by its shape, which is known to about this share.
 SHAPE_SHARE = 0.05
+# Rounds in which blocks that are fitted badly lose weight, from twice the usual misfit on.
+N_REWEIGHTED = 3
+USUAL_BLOCKS = 2.0
 # A block tells nothing of an edge that tells less than this share of the best.
 USABLE_SHARE = 0.02
 
@@ -119,13 +125,21 @@ def rough_edges(light: Floats, is_known: Bools, ramp_px: float) -> FrameEdges:
     is_first = bool(is_lit[0])
     border = max(8, int(0.5 * ramp_px))
     top, bottom = float(smooth[:5].mean()), float(smooth[-5:].mean())
+    # A ramp that the border cuts need not cross a half.
     if not is_lit[:border].any() and top > MIN_CUT_LIGHT:
         rows.insert(0, -(0.5 - top) * ramp_px)
         signs.insert(0, -1)
         is_first = True
+    elif is_lit[:border].all() and top < 1.0 - MIN_CUT_LIGHT:
+        rows.insert(0, -(top - 0.5) * ramp_px)
+        signs.insert(0, 1)
+        is_first = False
     if not is_lit[-border:].any() and bottom > MIN_CUT_LIGHT:
         rows.append(height - 1 + (0.5 - bottom) * ramp_px)
         signs.append(1)
+    elif is_lit[-border:].all() and bottom < 1.0 - MIN_CUT_LIGHT:
+        rows.append(height - 1 + (bottom - 0.5) * ramp_px)
+        signs.append(-1)
     return FrameEdges(rows=tuple(rows), signs=tuple(signs), is_lit=is_first)
 
 
@@ -191,7 +205,7 @@ def time_edges(
         at, curves[i], _ = fit_rows(light[i], info[i], edges, shape)
         n_tried += at.size
         if at.size:
-            levels, unsure = pattern.without(lit, np.clip(curves[i], 0.0, 1.0), i)
+            levels, unsure = pattern.without(lit, i)
             edges = replace(edges, rows=tuple(at.tolist()))
             found += _FrameFit(lit, i, levels, unsure, edges, curves[i], shape).edges()
     return found, curves, n_tried
@@ -220,15 +234,18 @@ class _FrameFit:
         self.clean = lit.is_clean[i]
         variance = lit.variance + unsure * np.clip(curve, 0.0, 1.0)[:, None] ** 2
         self.weight = self.clean / variance
-        info = np.sum(levels**2 * self.weight, axis=1)
-        light = np.sum(levels * self.weight * lit.excess[i], axis=1) / np.maximum(info, 1e-9)
-        self.at, self.curve, self.slope = fit_rows(light, np.minimum(info, MAX_INFO), edges, shape)
-        self.misfit = float(
-            np.sqrt(np.average((light - self.curve) ** 2, weights=np.minimum(info, MAX_INFO)))
-            if info.any()
-            else 1.0
-        )
-        self.residual = lit.excess[i] - levels * self.curve[:, None]
+        for _ in range(N_REWEIGHTED):
+            info = np.sum(levels**2 * self.weight, axis=1)
+            light = np.sum(levels * self.weight * lit.excess[i], axis=1) / np.maximum(info, 1e-9)
+            info = np.minimum(info, MAX_INFO)
+            self.at, self.curve, self.slope = fit_rows(light, info, edges, shape)
+            self.residual = lit.excess[i] - levels * self.curve[:, None]
+            # Who walks through some blocks disturbs these only.
+            apart = np.sqrt(np.average(self.residual**2 / variance, axis=0, weights=info + 1e-12))
+            apart /= max(float(np.median(apart)), 1.0)
+            self.weight = self.clean / variance * cauchy_weights(apart / USUAL_BLOCKS)
+        off = (light - self.curve) ** 2
+        self.misfit = float(np.sqrt(np.average(off, weights=info))) if info.any() else 1.0
 
     def edges(self) -> list[Edge]:
         """Return the edges that the blocks agree on."""
@@ -239,7 +256,7 @@ class _FrameFit:
         gradients = np.einsum("rx,rb->bx", slope, self.levels * weight * self.residual)
         covariance = np.linalg.pinv(normals.sum(axis=0))
         scores = gradients - normals @ (covariance @ gradients.sum(axis=0))
-        n_blocks = scores.shape[0]
+        n_blocks = max(2, scores.shape[0])
         scatter = covariance @ (scores.T @ scores) @ covariance * n_blocks / (n_blocks - 1.0)
         random = np.maximum(np.diag(scatter), np.diag(covariance))
         is_clean = self.clean.any()
@@ -269,6 +286,8 @@ class _FrameFit:
         encoded = (FLOOR_LEVELS + CODED_SHARE * coded) * length / step
         outside = max(0.0, self.shape.half_px - row, row + self.shape.reach_px - (height - 1))
         row_std = float(np.sqrt(random + FLOOR_ROWS**2 + encoded**2 + (SHAPE_SHARE * outside) ** 2))
+        if not -MAX_OUTSIDE * length < row < height - 1 + MAX_OUTSIDE * length:
+            return None
         if row_std > max(MAX_ROW_STD, MAX_STD_SHARE * length):
             return None
         return Edge(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import median_filter
 from scipy.optimize import least_squares
 
 from syncaudit.detectors.flash.edges import Edge, FrameEdges, fit_rows, rough_edges, time_edges
@@ -18,11 +17,11 @@ __all__ = ["Learnt", "learn"]
 
 Floats = NDArray[np.float64]
 
-# Full light is what the brighter of the lit rows show.
-FULL_PERCENTILE = 85
-MEDIAN_ROWS = 61
-N_ROUNDS = 6
-SETTLED = 0.02
+# Full light is what most lit rows show: two flashes in one exposure show twice as much.
+FULL_PERCENTILE = 60
+LIT_SHARE = 0.2
+N_ROUNDS = 14
+SETTLED = 0.003
 # Frames that the shape is learnt from.
 N_LEARNT = 16
 # Ramps that are tried first, in rows.
@@ -40,10 +39,16 @@ MAX_GAIN = 2.0
 # Misfits beyond so many deviations count linearly.
 ROBUST_SIGMAS = 10.0
 N_STEPS = 10
+# What is known of the half-light row: from few frames hardly anything, from more what an encoder
+# adds (measured with x264 at crf 23-28) and what a tone curve hides.
+MIN_POOLED = 4
+UNPOOLED_SHARE = 0.25
+POOLED_SHARE = 0.03
+ENCODED_ROWS = 1.5
 # Frames whose lit cells are clipped by more than this share, or that are fitted so many times worse
 # than most (two flashes at once, a car that passes), teach nothing.
 MAX_CLIPPED = 0.25
-UNUSUAL = 3.0
+UNUSUAL = 2.0
 LEAST_MISFIT = 0.01
 
 
@@ -87,7 +92,7 @@ def learn(lit: LitFrames) -> Learnt | None:
     has_tail = False
     found: tuple[list[Edge], Floats, int] | None = None
     for n_round in range(N_ROUNDS):
-        pattern = find_pattern(lit, np.clip(light, 0.0, 1.0))
+        pattern = find_pattern(lit, np.clip(light, 0.0, 1.0) * is_clear[:, None])
         light, info = row_light(lit, pattern.levels)
         if n_round == 0:
             full = _scale(light, info)
@@ -109,35 +114,51 @@ def learn(lit: LitFrames) -> Learnt | None:
         rough = _rough(light, info, shape)
         found = time_edges(lit, pattern, light, info, rough, shape)
         misfit = np.sqrt(np.average((light - found[1]) ** 2, axis=1, weights=info + 1e-12))
-        usual = float(np.median(misfit[is_clear]))
+        has_edges = np.array([bool(edges.rows) for edges in rough])
+        usual = float(np.median(misfit[has_edges])) if has_edges.any() else 0.0
         is_clear = (lit.clipped_share < MAX_CLIPPED) & (misfit <= UNUSUAL * usual + LEAST_MISFIT)
         light = found[1]
         change = abs(shape.length_px - before.length_px) / shape.length_px
         if n_round > 1 and max(change, abs(shape.bend - before.bend)) < SETTLED:
             break
-    assert found is not None
+    if found is None:
+        return None
     return Learnt(
         edges=found[0],
         n_tried=found[2],
         shape=shape,
-        half_std_px=max(1.5, 0.02 * shape.length_px),
+        half_std_px=_half_std_px(shape, int(np.count_nonzero(is_clear))),
     )
 
 
+def _half_std_px(shape: RampShape, n: int) -> float:
+    """Return the error of the half-light row of a shape that n frames tell."""
+    if n < MIN_POOLED:
+        return UNPOOLED_SHARE * shape.half_px
+    return float(np.hypot(ENCODED_ROWS, POOLED_SHARE * shape.half_px))
+
+
 def _first_light(lit: LitFrames) -> Floats:
-    """Return light as a share of the brightest that each row shows."""
-    share = np.where(lit.is_known, lit.share, np.nan)
-    share[share < 0.2 * np.nanmax(share, axis=0)] = np.nan
-    has_any = ~np.isnan(share).all(axis=0)
-    rows = np.arange(share.shape[1])
-    full = np.nanpercentile(share[:, has_any], FULL_PERCENTILE, axis=0)
-    full = median_filter(np.interp(rows, rows[has_any], full), MEDIAN_ROWS, mode="nearest")
-    return np.clip(np.where(lit.is_known, lit.share, 0.0) / np.maximum(full, 1e-3), 0.0, 1.2)
+    """Return light as a share of the brightest that rows show, a parabola over the rows.
+
+    Rows near the border that few frames show in full light take after the others.
+    """
+    share = np.where(lit.is_known, lit.share, 0.0)
+    is_lit = share > LIT_SHARE * np.percentile(share.max(axis=0), FULL_PERCENTILE)
+    n_lit = np.count_nonzero(is_lit, axis=0)
+    rows = np.linspace(-1.0, 1.0, share.shape[1])
+    has_any = n_lit > 0
+    bright = np.where(is_lit, share, np.nan)[:, has_any]
+    full = np.nanpercentile(bright, FULL_PERCENTILE, axis=0)
+    degree = min(2, int(np.count_nonzero(has_any)) - 1)
+    curve = np.polynomial.Polynomial.fit(rows[has_any], full, degree, w=np.sqrt(n_lit[has_any]))
+    lowest = 0.2 * float(np.median(full))
+    return np.clip(share / np.maximum(curve(rows), max(lowest, 1e-3)), 0.0, 1.2)
 
 
 def _scale(light: Floats, info: Floats) -> float:
     is_lit = (light > 0.4) & (info > 0.0)
-    return float(np.percentile(light[is_lit], 75)) if is_lit.any() else 1.0
+    return float(np.percentile(light[is_lit], FULL_PERCENTILE)) if is_lit.any() else 1.0
 
 
 def _rough(light: Floats, info: Floats, shape: RampShape) -> list[FrameEdges]:

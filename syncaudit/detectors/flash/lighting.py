@@ -23,6 +23,11 @@ Bools = NDArray[np.bool_]
 # a row is dark for a quarter of the time at least.
 DARK_WITHIN_S = 3.0
 DARK_PERCENTILE = 25
+# Light that often goes on and off leaves a quarter of the changes from frame to frame to noise;
+# that quantile of the difference of two normal variables, in sigmas of one.
+QUIET_PERCENTILE = 25
+QUIET_SIGMAS = 1.0 / (0.3186 * np.sqrt(2.0))
+LEAST_NOISE = 0.05
 # Points of the running percentile: it is a first guess only.
 N_POINTS = 60
 N_ROUNDS = 3
@@ -115,8 +120,10 @@ def _dark_level(rows: Singles, rate_hz: float) -> tuple[Singles, Singles]:
     size = (max(3, window // step), 1)
     dark = percentile_filter(rows[::step], DARK_PERCENTILE, size=size, mode="reflect")
     dark = np.repeat(dark, step, axis=0)[:n]
-    change = np.median(np.abs(np.diff(rows, axis=0)), axis=0) if n > 1 else np.zeros(rows.shape[1])
-    noise = np.maximum(1.4826 / np.sqrt(2.0) * change, 0.05).astype(np.float32)
+    noise = np.full(rows.shape[1], LEAST_NOISE, dtype=np.float32)
+    if n > 1:
+        change = np.percentile(np.abs(np.diff(rows, axis=0)), QUIET_PERCENTILE, axis=0)
+        noise = np.maximum(QUIET_SIGMAS * change, noise).astype(np.float32)
     for _ in range(N_ROUNDS):
         apart = rows - dark
         near = (np.abs(apart) < 4.0 * noise + 0.3).astype(np.float32)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.flash.lighting import REACH, Lighting, grown
+from syncaudit.detectors.flash.screen import CLIPPED_LEVEL
 
 __all__ = ["LitFrames", "Pattern", "find_pattern", "gather_lit", "row_light"]
 
@@ -16,11 +17,15 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Bools = NDArray[np.bool_]
 
+# Fewest rows, of those that are looked at first, that a light reaches.
+MIN_LIT_ROWS = 2
 # Share of a frame's rows whose brightness without light must be known.
 MIN_KNOWN = 0.5
 # Where a cell is lit in few frames, its light is that of cells as bright near it: so many frames
 # in full light count as much as they do.
 PRIOR_FRAMES = 0.7
+# Light counts by this power of itself: half light a quarter.
+TRUST_POWER = 2
 # No row of a frame tells the light better than to a fiftieth: patterns are not known better.
 MAX_INFO = 50.0**2
 
@@ -80,7 +85,7 @@ def gather_lit(
     found = []
     is_dark = ~grown(lighting.is_lit)
     for index in frames:
-        if index not in levels:
+        if index not in levels or lighting.is_lit[places[index]].sum() < MIN_LIT_ROWS:
             continue
         height = levels[index].shape[0]
         near = [
@@ -107,6 +112,7 @@ def gather_lit(
     excess = np.stack([levels[k] for k in index.tolist()]) - background
     is_free = np.stack([clean[k] for k in index.tolist()])
     is_lit = np.stack([_all_rows(lighting.is_lit[places[k]], height) for k in index.tolist()])
+    is_clipped = ~is_free & is_lit[..., None] & (background < CLIPPED_LEVEL)
     n_lit = np.maximum(is_lit.sum(axis=1) * excess.shape[2], 1)
     return LitFrames(
         index=index,
@@ -116,7 +122,7 @@ def gather_lit(
         is_known=is_known,
         share=np.stack([_all_rows(lighting.share[places[k]], height) for k in index.tolist()]),
         variance=_all_rows(lighting.variance, height),
-        clipped_share=(~is_free & is_lit[..., None]).sum(axis=(1, 2)) / n_lit,
+        clipped_share=is_clipped.sum(axis=(1, 2)) / n_lit,
     )
 
 
@@ -126,6 +132,8 @@ class Pattern:
 
     Parameters
     ----------
+    light : ndarray, shape (f, h)
+        Share of full light in each row of the frames, 0 in those that were left out.
     product, power : ndarray, shape (h, b)
         Sums over the frames of light times excess and of squared light.
     usual : ndarray, shape (h, b)
@@ -134,6 +142,7 @@ class Pattern:
         Standard deviation of cells from that.
     """
 
+    light: Floats
     product: Floats
     power: Floats
     usual: Floats
@@ -147,18 +156,20 @@ class Pattern:
     def scaled(self, gain: float) -> Pattern:
         """Return the pattern of light that is brighter by a factor."""
         return Pattern(
-            product=self.product / gain,
-            power=self.power / gain**2,
+            light=self.light / gain,
+            product=self.product / gain ** (TRUST_POWER),
+            power=self.power / gain ** (TRUST_POWER + 1),
             usual=self.usual * gain,
             spread=self.spread * gain,
         )
 
-    def without(self, lit: LitFrames, light: Floats, i: int) -> tuple[Floats, Floats]:
+    def without(self, lit: LitFrames, i: int) -> tuple[Floats, Floats]:
         """Return what all frames but one tell of it, and the variance of that, shape (h, b).
 
         A frame whose own light made the pattern would agree with it wherever its edges were.
         """
-        own = light[:, None] * lit.is_clean[i]
+        light = self.light[i]
+        own = _trust(light)[:, None] * lit.is_clean[i]
         product, power = self.product - own * lit.excess[i], self.power - own * light[:, None]
         power = np.maximum(power, 0.0)
         levels = _blended(product, power, self.usual)
@@ -180,9 +191,9 @@ def find_pattern(lit: LitFrames, light: Floats) -> Pattern:
     light : ndarray, shape (f, h)
         Share of full light in each row.
     """
-    clean = lit.is_clean
-    product = np.einsum("fr,frb,frb->rb", light, lit.excess, clean)
-    power = np.einsum("fr,frb->rb", light**2, clean)
+    clean, trust = lit.is_clean, _trust(light)
+    product = np.einsum("fr,frb,frb->rb", trust, lit.excess, clean)
+    power = np.einsum("fr,frb->rb", trust * light, clean)
     brightness = np.median(lit.background, axis=0) / 64.0
     height, n_blocks = product.shape
     rows = np.linspace(-1.0, 1.0, height)
@@ -198,7 +209,7 @@ def find_pattern(lit: LitFrames, light: Floats) -> Pattern:
     spread = np.sqrt(
         np.sum(power * (own - usual) ** 2, axis=0) / np.maximum(power.sum(axis=0), 1e-9)
     )
-    return Pattern(product=product, power=power, usual=usual, spread=spread)
+    return Pattern(light=light, product=product, power=power, usual=usual, spread=spread)
 
 
 def row_light(lit: LitFrames, levels: Floats) -> tuple[Floats, Floats]:
@@ -207,6 +218,11 @@ def row_light(lit: LitFrames, levels: Floats) -> tuple[Floats, Floats]:
     info = np.einsum("rb,frb->fr", levels * weight, lit.is_clean)
     light = np.einsum("rb,frb,frb->fr", weight, lit.excess, lit.is_clean)
     return light / np.maximum(info, 1e-9), np.minimum(info, MAX_INFO) * lit.is_known
+
+
+def _trust(light: Floats) -> Floats:
+    """Return how much the light of a row counts: on a ramp, it is as uncertain as the edge."""
+    return light**TRUST_POWER
 
 
 def _blended(product: Floats, power: Floats, usual: Floats) -> Floats:
