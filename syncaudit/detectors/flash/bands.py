@@ -98,7 +98,7 @@ def date_rows(
     height = _common_height(candidates, rows, exposure_px)
     pairs = _pairs(candidates, rows, height)
     is_alike = len(pairs) > MIN_ALIKE * max(len({edges[up].index for up, _ in candidates}), 1)
-    ramp = 2.0 * shape.half_px
+    ramp = shape.ramp_px
     if exposure_px is None:
         is_longer = not is_alike
     else:

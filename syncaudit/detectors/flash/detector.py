@@ -105,7 +105,7 @@ class FlashDetector:
         longest_px = MAX_RAMP * (self._exposure_px or self._size[0])
         return (
             len(learnt.edges) > MIN_KEPT * learnt.n_tried
-            and 2.0 * learnt.shape.half_px < longest_px
+            and learnt.shape.ramp_px < longest_px
         )
 
     def _crowded(self) -> Learnt | None:

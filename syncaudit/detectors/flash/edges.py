@@ -40,7 +40,8 @@ MIN_BLOCKS = 4
 MIN_AGREEING = 2.0 / 3.0
 AGREE_ROWS = 3.0
 AGREE_SHARE = 0.15
-# Deviation of a frame's light from the fit, as a share of full light.
+# Deviation of light from the fit, as a share of full light in a frame, and on a ramp as a share of
+# what the picture shows of it.
 MAX_MISFIT = 0.12
 # Largest error, in rows or as a share of a ramp.
 MAX_ROW_STD = 2.0
@@ -244,8 +245,8 @@ class _FrameFit:
             apart = np.sqrt(np.average(self.residual**2 / variance, axis=0, weights=info + 1e-12))
             apart /= max(float(np.median(apart)), 1.0)
             self.weight = self.clean / variance * cauchy_weights(apart / USUAL_BLOCKS)
-        off = (light - self.curve) ** 2
-        self.misfit = float(np.sqrt(np.average(off, weights=info))) if info.any() else 1.0
+        self.off = np.where(info > 0.0, light - self.curve, 0.0)
+        self.misfit = float(np.sqrt(np.average(self.off**2, weights=info))) if info.any() else 1.0
 
     def edges(self) -> list[Edge]:
         """Return the edges that the blocks agree on."""
@@ -286,7 +287,15 @@ class _FrameFit:
         encoded = (FLOOR_LEVELS + CODED_SHARE * coded) * length / step
         outside = max(0.0, self.shape.half_px - row, row + self.shape.reach_px - (height - 1))
         row_std = float(np.sqrt(random + FLOOR_ROWS**2 + encoded**2 + (SHAPE_SHARE * outside) ** 2))
-        if not -MAX_OUTSIDE * length < row < height - 1 + MAX_OUTSIDE * length:
+        # A tail that the border cuts off from its onset may be that of any light, at any time.
+        outside_px = MAX_OUTSIDE * length if self.shape.tail_px == 0.0 else -self.shape.half_px
+        if not -outside_px < row < height - 1 + outside_px:
+            return None
+        rows = np.arange(height, dtype=np.float64)
+        drawn_part = np.ptp(self.shape.cdf(rows - row))
+        is_ramp = (rows > row - self.shape.half_px) & (rows < row + self.shape.reach_px)
+        off = np.sqrt(np.mean(self.off[is_ramp] ** 2)) if is_ramp.any() else np.inf
+        if off > MAX_MISFIT * drawn_part:
             return None
         if row_std > max(MAX_ROW_STD, MAX_STD_SHARE * length):
             return None

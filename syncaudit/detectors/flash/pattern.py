@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Bools = NDArray[np.bool_]
 
+# Frames whose median is the brightness without light.
+N_NEAREST = 6
 # Fewest rows, of those that are looked at first, that a light reaches.
 MIN_LIT_ROWS = 2
 # Share of a frame's rows whose brightness without light must be known.
@@ -101,7 +103,12 @@ def gather_lit(
         if np.mean(is_known) < MIN_KNOWN:
             continue
         weights = (weights / np.maximum(total, 1e-9)).astype(np.float32)
-        background = np.einsum("jr,jrb->rb", weights, np.stack([levels[j] for j in near]))
+        stack = np.stack([levels[j] for j in near])
+        background = np.einsum("jr,jrb->rb", weights, stack)
+        # What passes by is in few of the nearest: their median does not see it.
+        nearest = np.argsort([abs(j - index) for j in near], kind="stable")[:N_NEAREST]
+        dark = np.where((weights[nearest] > 0.0)[..., None], stack[nearest], background)
+        background = np.median(dark, axis=0).astype(np.float32)
         found.append((index, background, is_known))
     if not found:
         return None
