@@ -10,6 +10,7 @@ import one_thread  # noqa: F401  # before numpy
 
 # isort: split
 import argparse
+import hashlib
 import json
 import shutil
 import sys
@@ -51,8 +52,7 @@ def main() -> int:
         done = [row for row in found if row["is_needed"]]
         ok = [row for row in done if row["error_s"] is not None]
         print(
-            f"  {name:12} {world.light.kind:10} {len(ok)}/{len(done)} cameras, "
-            f"{seconds:.0f} s CPU",
+            f"  {name:12} {world.light.kind:10} {len(ok)}/{len(done)} cameras, {seconds:.0f} s CPU",
             file=sys.stderr,
             flush=True,
         )
@@ -90,7 +90,8 @@ def _measured(name: str, world: World) -> list[Row]:
         error_s = std_s = None
         if found is not None and found.get("offset_s") is not None and reference is not None:
             std_s = found["offset_std_s"]
-            error_s = found["offset_s"] - _true_offset_s(world, truth, camera.name, reference, at_ns)
+            true_s = _true_offset_s(world, truth, camera.name, reference, at_ns)
+            error_s = found["offset_s"] - true_s
             if camera.name == reference:
                 error_s = std_s = None
         rows.append(
@@ -130,8 +131,6 @@ def _true_offset_s(world: World, truth: Row, name: str, reference: str, at_ns: i
 
 def _rendered(name: str, world: World) -> Path:
     source = Path(__file__).with_name("flash_world.py").read_bytes()
-    import hashlib
-
     digest = hashlib.sha256(source + repr(world).encode()).hexdigest()[:12]
     folder = OUT / "flash_world" / f"{name}-{digest}"
     if not (folder / "truth.json").exists():
@@ -147,7 +146,9 @@ def _print(rows: list[Row]) -> None:
     for light in [*lights, "all"]:
         for is_global in (False, True):
             some = [
-                row for row in rows if light in (row["light"], "all") and row["is_global"] == is_global
+                row
+                for row in rows
+                if light in (row["light"], "all") and row["is_global"] == is_global
             ]
             if not some:
                 continue

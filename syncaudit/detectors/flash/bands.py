@@ -107,7 +107,7 @@ def date_rows(
         )
     nothing = np.zeros(rows.size, dtype=np.int64)
     number = np.arange(rows.size, dtype=np.int64)
-    if is_longer and not is_alike:
+    if is_longer and (not is_alike or len(pairs) < MIN_BANDS):
         sense = np.where(is_upper, 1, -1).astype(np.int64)
         return DatedRows(index, number, rows, stds, np.zeros(rows.size), sense, 0.0)
     gaps = np.array([rows[low] - rows[up] for up, low in pairs])

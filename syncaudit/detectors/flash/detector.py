@@ -103,10 +103,7 @@ class FlashDetector:
     def _is_believed(self, learnt: Learnt) -> bool:
         """Tell whether most edges convince, of light that goes on or off at once."""
         longest_px = MAX_RAMP * (self._exposure_px or self._size[0])
-        return (
-            len(learnt.edges) > MIN_KEPT * learnt.n_tried
-            and learnt.shape.ramp_px < longest_px
-        )
+        return len(learnt.edges) > MIN_KEPT * learnt.n_tried and learnt.shape.ramp_px < longest_px
 
     def _crowded(self) -> Learnt | None:
         """Return the edges of light so dense that hardly a row is ever dark."""

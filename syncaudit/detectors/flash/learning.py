@@ -153,7 +153,8 @@ def _first_light(lit: LitFrames) -> Floats:
     degree = min(2, int(np.count_nonzero(has_any)) - 1)
     curve = np.polynomial.Polynomial.fit(rows[has_any], full, degree, w=np.sqrt(n_lit[has_any]))
     lowest = 0.2 * float(np.median(full))
-    return np.clip(share / np.maximum(curve(rows), max(lowest, 1e-3)), 0.0, 1.2)
+    light: Floats = np.clip(share / np.maximum(curve(rows), max(lowest, 1e-3)), 0.0, 1.2)
+    return light
 
 
 def _scale(light: Floats, info: Floats) -> float:
@@ -255,7 +256,7 @@ def _fit_shape(
         bounds=(low[:n], high[:n]),
         loss="soft_l1",
         f_scale=ROBUST_SIGMAS,
-        diff_step=0.02,
+        diff_step=np.full(n, 0.02),
         max_nfev=N_STEPS,
     )
     return _Fitted(shape=shape_of(found.x), gain=float(found.x[2]), cost=float(found.cost))

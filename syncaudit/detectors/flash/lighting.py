@@ -123,7 +123,7 @@ def _dark_level(rows: Singles, rate_hz: float) -> tuple[Singles, Singles]:
     noise = np.full(rows.shape[1], LEAST_NOISE, dtype=np.float32)
     if n > 1:
         change = np.percentile(np.abs(np.diff(rows, axis=0)), QUIET_PERCENTILE, axis=0)
-        noise = np.maximum(QUIET_SIGMAS * change, noise).astype(np.float32)
+        noise = np.maximum(np.float32(QUIET_SIGMAS) * change, noise).astype(np.float32)
     for _ in range(N_ROUNDS):
         apart = rows - dark
         near = (np.abs(apart) < 4.0 * noise + 0.3).astype(np.float32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ __all__ = ["LitFrames", "Pattern", "find_pattern", "gather_lit", "row_light"]
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Bools = NDArray[np.bool_]
+_Value = TypeVar("_Value", np.bool_, np.float64)
 
 # Frames whose median is the brightness without light.
 N_NEAREST = 6
@@ -86,18 +88,18 @@ def gather_lit(
     """
     found = []
     is_dark = ~grown(lighting.is_lit)
-    for index in frames:
-        if index not in levels or lighting.is_lit[places[index]].sum() < MIN_LIT_ROWS:
+    for at in frames:
+        if at not in levels or lighting.is_lit[places[at]].sum() < MIN_LIT_ROWS:
             continue
-        height = levels[index].shape[0]
+        height = levels[at].shape[0]
         near = [
-            j for j in range(index - REACH, index + REACH + 1)
-            if j != index and j in levels and j in places
+            j for j in range(at - REACH, at + REACH + 1)
+            if j != at and j in levels and j in places
         ]  # fmt: skip
         if not near:
             continue
         weights = np.stack([_all_rows(is_dark[places[j]], height) for j in near])
-        weights = weights / np.array([float(j - index) ** 2 for j in near])[:, None]
+        weights = weights / np.array([float(j - at) ** 2 for j in near])[:, None]
         total = weights.sum(axis=0)
         is_known = total > 0.0
         if np.mean(is_known) < MIN_KNOWN:
@@ -106,10 +108,10 @@ def gather_lit(
         stack = np.stack([levels[j] for j in near])
         background = np.einsum("jr,jrb->rb", weights, stack)
         # What passes by is in few of the nearest: their median does not see it.
-        nearest = np.argsort([abs(j - index) for j in near], kind="stable")[:N_NEAREST]
+        nearest = np.argsort([abs(j - at) for j in near], kind="stable")[:N_NEAREST]
         dark = np.where((weights[nearest] > 0.0)[..., None], stack[nearest], background)
         background = np.median(dark, axis=0).astype(np.float32)
-        found.append((index, background, is_known))
+        found.append((at, background, is_known))
     if not found:
         return None
     index = np.array([item[0] for item in found], dtype=np.int64)
@@ -237,7 +239,8 @@ def _blended(product: Floats, power: Floats, usual: Floats) -> Floats:
     return np.maximum(levels, 0.0)
 
 
-def _all_rows(values: NDArray[np.generic], height: int) -> NDArray[np.generic]:
+def _all_rows(values: NDArray[_Value], height: int) -> NDArray[_Value]:
     """Return what was found for every so manieth row for all rows of a picture."""
     n = values.shape[0]
-    return values[np.minimum(np.arange(height) * n // height, n - 1)]
+    found: NDArray[_Value] = values[np.minimum(np.arange(height) * n // height, n - 1)]
+    return found

@@ -73,7 +73,8 @@ def strips_of(levels: Singles) -> Singles:
     m, n, n_blocks = levels.shape
     if n_blocks % N_STRIPS:
         return levels
-    return levels.reshape(m, n, N_STRIPS, -1).mean(axis=3)
+    strips: Singles = levels.reshape(m, n, N_STRIPS, -1).mean(axis=3)
+    return strips
 
 
 def _block_means(picture: Picture, n_blocks: int) -> Singles:
