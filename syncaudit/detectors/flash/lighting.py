@@ -118,8 +118,8 @@ def _dark_level(rows: Singles, rate_hz: float) -> tuple[Singles, Singles]:
     window = min(n, 2 * round(DARK_WITHIN_S * rate_hz) + 1)
     step = max(1, window // N_POINTS)
     size = (max(3, window // step), 1)
-    dark = percentile_filter(rows[::step], DARK_PERCENTILE, size=size, mode="reflect")
-    dark = np.repeat(dark, step, axis=0)[:n]
+    dark: Singles = percentile_filter(rows[::step], DARK_PERCENTILE, size=size, mode="reflect")
+    dark = np.repeat(dark, step, axis=0)[:n].astype(np.float32)
     noise = np.full(rows.shape[1], LEAST_NOISE, dtype=np.float32)
     if n > 1:
         change = np.percentile(np.abs(np.diff(rows, axis=0)), QUIET_PERCENTILE, axis=0)
@@ -129,7 +129,7 @@ def _dark_level(rows: Singles, rate_hz: float) -> tuple[Singles, Singles]:
         near = (np.abs(apart) < 4.0 * noise + 0.3).astype(np.float32)
         total = uniform_filter1d(near, window, axis=0, mode="reflect")
         mean = uniform_filter1d(near * apart, window, axis=0, mode="reflect")
-        dark = dark + mean / np.maximum(total, 1e-6)
+        dark = (dark + mean / np.maximum(total, 1e-6)).astype(np.float32)
     return dark, noise
 
 
