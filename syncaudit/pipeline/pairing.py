@@ -118,11 +118,12 @@ def _flashes(evidence: ClipEvidence, max_offset_s: float) -> list[PairMeasuremen
             tree.append(pair)
             joined = group[pair.source] | group[pair.target]
             group.update(dict.fromkeys(joined, joined))
-    # Of a source that stays alone, one refusal says why.
+    # Of a source that stays alone, one refusal says why: of the pair that came nearest.
     for name in names:
-        if len(group[name]) == 1:
+        if len(group[name]) == 1 < len(names):
             own = [pair for pair in pairs if name in (pair.source, pair.target)]
-            tree += own[:1]
+            nearest = max(own, key=lambda pair: pair.nearness)
+            tree += [] if nearest in tree else [nearest]
     return tree
 
 

@@ -29,14 +29,14 @@ def is_doubtful(
 
     Chance gives a rival a few events only. A train that repeats itself gives rivals that are wrong
     and as good but for luck (which pulses each source happened to see): there the lead must be
-    more than four sigmas of the events that only one of both explains (McNemar, "Note on the
-    sampling error of the difference between correlated proportions or percentages",
+    more than four sigmas of the events of either train that only one of both explains (McNemar,
+    "Note on the sampling error of the difference between correlated proportions or percentages",
     Psychometrika 12, 1947, doi:10.1007/BF02295996).
     """
     n_best, n_rival = best.i.size, 0 if rival is None else rival.i.size
     if repeats:
-        n_by_one = max(n_best + n_rival - 2 * n_shared, 1)
-        return bool(n_best - n_rival < MIN_REPEAT_Z * math.sqrt(n_by_one))
+        n_by_one = 2 * max(n_best + n_rival - 2 * n_shared, 1)
+        return bool(2 * (n_best - n_rival) < MIN_REPEAT_Z * math.sqrt(n_by_one))
     return bool(n_shared > MAX_RIVAL_SHARE * n_best or n_best - n_shared < MIN_LEAD)
 
 
