@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from syncaudit.estimators.events.companions import companion_shares
 from syncaudit.estimators.events.hypotheses import MIN_MATCHED, Hypothesis
-from syncaudit.estimators.events.instants import Instants, unlike
+from syncaudit.estimators.events.instants import Instants
 from syncaudit.estimators.events.pair_fit import gates_s, residuals_s
 from syncaudit.estimators.events.voting import chance_of
 
@@ -18,8 +18,8 @@ __all__ = ["Chance", "chance_of_match", "tail_of"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Other events within this distance tell the rate that bursts have (a false match inside a burst).
-BURST_S = 0.25
+# The shortest train that a rate is told of, and how far beyond its ends events may still match.
+SHORTEST_S = 0.25
 # Where the density of events alone matches this share of them, they must also gather around the
 # offset: more of them than this, in deviations of a fair coin, within half of their gates.
 CROWDED_SHARE = 0.2
@@ -64,13 +64,13 @@ def chance_of_match(
     """Return the probability that chance matches as many events as `found` somewhere.
 
     Event by event, in the order of time: the probability that a train with nothing in common has
-    an event within the gate is given by the density of events there, or, once the event before
-    has matched, by how often this train's own events follow one another at that distance
-    (`companion_shares`), whichever is larger. So the second edge of a flash proves nothing that
-    its first did not where all flashes last as long, nor does the next pulse of an even train or
-    the next frame of a camera; three sharp events that repeat no distance prove enough. At least
-    as many matches of so many trials have a Poisson binomial distribution (`tail_of`); every
-    distinct window of the search is another attempt (Bonferroni).
+    an event within the gate is given by its mean rate or, once the event before has matched, by
+    how often this train's own events follow one another at that distance (`companion_shares`),
+    whichever is larger. So the second edge of a flash proves nothing that its first did not where
+    all flashes last as long, nor does the next pulse of an even train or the next frame of a
+    camera; three sharp events that repeat no distance prove enough. At least as many matches of so
+    many trials have a Poisson binomial distribution (`tail_of`); every distinct window of the
+    search is another attempt (Bonferroni).
 
     Either train may be the one with the structure: the larger of both probabilities counts.
 
@@ -88,22 +88,16 @@ def chance_of_match(
         return Chance(probability=1.0)
     gates = 2.0 * gates_s(source, target, i, j)
     gate_s, sharpest_s = float(np.mean(gates)), float(np.min(gates))
-    apart = unlike(source, target)
+    kinds = _kinds(source), _kinds(target)
     predicted = found.fit.predict(source.times_s, source.row_px)
     returned = found.fit.source_of(target.times_s + target.row_px * found.fit.target_line_s)
-    shares, back = (
-        _shares(events_s, others_s, own, share_alike, gates)
-        for events_s, others_s, own, share_alike in (
-            (predicted, target.times_s, i, 1.0 if apart is None else 1.0 - apart.mean(axis=1)),
-            (returned, source.times_s, j, 1.0 if apart is None else 1.0 - apart.mean(axis=0)),
-        )
-    )
+    shares = _shares(predicted, target.times_s, kinds, i, gates)
+    back = _shares(returned, source.times_s, kinds[::-1], j, gates)
     n_trials = max(1.0, range_s / sharpest_s)
     n_trials *= max(1.0, 2e-6 * max_drift_ppm * float(np.ptp(source.times_s)) / sharpest_s)
     for events in (source, target):
         row_s = 4.0 * events.line_delay_std_s * float(np.ptp(events.row_px))
         n_trials *= max(1.0, row_s / sharpest_s)
-    kinds = _kinds(source), _kinds(target)
     by_time = np.argsort(j, kind="stable")
     tail = max(
         _tail(predicted, target.times_s, kinds, (i, j), gates, shares),
@@ -144,20 +138,18 @@ def tail_of(shares: Floats, n_matched: int) -> float:
 
 
 def _shares(
-    predicted: Floats, seen: Floats, own: Ints, share_alike: Floats | float, gates: Floats
+    predicted: Floats, seen: Floats, kinds: tuple[Ints, Ints], own: Ints, gates: Floats
 ) -> Floats:
     """Return the probability that an event of another train lies within each gate, shape (n,).
 
-    By the mean rate of the train, or that of the burst around, without the event that matched.
+    By the mean rate of those that could be the same: light that goes on is none that goes off.
     """
-    rate_hz = seen.size / max(float(seen[-1] - seen[0]), BURST_S)
-    near = np.searchsorted(seen, predicted + BURST_S) - np.searchsorted(seen, predicted - BURST_S)
-    near[own] -= 1
-    inside = (predicted >= seen[0] - BURST_S) & (predicted <= seen[-1] + BURST_S)
-    local_hz = share_alike * np.maximum(rate_hz, near / (2.0 * BURST_S))
+    span_s = max(float(seen[-1] - seen[0]), SHORTEST_S)
+    n_alike = np.array([np.count_nonzero(kinds[1] * kind >= 0) for kind in kinds[0]])
+    inside = (predicted >= seen[0] - SHORTEST_S) & (predicted <= seen[-1] + SHORTEST_S)
     all_gates = np.full(predicted.size, np.mean(gates))
     all_gates[own] = gates
-    shares: Floats = np.where(inside, np.minimum(local_hz * all_gates, 1.0), 0.0)
+    shares: Floats = np.where(inside, np.minimum(n_alike / span_s * all_gates, 1.0), 0.0)
     return shares
 
 

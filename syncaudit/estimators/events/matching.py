@@ -49,7 +49,7 @@ def period_of(events: Instants, *, max_offset_s: float) -> float | None:
     """
     own_s = float(np.median(events.half_s + 2.0 * events.std_s)) if events.n else 0.0
     tolerance_s = min(max(3e-4, own_s), 0.02)
-    return find_period(events.times_s, tolerance_s=tolerance_s, max_period_s=2.0 * max_offset_s)
+    return find_period(events.alike_s, tolerance_s=tolerance_s, max_period_s=2.0 * max_offset_s)
 
 
 def match_events(

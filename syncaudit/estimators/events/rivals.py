@@ -45,19 +45,7 @@ def repeat_of(source: Instants, target: Instants, range_s: float) -> float | Non
     for events in (source, target):
         everything = np.arange(events.n)
         tolerance_s = float(np.median(gates_s(events, events, everything, everything)))
-        found = find_repeat(_alike_s(events), tolerance_s=tolerance_s, max_lag_s=range_s)
+        found = find_repeat(events.alike_s, tolerance_s=tolerance_s, max_lag_s=range_s)
         if found is not None:
             return found
     return None
-
-
-def _alike_s(events: Instants) -> Floats:
-    """Return the instants of the most frequent sense: a lamp goes off some time after it went on.
-
-    That is no repetition, for the one is never taken for the other.
-    """
-    if events.sense is None:
-        return events.times_s
-    values, counts = np.unique(events.sense, return_counts=True)
-    times_s: Floats = events.times_s[events.sense == values[np.argmax(counts)]]
-    return times_s
