@@ -730,8 +730,8 @@ def test_made_up_stamps_prove_nothing() -> None:
     counter = dict(RIG) | {"cam_rear": CameraSpec(uri="r", stamp_kind="counter")}
     admitted = run(stamps={"cam_rear": audit(is_synthetic=True)}, sources=counter)
     assert [finding.message for finding in admitted.warnings] == [
-        "cam_rear: its timestamps are a counter, index / 12 Hz, as the manifest says: they give "
-        "the order and the rate, not the times of capture"
+        "cam_rear: its timestamps are a counter (stamp_kind), index / 12 Hz: they give the order "
+        "and the rate, not the times of capture"
     ]
 
 
@@ -739,7 +739,7 @@ def test_a_counter_that_jitters_is_questioned() -> None:
     counter = dict(RIG) | {"cam_rear": CameraSpec(uri="r", stamp_kind="counter")}
     result = run(stamps={"cam_rear": audit(jitter_s=0.002)}, sources=counter)
     assert [finding.message for finding in result.warnings] == [
-        "cam_rear: its timestamps jitter by 2 ms, which no counter does: the manifest calls them "
+        "cam_rear: its timestamps jitter by 2 ms, which no counter does: their stamp_kind is "
         "'counter', but they may be times of capture"
     ]
     told = audit(is_synthetic=True, remarks=(said("synthetic stamps prove nothing"),))
