@@ -82,8 +82,8 @@ def _origin(name: str, audit: StampAudit, stamp_kind: str) -> list[Finding]:
         )
     elif audit.jitter_s is not None and audit.jitter_s > _NO_COUNTER_S:
         text = (
-            f"its timestamps jitter by {word_duration(audit.jitter_s)}, which no counter does: their "
-            "stamp_kind is 'counter', but they may be times of capture"
+            f"its timestamps jitter by {word_duration(audit.jitter_s)}, which no counter does: "
+            "their stamp_kind is 'counter', but they may be times of capture"
         )
     else:
         return []
