@@ -9,6 +9,7 @@ import pytest
 
 from syncaudit.detectors import find_band_energies
 from syncaudit.estimators.speech.answer import _wander
+from syncaudit.estimators.speech.refusal import MIN_SETTLED_WORDS, why_not_followed
 from syncaudit.estimators.speech.templates import _CENTRES_HZ, _TEMPLATES, CLASSES, prior_means
 from syncaudit.model import AudioStream, SourceKind
 
@@ -50,3 +51,12 @@ def test_words_that_settle_nowhere_have_a_drift_of_no_use() -> None:
         60.0,
     )
     assert 1e6 * loose > 500.0
+
+
+def test_tier_that_does_not_follow_says_how_far() -> None:
+    spoken = SimpleNamespace(is_words=True)
+    why = why_not_followed(spoken, 0.25)  # type: ignore[arg-type]  # only these fields are read
+    assert why is not None
+    assert "25 % of its borders" in why
+    assert f"needed {100.0 * MIN_SETTLED_WORDS:.0f} %" in why
+    assert why_not_followed(spoken, MIN_SETTLED_WORDS) is None  # type: ignore[arg-type]  # as above
