@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter1d
 from scipy.optimize import least_squares
 
 from syncaudit.detectors.flash.edges import Edge, FrameEdges, fit_rows, rough_edges, time_edges
@@ -20,6 +21,10 @@ Floats = NDArray[np.float64]
 # Full light is what most lit rows show: two flashes in one exposure show twice as much.
 FULL_PERCENTILE = 60
 LIT_SHARE = 0.2
+# A frame that is lit alike everywhere dates nothing; an exposure that answers the light (auto-
+# exposure) dims it in the frames that follow.
+MIN_CONTRAST = 0.4
+SMOOTH_ROWS = 9
 N_ROUNDS = 14
 SETTLED = 0.003
 # Frames that the shape is learnt from.
@@ -87,6 +92,10 @@ def learn(lit: LitFrames) -> Learnt | None:
         From `gather_lit`.
     """
     light = _first_light(lit)
+    has_ramp = np.ptp(uniform_filter1d(light, SMOOTH_ROWS, axis=1), axis=1) > MIN_CONTRAST
+    if not has_ramp.any():
+        return None
+    lit, light = lit.take(has_ramp), light[has_ramp]
     is_clear = lit.clipped_share < MAX_CLIPPED
     shape = RampShape(FIRST_RAMPS_PX[4], 0.0, FIRST_BEND)
     has_tail = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -64,6 +64,12 @@ class LitFrames:
     share: Floats
     variance: Floats
     clipped_share: Floats
+
+    def take(self, chosen: Bools) -> LitFrames:
+        """Return some of the frames."""
+        columns = ("index", "excess", "background", "is_clean", "is_known", "share")
+        taken = {name: getattr(self, name)[chosen] for name in columns}
+        return replace(self, **taken, clipped_share=self.clipped_share[chosen])
 
 
 def gather_lit(
