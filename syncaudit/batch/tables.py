@@ -82,6 +82,7 @@ def verdict_schema() -> Any:
             ("drift_ppm", pa.float64()),
             ("drift_std_ppm", pa.float64()),
             ("observable", pa.bool_()),
+            ("why_unmeasured", pa.string()),
             ("timing", timing),
             ("recording", pooled),
         ]

@@ -212,7 +212,7 @@ def _clocks(solution: ClockSolution) -> Table:
     table = _table("clock", ">stamps", ">drift", ">measured by")
     for name, clock in solution.clocks.items():
         if name == solution.reference:
-            how = "named by the manifest" if solution.is_reference_stated else "by consensus"
+            how = "stated" if solution.is_reference_stated else "by consensus"
             table.add_row(Text(printable(name)), "reference", "", how)
         elif not clock.is_observable or clock.offset_s is None:
             table.add_row(Text(printable(name)), "not observable", "", "0")

@@ -70,6 +70,21 @@ class PairMeasurement:
         if self.offset_std_s is not None and not self.offset_std_s > 0.0:
             raise ValueError(f"offset_std_s must be positive, got {self.offset_std_s}")
 
+    @property
+    def nearness(self) -> tuple[bool, float, float]:
+        """Return how near a refused pair came to a measurement: the largest tells users most.
+
+        An offset that was found and not believed, then how unlikely it is that chance brought
+        about what agrees (an offset known but for a period is no chance; half where it was searched
+        for and no figure says), then how many events both sides saw.
+        """
+        figures = self.diagnostics
+        seen = [figures[name] for name in ("source_events", "target_events") if name in figures]
+        chance = figures.get("chance", 1.0 if seen or not figures else 0.5)
+        if "period_s" in figures:
+            chance = 0.0
+        return self.offset_s is not None, 1.0 - chance, min(seen, default=0.0)
+
     @classmethod
     def refused(
         cls,

@@ -28,6 +28,7 @@ class SourceVerdict:
     """Verdict on one source with the figures behind it (formats, section 3).
 
     `recording` is its clock at this clip by all clips of the recording, where those were pooled.
+    `why_unmeasured` says why no measurement tells of its clock, where one was tried and refused.
     """
 
     verdict: Verdict
@@ -40,6 +41,7 @@ class SourceVerdict:
     is_observable: bool = False
     timing: StampAudit | None = None
     recording: ClockEstimate | None = None
+    why_unmeasured: str | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return the source object of the contract."""
@@ -53,6 +55,7 @@ class SourceVerdict:
             "drift_ppm": self.drift_ppm,
             "drift_std_ppm": self.drift_std_ppm,
             "observable": self.is_observable,
+            "why_unmeasured": self.why_unmeasured,
             "timing": None if self.timing is None else self.timing.to_json(),
             "recording": None
             if pooled is None

@@ -29,7 +29,7 @@ from syncaudit.model import (
     SpokenTier,
 )
 from syncaudit.pipeline.clip_evidence import ClipEvidence
-from syncaudit.pipeline.searched import with_range
+from syncaudit.pipeline.searched import still_sources, with_range
 
 __all__ = ["MAX_HUBS", "by_liveliness", "measure_pairs"]
 
@@ -86,7 +86,8 @@ def measure_pairs(evidence: ClipEvidence, *, max_offset_s: float) -> list[PairMe
         _speech(spoken, evidence.bands.get(spoken.audio), max_offset_s)
         for spoken in evidence.spoken.values()
     ]
-    return [with_range(pair, max_offset_s) for pair in measured]
+    still = still_sources(evidence)
+    return [with_range(pair, max_offset_s, still) for pair in measured]
 
 
 def _speech(spoken: SpokenTier, sound: BandEnergies | None, max_offset_s: float) -> PairMeasurement:
@@ -118,11 +119,12 @@ def _flashes(evidence: ClipEvidence, max_offset_s: float) -> list[PairMeasuremen
             tree.append(pair)
             joined = group[pair.source] | group[pair.target]
             group.update(dict.fromkeys(joined, joined))
-    # Of a source that stays alone, one refusal says why.
+    # Of a source that stays alone, one refusal says why: of the pair that came nearest.
     for name in names:
-        if len(group[name]) == 1:
+        if len(group[name]) == 1 < len(names):
             own = [pair for pair in pairs if name in (pair.source, pair.target)]
-            tree += own[:1]
+            nearest = max(own, key=lambda pair: pair.nearness)
+            tree += [] if nearest in tree else [nearest]
     return tree
 
 

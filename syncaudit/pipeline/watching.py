@@ -89,6 +89,8 @@ def _wanted(frames: LumaFrames, wanted: NDArray[np.bool_]) -> Iterator[Picture]:
 
 
 def _count_mismatch(stream: CameraStream, n_decoded: int) -> list[Finding]:
+    if stream.files.is_images:
+        return []  # each has its own stamp: the look at the pictures tells which are no pictures
     n_stamps = stream.time_ns.size
     is_said = any(finding.code is ReasonCode.LENGTH_MISMATCH for finding in stream.findings)
     if n_decoded == n_stamps or is_said:

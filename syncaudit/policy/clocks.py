@@ -12,7 +12,7 @@ from syncaudit.policy.clock_offsets import judge_offset
 from syncaudit.policy.equivalence import QUARTZ_PPM, Standing, compare, course_of
 from syncaudit.policy.limits import Limits
 from syncaudit.policy.opinion import Opinion
-from syncaudit.policy.unobservable import unknown, why_unobservable, word_method
+from syncaudit.policy.unobservable import unknown, unmeasured, why_unobservable, word_method
 
 __all__ = ["judge_clock"]
 
@@ -62,9 +62,9 @@ def judge_clock(
     estimate = solution.clocks.get(clock)
     if estimate is None or not estimate.is_observable or estimate.offset_s is None:
         why = why_unobservable(name, clock, solution, measurements, clock_of_source)
-        return unknown(name, why)
+        return unmeasured(name, why)
     if clock == solution.reference and estimate.n_measurements == 0:
-        return _judge_companions(name, limits, measurements, clock_of_source, z)
+        return _judge_companions(name, clock, limits, solution, measurements, clock_of_source, z)
     beyond = f" beyond the intended {word_duration(expected_offset_s)}" if expected_offset_s else ""
     course = course_of(
         estimate,
@@ -106,7 +106,9 @@ def _one_per_code(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 def _judge_companions(
     name: str,
+    clock: str,
     limits: Limits,
+    solution: ClockSolution,
     measurements: Sequence[PairMeasurement],
     clock_of_source: Mapping[str, str],
     z: float,
@@ -126,7 +128,9 @@ def _judge_companions(
     if Standing.INSIDE in standings and Standing.OUTSIDE not in standings:
         return Opinion(verdict=Verdict.PASS)
     if not same:
-        return unknown(name, f"{name} cannot be judged: no measurement ties it to another source")
+        return unmeasured(
+            name, why_unobservable(name, clock, solution, measurements, clock_of_source)
+        )
     m = same[0]
     other = m.target if m.source == name else m.source
     return unknown(

@@ -176,7 +176,7 @@ def judge(
         at_ns=None if solution.reference is None else solution.at_ns,
         sources={
             name: _source_verdict(
-                opinions[name].verdict, kinds[name], clocks[name], solution, stamps.get(name)
+                opinions[name], kinds[name], clocks[name], solution, stamps.get(name)
             )
             for name in clip.sources
         },
@@ -222,13 +222,17 @@ def _opinion(
         verdict, gaps = Verdict.UNVERIFIED, ()  # what it says comes before what could be measured
     if verdict is Verdict.PASS and is_doubtful:
         verdict = Verdict.UNVERIFIED
+    why = of_clock.why_unmeasured
     if defects:
         # A broken source has no evidence to give: its defect says why.
-        return Opinion(verdict=Verdict.REJECT, defects=defects, warnings=warnings)
+        return Opinion(
+            verdict=Verdict.REJECT, defects=defects, warnings=warnings, why_unmeasured=why
+        )
     if verdict is Verdict.PASS:
-        return Opinion(verdict=verdict, warnings=(*warnings, *told))
+        return Opinion(verdict=verdict, warnings=(*warnings, *told), why_unmeasured=why)
     # That the clip as a whole was not looked at is said once, of the clip.
-    return Opinion(verdict=verdict, gaps=() if is_unseen else (*told, *gaps), warnings=warnings)
+    gaps = () if is_unseen else (*told, *gaps)
+    return Opinion(verdict=verdict, gaps=gaps, warnings=warnings, why_unmeasured=why)
 
 
 def _verdict_of_clip(
@@ -280,7 +284,7 @@ def _sorted_findings(
 
 
 def _source_verdict(
-    verdict: Verdict,
+    opinion: Opinion,
     kind: str,
     clock: str,
     solution: ClockSolution,
@@ -288,9 +292,15 @@ def _source_verdict(
 ) -> SourceVerdict:
     estimate = solution.clocks.get(clock)
     if estimate is None:
-        return SourceVerdict(verdict=verdict, kind=kind, clock=clock, timing=timing)
+        return SourceVerdict(
+            verdict=opinion.verdict,
+            kind=kind,
+            clock=clock,
+            timing=timing,
+            why_unmeasured=opinion.why_unmeasured,
+        )
     return SourceVerdict(
-        verdict=verdict,
+        verdict=opinion.verdict,
         kind=kind,
         clock=clock,
         offset_s=estimate.offset_s,
@@ -299,4 +309,5 @@ def _source_verdict(
         drift_std_ppm=estimate.drift_std_ppm,
         is_observable=estimate.is_observable,
         timing=timing,
+        why_unmeasured=opinion.why_unmeasured,
     )

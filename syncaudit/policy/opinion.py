@@ -23,12 +23,15 @@ class Opinion:
         What is missing to tell (code ``unobservable``).
     warnings : tuple of Finding
         What decides nothing.
+    why_unmeasured : str, optional
+        Where no measurement tells of its clock: what was tried and refused.
     """
 
     verdict: Verdict
     defects: tuple[Finding, ...] = ()
     gaps: tuple[Finding, ...] = ()
     warnings: tuple[Finding, ...] = ()
+    why_unmeasured: str | None = None
 
 
 def defect(

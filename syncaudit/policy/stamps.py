@@ -72,8 +72,8 @@ def _origin(name: str, audit: StampAudit, stamp_kind: str) -> list[Finding]:
     rate = "" if audit.rate_hz is None else f" / {audit.rate_hz:.6g} Hz"
     if audit.is_synthetic and stamp_kind == "counter":
         text = (
-            f"its timestamps are a counter, index{rate}, as the manifest says: they give the order "
-            "and the rate, not the times of capture"
+            f"its timestamps are a counter (stamp_kind), index{rate}: they give the order and the "
+            "rate, not the times of capture"
         )
     elif audit.is_synthetic:
         text = (
@@ -82,8 +82,8 @@ def _origin(name: str, audit: StampAudit, stamp_kind: str) -> list[Finding]:
         )
     elif audit.jitter_s is not None and audit.jitter_s > _NO_COUNTER_S:
         text = (
-            f"its timestamps jitter by {word_duration(audit.jitter_s)}, which no counter does: the "
-            "manifest calls them 'counter', but they may be times of capture"
+            f"its timestamps jitter by {word_duration(audit.jitter_s)}, which no counter does: "
+            "their stamp_kind is 'counter', but they may be times of capture"
         )
     else:
         return []

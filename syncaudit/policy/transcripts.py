@@ -11,6 +11,7 @@ from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.equivalence import QUARTZ_PPM, Standing, compare
 from syncaudit.policy.limits import Limits
 from syncaudit.policy.opinion import Opinion, defect, remark
+from syncaudit.policy.unobservable import unmeasured
 
 __all__ = ["judge_transcript"]
 
@@ -58,10 +59,7 @@ def judge_transcript(
         m for m in measurements if (m.source, m.target) == (name, audio) and m.method in _METHODS
     ]
     if not own:
-        text = f"{name} cannot be judged: it holds no words with times"
-        return Opinion(
-            verdict=Verdict.UNVERIFIED, gaps=(remark(ReasonCode.UNOBSERVABLE, name, text),)
-        )
+        return unmeasured(name, "it holds no words with times")
     m = own[0]
     if not m.accepted or m.offset_s is None or m.offset_std_s is None:
         return _refused(name, audio, m)
@@ -154,5 +152,4 @@ def _refused(name: str, audio: str, m: PairMeasurement) -> Opinion:
     if m.diagnostics.get("steps", 0.0) > 1.0 and not m.diagnostics.get("is_words"):
         text = f"{name} does not follow {audio}: {m.why}"
         return Opinion(verdict=Verdict.REJECT, defects=(defect(ReasonCode.STEP, name, text),))
-    text = f"{name} cannot be judged: its words could not be matched to {audio}: {m.why}"
-    return Opinion(verdict=Verdict.UNVERIFIED, gaps=(remark(ReasonCode.UNOBSERVABLE, name, text),))
+    return unmeasured(name, f"its words could not be matched to {audio}: {m.why}")

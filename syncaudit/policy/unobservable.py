@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from syncaudit.model import ClockSolution, PairMeasurement, ReasonCode, Verdict
 from syncaudit.model.wording import word_count
 from syncaudit.policy.opinion import Opinion, remark
 
-__all__ = ["unknown", "why_unobservable", "word_method"]
+__all__ = ["unknown", "unmeasured", "why_unobservable", "word_method"]
 
 
 def word_method(method: str) -> str:
@@ -29,55 +30,90 @@ def unknown(name: str, message: str, *, limit: float | None = None) -> Opinion:
     )
 
 
+def unmeasured(name: str, why: str | None) -> Opinion:
+    """Return the opinion on a source that no measurement tells of.
+
+    Parameters
+    ----------
+    name : str
+        Source.
+    why : str, optional
+        What was tried and refused; None where there was nothing to try.
+    """
+    known = why or "no measurement ties it to another source"
+    return replace(unknown(name, f"{name} cannot be judged: {known}"), why_unmeasured=why)
+
+
 def why_unobservable(
     name: str,
     clock: str,
     solution: ClockSolution,
     measurements: Sequence[PairMeasurement],
     clock_of_source: Mapping[str, str],
-) -> str:
-    """Say what is missing, citing the best of the measurements that were refused."""
+) -> str | None:
+    """Say what is missing, citing the best of the measurements that were refused.
+
+    Returns
+    -------
+    str or None
+        None where nothing was there to measure the source by.
+    """
+    best, n_refused = _telling(name, clock, solution, measurements, clock_of_source)
+    if best is not None:
+        more = n_refused - 1
+        also = f" ({word_count(more, 'other attempt')} failed too)" if more else ""
+        return f"{_word_refusal(name, clock, best, clock_of_source)}{also}"
     home = next((c for c in solution.components if clock in c), (clock,))
+    others = [c for c in home if c != clock]
+    if others and solution.reference is not None:
+        return f"it is tied to {', '.join(others)}, but nothing ties them to {solution.reference}"
+    only = [m for m in measurements if m.accepted and name in (m.source, m.target)]
+    if only:
+        methods = ", ".join(dict.fromkeys(word_method(m.method) for m in only))
+        return f"{methods} alone says nothing without a baseline in the policy"
+    return None
+
+
+def _word_refusal(
+    name: str, clock: str, pair: PairMeasurement, clock_of_source: Mapping[str, str]
+) -> str:
+    """Return why one measurement of a source, or of another of its clock, was refused."""
+    mine, other = pair.source, pair.target
+    if mine != name and (other == name or clock_of_source.get(mine) != clock):
+        mine, other = other, mine
+    method = word_method(pair.method)
+    subject = f"its {method}" if mine == name else f"the {method} of {mine}"
+    return f"{subject} could not be matched to {other}: {pair.why}"
+
+
+def _telling(
+    name: str,
+    clock: str,
+    solution: ClockSolution,
+    measurements: Sequence[PairMeasurement],
+    clock_of_source: Mapping[str, str],
+) -> tuple[PairMeasurement | None, int]:
+    """Return the one refusal that is told of a source, and how many there are.
+
+    That of a pair with another clock before one of its own, of the source itself before others of
+    its clock, then of the pair that came nearest to a measurement, and of those the one with a
+    clock that is tied to the reference.
+    """
     refused = [
         m
         for m in measurements
         if not m.accepted
-        and (clock_of_source.get(m.source) == clock or clock_of_source.get(m.target) == clock)
-        and clock_of_source.get(m.source) != clock_of_source.get(m.target)
+        and clock in (clock_of_source.get(m.source), clock_of_source.get(m.target))
     ]
 
-    def rank(m: PairMeasurement) -> tuple[bool, bool, bool, float]:
-        other = m.target if clock_of_source.get(m.source) == clock else m.source
-        other_clock = clock_of_source.get(other)
+    def rank(m: PairMeasurement) -> tuple[object, ...]:
+        ends = clock_of_source.get(m.source), clock_of_source.get(m.target)
+        other_clock = ends[1] if ends[0] == clock else ends[0]
         is_tied = solution.reference is not None and any(
             solution.reference in c and other_clock in c for c in solution.components
         )
         is_own = name in (m.source, m.target)
-        return (not is_tied, not is_own, m.offset_s is None, m.offset_std_s or 1e9)
+        return ends[0] != ends[1], is_own, m.nearness, is_tied, -(m.offset_std_s or 1e9)
 
-    if refused:
-        best = min(refused, key=rank)
-        mine, other = best.source, best.target
-        if clock_of_source.get(mine) != clock:
-            mine, other = other, mine
-        more = len(refused) - 1
-        also = f" ({word_count(more, 'other attempt')} failed too)" if more else ""
-        whose = "its" if mine == name else f"the {word_method(best.method)} of {mine}"
-        subject = f"its {word_method(best.method)}" if whose == "its" else whose
-        return (
-            f"{name} cannot be judged: {subject} could not be matched to {other}: {best.why}{also}"
-        )
-    others = [c for c in home if c != clock]
-    if others and solution.reference is not None:
-        return (
-            f"{name} cannot be judged: it is tied to {', '.join(others)}, but nothing ties them to "
-            f"{solution.reference}"
-        )
-    only = [m for m in measurements if m.accepted and name in (m.source, m.target)]
-    if only:
-        methods = ", ".join(dict.fromkeys(word_method(m.method) for m in only))
-        return (
-            f"{name} cannot be judged: {methods} alone says nothing without a baseline in the "
-            "policy"
-        )
-    return f"{name} cannot be judged: no measurement ties it to another source"
+    apart = [m for m in refused if rank(m)[0]]
+    return max(refused, key=rank, default=None), len(apart or refused)

@@ -25,7 +25,7 @@ def word_unmeasured(source: Mapping[str, Any]) -> str:
     if recording is not None and recording.get("offset_s") is not None:
         return f"{word_correction(recording['offset_s'], recording['offset_std_s'])}, by recording"
     if source["verdict"] != Verdict.PASS:
-        return "nothing to measure it by"
+        return source.get("why_unmeasured") or "nothing to measure it by"
     return "fits its audio" if source["kind"] == "transcript" else "agrees with its baseline"
 
 

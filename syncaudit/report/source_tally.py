@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from syncaudit.model import Verdict
 from syncaudit.report.distribution import Distribution
 from syncaudit.report.phrases import word_unmeasured
 
@@ -58,8 +59,7 @@ class SourceTally:
         elif source["observable"] and source["offset_s"] is not None:
             self._add_content(row, source)
         else:
-            words = "known by its recording" if source["recording"] else word_unmeasured(source)
-            self.unmeasured[words] += 1
+            self.unmeasured[_word_tallied(source)] += 1
 
     def add_step(self, seconds: float | None) -> None:
         """Count a jump of its clock that the content shows."""
@@ -97,3 +97,11 @@ class SourceTally:
         for distribution in self.offsets_s.values():
             everything.merge(distribution)
         return everything
+
+
+def _word_tallied(source: Mapping[str, Any]) -> str:
+    """Return why a clip shows no offset of the source, without the figures of that clip."""
+    if source["recording"]:
+        return "known by its recording"
+    is_refused = source["verdict"] != Verdict.PASS and source.get("why_unmeasured")
+    return "measured, and refused" if is_refused else word_unmeasured(source)

@@ -176,3 +176,33 @@ def test_an_error_that_all_events_of_a_train_share_does_not_average_out(onsets):
         found = measure_flashes(one, other)
         assert found.systematic_std_s == pytest.approx(7e-4, rel=0.01)
         assert found.offset_std_s == pytest.approx(7e-4, rel=0.01)
+
+
+@pytest.mark.parametrize("is_sent", [True, False])
+def test_few_messages_of_a_counter_are_flashes_only_if_sent_at_them(is_sent):
+    """Of three that are sent every 20 ms, chance puts three as far behind their flashes."""
+    n_sharp = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        pulses = np.sort(rng.uniform(1.0, 40.0, 4))
+        counted = counter(rng, pulses, period_s=0.02)
+        if is_sent:
+            counted = dataclasses.replace(
+                counted, start_s=np.r_[0.0, pulses[:-1]], stop_s=pulses + 1e-4
+            )
+        found = measure_flashes(counted, trigger(rng, pulses), max_offset_s=2.0)
+        if found.accepted:
+            assert abs(found.offset_s) < 3.0 * found.offset_std_s
+            n_sharp += found.offset_std_s < 1e-3
+    assert n_sharp >= 36 if is_sent else n_sharp == 0
+
+
+def test_a_refusal_tells_how_near_it_came():
+    rng = np.random.default_rng(3)
+    pulses = np.array([1.0, 4.3, 9.1])
+    found = measure_flashes(
+        trigger(rng, pulses, std_s=4e-3), trigger(rng, pulses, name="b", std_s=4e-3)
+    )
+    assert not found.accepted
+    assert found.diagnostics["matched"] == 3.0
+    assert found.diagnostics["chance"] > 3e-4

@@ -1,13 +1,16 @@
 """Two microphones: truth is synthetic with fixed seeds; the target is a phase-shifted copy."""
 
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import soundfile
 from scipy.signal import fftconvolve, resample_poly
 
+from syncaudit.estimators import sound_steps
 from syncaudit.estimators.sound import estimate_microphones
+from syncaudit.estimators.sound_pair import Refusal
 from syncaudit.model import AudioStream, SourceKind
 
 EPOCH = 1_767_225_600_000_000_000
@@ -391,3 +394,17 @@ def test_bad_samples_do_not_spoil_the_rest():
     x[::1000] = np.nan
     x[40_000:40_100] = np.inf
     assert abs(error_of(estimate_microphones(source, sound(x, 8_000, "b")), truth)) < TOLERANCE_S
+
+
+@pytest.mark.parametrize(("is_ambiguous", "unclear_s"), [(True, 2.5), (False, 0.0)])
+def test_a_stretch_that_fits_several_offsets_counts_as_unclear(
+    monkeypatch, is_ambiguous, unclear_s
+):
+    """What has nothing in common is silence; what fits twice may be a lost buffer."""
+    figures = {"coarse_offset_s": 0.5, "is_ambiguous": float(is_ambiguous)}
+    steps = sound_steps
+    monkeypatch.setattr(steps, "_stretches", lambda _blocks: [(1.0, 3.5)])
+    monkeypatch.setattr(steps, "_is_on_track", lambda *_all: False)
+    monkeypatch.setattr(steps, "search_coarsely", lambda _part: Refusal(why="x", figures=figures))
+    pair = SimpleNamespace(part=lambda *_stretch: None)
+    assert steps.with_strays(pair, None) == (None, unclear_s)

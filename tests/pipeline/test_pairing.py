@@ -73,6 +73,23 @@ def test_a_source_that_fits_nowhere_says_why_once():
     assert refused[0].why
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_refusal_that_came_nearest_is_told(order):
+    """A box with two flashes has nothing to say of two cameras that share three blurred ones."""
+    seen = np.array([1.0, 4.3, 9.1])
+    cameras = {
+        name: global_camera(name, seen + by_s, half_s=0.03)
+        for name, by_s in (("front", 0.0), ("rear", 0.1))[::order]
+    }
+    triggers = {"box": trigger("box", seen[:2])}
+    refused = measure_pairs(ClipEvidence(flashes=cameras, triggers=triggers), max_offset_s=2.0)
+    pairs = [{pair.source, pair.target} for pair in refused]
+    assert len(pairs) == 2
+    assert {"front", "rear"} in pairs
+    (own,) = [pair for pair in refused if "box" not in (pair.source, pair.target)]
+    assert "3 events agree" in own.why
+
+
 def test_sources_share_a_clock_where_both_state_it():
     clip = ClipEvidence(clocks={"head": "board", "wrist": "board", "cam": "own"})
     assert clip.share_a_clock("head", "wrist")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import cv2
 import numpy as np
 import pytest
 
+from syncaudit.datasets import load_manifest
 from syncaudit.decode import iter_luma
 from syncaudit.model import FrameFiles, Verdict
+from syncaudit.pipeline import audit
 from syncaudit.policy import load_policy
 from syncaudit.simulate import FrameFault, ImuConfig, RigConfig, SpoiltPictures, simulate_clip
 from syncaudit.simulate.packet_faults import copy_packets, with_flipped_bytes
@@ -91,3 +95,28 @@ def test_a_damaged_packet_is_placed_up_to_the_next_key_frame(clip: Folder) -> No
     }
     again = clip.audit(policy=replace(lenient, kinds=kinds))
     assert "corrupt" in {finding.code for finding in again.warnings}
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_single_picture_that_is_none_leaves_the_others_their_stamps(
+    tmp_path: Path, is_named: bool
+) -> None:
+    """Which is missing is known: every picture has its own row, by name or by place."""
+    rng = np.random.default_rng(0)
+    (tmp_path / "p").mkdir()
+    rows = ["timestamp_ns,file" if is_named else "timestamp_ns"]
+    for k in range(24):
+        name = f"{k:03d}.png"
+        cv2.imwrite(str(tmp_path / "p" / name), rng.integers(0, 255, (48, 64), dtype=np.uint8))
+        stamp_ns = 10**18 + k * 10**8 + int(rng.integers(0, 10**5))
+        rows.append(f"{stamp_ns},{name}" if is_named else str(stamp_ns))
+    (tmp_path / "p" / "010.png").write_bytes(b"no picture")
+    (tmp_path / "t.csv").write_text("\n".join(rows))
+    camera = {"kind": "camera", "uri": "p", "timestamps": "t.csv"}
+    row = {"clip_id": "a", "sources": {"cam": camera}}
+    (tmp_path / "m.jsonl").write_text(json.dumps(row))
+    (read,) = load_manifest(str(tmp_path / "m.jsonl"))
+    verdict = audit(read)
+    codes = {str(finding.code) for finding in verdict.reasons}
+    assert "corrupt" in codes
+    assert "length_mismatch" not in codes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +39,12 @@ def turning(seconds: float, late_s: float, noise_seed: int, *, seed: int = 1) ->
 
 
 def measured(max_offset_s: float, seconds: float = 40.0, **other: int) -> PairMeasurement:
-    sources = {"a": turning(seconds, 0.0, 5), "b": turning(seconds, LATE_S, 6, **other)}
+    return tried(
+        max_offset_s, {"a": turning(seconds, 0.0, 5), "b": turning(seconds, LATE_S, 6, **other)}
+    )
+
+
+def tried(max_offset_s: float, sources: Mapping[str, Activity]) -> PairMeasurement:
     motion = {
         name: {
             Quantity.ANGULAR_RATE: Activity(
@@ -80,4 +87,31 @@ def test_what_was_never_searched_names_no_range() -> None:
     refused = measured(2.0, seconds=1.0)
     assert not refused.accepted
     assert refused.why is not None
+    assert "searched" not in refused.why
+
+
+@pytest.mark.parametrize("zero_wanders", [False, True])
+def test_what_stands_still_is_not_told_to_be_searched_farther(zero_wanders: bool) -> None:
+    rng = np.random.default_rng(4)
+
+    def parked(name: str) -> Activity:
+        moving = turning(40.0, 0.0, 1)
+        noise = 1e-3 * rng.normal(size=moving.values.shape)
+        if zero_wanders:
+            noise = noise + np.cumsum(2e-5 * rng.normal(size=noise.shape), axis=0)
+        return replace(moving, source=name, values=noise)
+
+    refused = tried(2.0, {"a": parked("a"), "b": parked("b")})
+    assert refused.why is not None
+    assert "max_offset_s" not in refused.why
+    assert refused.why.endswith("hardly anything moves in b and a: no wider search would help")
+
+
+def test_what_was_found_is_not_told_to_be_searched_farther() -> None:
+    """A gain that is off is so at every range."""
+    moving, other = turning(40.0, 0.0, 5), turning(40.0, 0.1, 6)
+    refused = tried(2.0, {"a": moving, "b": replace(other, values=5.0 * other.values)})
+    assert not refused.accepted
+    assert refused.why is not None
+    assert "gain" in refused.why
     assert "searched" not in refused.why

@@ -730,8 +730,8 @@ def test_made_up_stamps_prove_nothing() -> None:
     counter = dict(RIG) | {"cam_rear": CameraSpec(uri="r", stamp_kind="counter")}
     admitted = run(stamps={"cam_rear": audit(is_synthetic=True)}, sources=counter)
     assert [finding.message for finding in admitted.warnings] == [
-        "cam_rear: its timestamps are a counter, index / 12 Hz, as the manifest says: they give "
-        "the order and the rate, not the times of capture"
+        "cam_rear: its timestamps are a counter (stamp_kind), index / 12 Hz: they give the order "
+        "and the rate, not the times of capture"
     ]
 
 
@@ -739,7 +739,7 @@ def test_a_counter_that_jitters_is_questioned() -> None:
     counter = dict(RIG) | {"cam_rear": CameraSpec(uri="r", stamp_kind="counter")}
     result = run(stamps={"cam_rear": audit(jitter_s=0.002)}, sources=counter)
     assert [finding.message for finding in result.warnings] == [
-        "cam_rear: its timestamps jitter by 2 ms, which no counter does: the manifest calls them "
+        "cam_rear: its timestamps jitter by 2 ms, which no counter does: their stamp_kind is "
         "'counter', but they may be times of capture"
     ]
     told = audit(is_synthetic=True, remarks=(said("synthetic stamps prove nothing"),))
@@ -1007,3 +1007,60 @@ def test_drift_that_no_crystal_has_is_a_warning_inside_the_limit(drift_ppm: floa
     drifts = [w for w in result.warnings if w.code is ReasonCode.DRIFT]
     assert len(drifts) == n
     assert all("more than quartz does" in w.message for w in drifts)
+
+
+def test_the_refusal_that_tells_most_is_told_everywhere():
+    """One choice serves verdict, terminal, report and viewer."""
+    tried = (
+        refused("cam_front", "can", "it holds no turn", method="yaw_rate"),
+        refused(
+            "cam_front",
+            "cam_rear",
+            "3 events agree",
+            method="flash",
+            diagnostics={"source_events": 3.0, "target_events": 4.0, "chance": 0.01},
+        ),
+        refused("cam_front", "imu", "2 events", method="flash", diagnostics={"source_events": 2.0}),
+    )
+    verdict = run(tried)
+    told = (
+        "its flashes could not be matched to cam_rear: 3 events agree (2 other attempts failed too)"
+    )
+    assert verdict.sources["cam_front"].why_unmeasured == told
+    assert verdict.to_json()["sources"]["cam_front"]["why_unmeasured"] == told
+    messages = [f.message for f in (*verdict.reasons, *verdict.warnings) if f.source == "cam_front"]
+    assert messages == [f"cam_front cannot be judged: {told}"]
+
+
+def test_an_offset_that_was_found_and_not_believed_is_told_first():
+    tried = (
+        refused("cam_front", "imu", "nothing alike", diagnostics={"runner_up": 3.0}),
+        refused("cam_front", "can", "gain is off", offset_s=0.02, offset_std_s=0.001),
+    )
+    assert "gain is off" in run(tried).sources["cam_front"].why_unmeasured
+
+
+def test_where_no_pair_was_tried_nothing_is_made_up():
+    assert run(()).sources["cam_front"].why_unmeasured is None
+
+
+def test_what_was_refused_is_told_beside_a_rejected_source():
+    """A clip rejected for one source leaves no other without its reason."""
+    tried = (
+        pair("cam_rear", "imu", 0.5),
+        pair("imu", "can", 0.001, 0.002, method="yaw_rate"),
+        refused("cam_front", "imu", "gain 0.4 is outside [0.5, 2]"),
+    )
+    verdict = run(tried)
+    assert verdict.verdict is Verdict.REJECT
+    assert "gain 0.4" in verdict.sources["cam_front"].why_unmeasured
+
+
+def test_a_pair_on_one_clock_that_was_refused_is_told():
+    sources = {
+        "cam": CameraSpec(uri="f.mp4", clock="board"),
+        "imu": ImuSpec(uri="i.csv", clock="board"),
+    }
+    verdict = run((refused("cam", "imu", "too little motion"),), sources=sources)
+    assert "too little motion" in verdict.sources["cam"].why_unmeasured
+    assert not any("no measurement ties" in f.message for f in verdict.reasons)

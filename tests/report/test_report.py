@@ -128,6 +128,11 @@ def test_content_is_worded():
     assert "ppm" in content_words(camera | {"drift_ppm": 20.0, "drift_std_ppm": 3.0}, data)
     dark = camera | {"observable": False}
     assert content_words(dark | {"verdict": "unverified"}, data) == "nothing to measure it by"
+    refused = dark | {
+        "verdict": "unverified",
+        "why_unmeasured": "its rotation could not be matched",
+    }
+    assert content_words(refused, data) == "its rotation could not be matched"
     assert content_words(dark, data) == "agrees with its baseline"
     assert content_words(dark | {"kind": "transcript"}, data) == "fits its audio"
     pooled = {"offset_s": 0.0123, "offset_std_s": 0.0001}

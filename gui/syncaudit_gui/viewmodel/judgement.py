@@ -41,6 +41,7 @@ class SourceEstimate:
     step_s: float | None = None
     step_at_ns: int | None = None
     is_step_past: bool = False
+    why_unmeasured: str | None = None
 
     def clock_map(self, at_ns: int, epoch_ns: int) -> ClockMap:
         """Return the correction in seconds since the clip's epoch."""
@@ -157,6 +158,7 @@ def _estimate(source: SourceVerdict, solution: ClockSolution) -> SourceEstimate:
         offset_std_s=source.offset_std_s,
         drift_ppm=source.drift_ppm,
         drift_std_ppm=source.drift_std_ppm,
+        why_unmeasured=source.why_unmeasured,
         **_step(jump),
     )
 
@@ -169,6 +171,7 @@ def _estimate_of_row(source: Mapping[str, Any], jump: ClockJump | None) -> Sourc
         offset_std_s=_number(source.get("offset_std_s")),
         drift_ppm=_number(source.get("drift_ppm")),
         drift_std_ppm=_number(source.get("drift_std_ppm")),
+        why_unmeasured=source.get("why_unmeasured"),
         **_step(jump),
     )
 

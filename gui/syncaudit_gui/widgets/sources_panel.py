@@ -119,7 +119,8 @@ class SourcesPanel(Panel):
             tip = f"Reference time is read from this clock.{_word_jump(estimate)[1]}"
             return Cell(f"reference{_word_jump(estimate)[0]}", dim, tip), Cell("")
         if not estimate.is_observable or estimate.offset_s is None:
-            return Cell("unobservable", dim, "No measurement ties it to the reference."), Cell("")
+            tip = estimate.why_unmeasured or "nothing to measure it by"
+            return Cell("unobservable", dim, f"{name}: {tip}."), Cell("")
         color = self._theme.verdict(str(estimate.verdict))
         tip = f"{word_offset_fully(name, estimate.offset_s, estimate.offset_std_s)}."
         words = word_offset(estimate.offset_s, estimate.offset_std_s)

@@ -6,6 +6,7 @@ import os
 import struct
 from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO
 
 from syncaudit.datasets.bags.topics import Messages, OnDamage, Topic, TopicTable
 
@@ -13,6 +14,7 @@ __all__ = ["read_rosbag1"]
 
 _SIZE = struct.Struct("<I")
 _STAMP = struct.Struct("<II")
+_BLOCK = 1 << 16
 _MESSAGE, _BAG_HEADER, _CHUNK, _CONNECTION = 2, 3, 5, 7
 
 
@@ -20,7 +22,8 @@ def read_rosbag1(path: Path, topics: TopicTable, on_damage: OnDamage) -> Message
     """Yield the messages chunk by chunk as they were written, so that disorder is kept.
 
     The index at the end is not needed: bags that were never closed (``.bag.active``) or were
-    cut off give what they hold.
+    cut off give what they hold. Zeros between the records are space that was set aside, unless
+    chunks are missing that the bag's header counts.
 
     Parameters
     ----------
@@ -36,12 +39,15 @@ def read_rosbag1(path: Path, topics: TopicTable, on_damage: OnDamage) -> Message
     size = path.stat().st_size
     connections: dict[int, Topic] = {}
     index_at = size
+    n_chunks = n_stated = 0
     with path.open("rb") as file:
         if not file.readline(32).startswith(b"#ROSBAG V2.0"):
             on_damage("it does not start like a ROS 1 bag of version 2.0")
             return
         while file.tell() < index_at:
-            at = file.tell()
+            at = _after_zeros(file, index_at)
+            if at >= index_at:
+                break
             try:
                 header = Header.read(file)
                 op = header.get_uint8("op")
@@ -51,6 +57,7 @@ def read_rosbag1(path: Path, topics: TopicTable, on_damage: OnDamage) -> Message
                     if index_at == size:
                         on_damage("it was never closed (it has no index)")
                     index_at = min(index_at, size)
+                    n_stated = header.get_uint32("chunk_count")
                 if op != _CHUNK:
                     file.seek(length, os.SEEK_CUR)
                     continue
@@ -61,12 +68,32 @@ def read_rosbag1(path: Path, topics: TopicTable, on_damage: OnDamage) -> Message
                 return
             if len(packed) < length:
                 on_damage(f"it breaks off at byte {size}, inside a chunk")
+            n_chunks += 1
             try:
                 yield from _chunk(data, connections, topics)
             except (ReaderError, struct.error, KeyError, UnicodeDecodeError) as error:
                 on_damage(f"the chunk at byte {at} is damaged ({_words(error)})")
         if index_at >= size and index_at and file.tell() > size:
             on_damage(f"it breaks off at byte {size}")
+        elif n_chunks < n_stated:
+            on_damage(f"it holds {n_chunks} of {n_stated} chunks: zeros stand where others were")
+
+
+def _after_zeros(file: BinaryIO, stop: int) -> int:
+    """Move to the next record, over zeros (no record has a header of no length); return where."""
+    at = file.tell()
+    if file.read(min(_SIZE.size, stop - at)).strip(b"\0"):
+        file.seek(at)
+        return at
+    while at < stop:
+        file.seek(at)
+        block = file.read(min(_BLOCK, stop - at))
+        rest = block.lstrip(b"\0")
+        at += len(block) - len(rest)
+        if rest or not block:
+            break
+    file.seek(at)
+    return at
 
 
 def _chunk(data: bytes, connections: dict[int, Topic], topics: TopicTable) -> Messages:

@@ -2,26 +2,56 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.estimators.events.companions import companion_shares
 from syncaudit.estimators.events.hypotheses import MIN_MATCHED, Hypothesis
-from syncaudit.estimators.events.instants import Instants, unlike
+from syncaudit.estimators.events.instants import Instants
 from syncaudit.estimators.events.pair_fit import gates_s, residuals_s
 from syncaudit.estimators.events.voting import chance_of
 
-__all__ = ["chance_of_match"]
+__all__ = ["Chance", "chance_of_match", "tail_of"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
-# Other events within this distance tell the rate that bursts have (a false match inside a burst).
-BURST_S = 0.25
-# Where chance matches this share of the events, they must also gather around the offset: more of
-# them than this, in deviations of a fair coin, within half of their gates.
+# The shortest train that a rate is told of, and how far beyond its ends events may still match.
+SHORTEST_S = 0.25
+# Where the density of events alone matches this share of them, they must also gather around the
+# offset: more of them than this, in deviations of a fair coin, within half of their gates.
 CROWDED_SHARE = 0.2
 MIN_GATHERED = 4.0
 # Coincidences right beside an offset are counted between so many gates.
 BESIDE = (2.0, 6.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chance:
+    """How likely chance alone matches as many events.
+
+    Parameters
+    ----------
+    probability : float
+        Of as many somewhere in the search.
+    expected : float
+        How many single, unrepeated events chance matches at one offset.
+    n_trials : float
+        Distinct windows of the search.
+    """
+
+    probability: float
+    expected: float = 0.0
+    n_trials: float = 1.0
+
+    def needed(self, max_chance: float) -> int:
+        """Return how many events that repeat no distance would have to match."""
+        n = MIN_MATCHED
+        while chance_of(n, self.expected, self.n_trials) > max_chance:
+            n += 1
+        return n
 
 
 def chance_of_match(
@@ -30,57 +60,132 @@ def chance_of_match(
     found: Hypothesis,
     range_s: float,
     max_drift_ppm: float,
-) -> float:
+) -> Chance:
     """Return the probability that chance matches as many events as `found` somewhere.
 
-    Chance is the largest of three rates: what the density of events around each event gives, what
-    other offsets give (`_usual_coincidences`): frames, or a nearly even train, line events up, and
-    what the offsets right beside give (`_coincidences_beside`): in dense trains frames that
-    overlap have many events for each of which another is near.
+    Event by event, in the order of time: the probability that a train with nothing in common has
+    an event within the gate is given by its mean rate or, once the event before has matched, by
+    how often this train's own events follow one another at that distance (`companion_shares`),
+    whichever is larger. So the second edge of a flash proves nothing that its first did not where
+    all flashes last as long, nor does the next pulse of an even train or the next frame of a
+    camera; three sharp events that repeat no distance prove enough. At least as many matches of so
+    many trials have a Poisson binomial distribution (`tail_of`); every distinct window of the
+    search is another attempt (Bonferroni).
+
+    Either train may be the one with the structure: the larger of both probabilities counts.
+
+    Parameters
+    ----------
+    source, target : Instants
+        Of the pair.
+    found : Hypothesis
+        What was matched.
+    range_s, max_drift_ppm : float
+        All offsets searched, and the largest drift, either way.
     """
-    if found.i.size < MIN_MATCHED:
-        return 1.0
+    n, i, j = found.i.size, found.i, found.j
+    if n < MIN_MATCHED:
+        return Chance(probability=1.0)
+    gates = 2.0 * gates_s(source, target, i, j)
+    gate_s, sharpest_s = float(np.mean(gates)), float(np.min(gates))
+    kinds = _kinds(source), _kinds(target)
     predicted = found.fit.predict(source.times_s, source.row_px)
-    seen = target.times_s
-    inside = (predicted >= seen[0] - BURST_S) & (predicted <= seen[-1] + BURST_S)
-    rate_hz = seen.size / max(float(seen[-1] - seen[0]), BURST_S)
-    apart = unlike(source, target)
-    like = 1.0 if apart is None else 1.0 - apart.mean(axis=1)
-    near = np.searchsorted(seen, predicted + BURST_S) - np.searchsorted(seen, predicted - BURST_S)
-    is_matched = np.isin(np.arange(predicted.size), found.i)
-    local_hz = np.asarray(like * np.maximum(rate_hz, (near - is_matched) / (2.0 * BURST_S)))
-    gate = 2.0 * float(np.mean(gates_s(source, target, found.i, found.j)))
-    expected = float(np.sum(np.minimum(local_hz[inside] * gate, 1.0)))
-    expected = max(expected, _usual_coincidences(predicted, seen, gate, apart))
-    expected = max(expected, _coincidences_beside(predicted, seen, gate))
-    if expected > CROWDED_SHARE * found.i.size and _is_flat(source, target, found):
-        return 1.0
-    span_s = float(np.ptp(source.times_s))
-    n_trials = max(1.0, range_s / gate) * max(1.0, 2e-6 * max_drift_ppm * span_s / gate)
+    returned = found.fit.source_of(target.times_s + target.row_px * found.fit.target_line_s)
+    shares = _shares(predicted, target.times_s, kinds, i, gates)
+    back = _shares(returned, source.times_s, kinds[::-1], j, gates)
+    n_trials = max(1.0, range_s / sharpest_s)
+    n_trials *= max(1.0, 2e-6 * max_drift_ppm * float(np.ptp(source.times_s)) / sharpest_s)
     for events in (source, target):
         row_s = 4.0 * events.line_delay_std_s * float(np.ptp(events.row_px))
-        n_trials *= max(1.0, row_s / gate)
-    return chance_of(found.i.size, expected, n_trials)
+        n_trials *= max(1.0, row_s / sharpest_s)
+    by_time = np.argsort(j, kind="stable")
+    tail = max(
+        _tail(predicted, target.times_s, kinds, (i, j), gates, shares),
+        _tail(
+            returned,
+            source.times_s,
+            kinds[::-1],
+            (j[by_time], i[by_time]),
+            gates[by_time],
+            back,
+        ),
+    )
+    expected = float(shares.sum())
+    n_alike = max(expected, _coincidences_beside(predicted, target.times_s, gate_s))
+    if n_alike > CROWDED_SHARE * n and _is_flat(source, target, found):
+        tail = 1.0
+    return Chance(probability=min(1.0, n_trials * tail), expected=expected, n_trials=n_trials)
 
 
-def _usual_coincidences(
-    predicted: Floats, seen: Floats, gate_s: float, barred: NDArray[np.bool_] | None
-) -> float:
-    """Return how many events coincide at the offsets at which events do coincide.
+def tail_of(shares: Floats, n_matched: int) -> float:
+    """Return the probability that at least so many of independent trials succeed.
 
-    The counts c of coincidences at other offsets, each weighted by itself: ``sum c^2 / sum c - 1``
-    is the rate of a Poisson process whatever it is, and where the trains keep step with one grid
-    (two cameras with equal frame rates see nothing between their frames) that of its teeth, not
-    of the gaps between them.
+    The exact Poisson binomial distribution by convolution, one trial after the other.
+
+    Parameters
+    ----------
+    shares : ndarray, shape (n,)
+        Probability of each trial.
+    n_matched : int
+        Successes.
     """
-    apart = seen[None, :] - predicted[:, None]
-    apart = apart.ravel() if barred is None else apart[~barred]
-    reach_s = 0.5 * min(float(np.ptp(seen)), float(np.ptp(predicted)))
-    apart = apart[(np.abs(apart) <= reach_s) & (np.abs(apart) > 1.5 * gate_s)]
-    if apart.size == 0:
-        return 0.0
-    _, counts = np.unique(np.floor(apart / gate_s), return_counts=True)
-    return float(np.sum(counts**2) / counts.sum()) - 1.0
+    density = np.zeros(shares.size + 1)
+    density[0] = 1.0
+    for k, share in enumerate(shares, start=1):
+        density[1 : k + 1] = density[1 : k + 1] * (1.0 - share) + density[:k] * share
+        density[0] *= 1.0 - share
+    return float(density[n_matched:].sum())
+
+
+def _shares(
+    predicted: Floats, seen: Floats, kinds: tuple[Ints, Ints], own: Ints, gates: Floats
+) -> Floats:
+    """Return the probability that an event of another train lies within each gate, shape (n,).
+
+    By the mean rate of those that could be the same: light that goes on is none that goes off.
+    """
+    span_s = max(float(seen[-1] - seen[0]), SHORTEST_S)
+    n_alike = np.array([np.count_nonzero(kinds[1] * kind >= 0) for kind in kinds[0]])
+    inside = (predicted >= seen[0] - SHORTEST_S) & (predicted <= seen[-1] + SHORTEST_S)
+    all_gates = np.full(predicted.size, np.mean(gates))
+    all_gates[own] = gates
+    shares: Floats = np.where(inside, np.minimum(n_alike / span_s * all_gates, 1.0), 0.0)
+    return shares
+
+
+def _kinds(events: Instants) -> Ints:
+    return np.zeros(events.n, dtype=np.int64) if events.sense is None else events.sense
+
+
+def _tail(
+    predicted: Floats,
+    seen: Floats,
+    kinds: tuple[Ints, Ints],
+    pairs: tuple[Ints, Ints],
+    gates: Floats,
+    shares: Floats,
+) -> float:
+    """Return how likely chance matches as many where each match makes the next more likely."""
+    i, j = pairs
+    before = np.searchsorted(i, np.arange(predicted.size)) - 1
+    follows = (before >= 0) & (shares > 0.0)
+    at_s, kind = predicted.copy(), kinds[0].copy()
+    at_s[i], kind[i] = seen[j], kinds[1][j]
+    is_event = np.isin(np.arange(predicted.size), i)
+    half_s = np.full(predicted.size, 0.5 * np.mean(gates))
+    half_s[i] = 0.5 * gates
+    after = companion_shares(
+        seen,
+        kinds[1],
+        j[before[follows]],
+        at_s[follows],
+        kind[follows],
+        is_event[follows],
+        half_s[follows],
+    )
+    shares = shares.copy()
+    shares[follows] = np.maximum(shares[follows], after)
+    return tail_of(shares[shares > 0.0], i.size)
 
 
 def _coincidences_beside(predicted: Floats, seen: Floats, gate_s: float) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.estimators.events.chance import chance_of_match
-from syncaudit.estimators.events.hypotheses import MIN_MATCHED, Hypothesis, fit_candidates
+from syncaudit.estimators.events.hypotheses import Hypothesis, fit_candidates
 from syncaudit.estimators.events.instants import Instants, unlike
 from syncaudit.estimators.events.pair_fit import OffsetStep, fit_pair, gates_s, residuals_s
 from syncaudit.estimators.events.voting import vote
@@ -25,6 +25,8 @@ DRIFT_SIGMAS = 5.0
 MIN_DRIFT = 1e-5
 MAX_STEP_DRIFT = 1e-4
 MAX_PARTS = 12
+# Events of a part: a step is told only where more agree than an offset and a drift can be bent to.
+MIN_PART = 5
 # Parts of a clock follow one another in time: this share of either may be misplaced.
 MAX_MISPLACED = 0.1
 N_CANDIDATES = 4
@@ -75,7 +77,7 @@ def _next_part(
 ) -> Hypothesis | None:
     free_i = np.setdiff1d(np.arange(source.n), np.concatenate([part.i for part in parts]))
     free_j = np.setdiff1d(np.arange(target.n), np.concatenate([part.j for part in parts]))
-    if min(free_i.size, free_j.size) < MIN_MATCHED:
+    if min(free_i.size, free_j.size) < MIN_PART:
         return None
     fit = parts[0].fit
     left, seen = source.take(free_i), target.take(free_j)
@@ -104,12 +106,15 @@ def _next_part(
         window_s=window_s,
         max_drift=abs(fit.drift) + MAX_STEP_DRIFT,
     ):
-        if found.i.size < MIN_MATCHED:
+        if found.i.size < MIN_PART:
             break
         part = Hypothesis(i=free_i[found.i], j=free_j[found.j], fit=found.fit)
         is_apart = all(_is_apart(source, part, other) for other in parts)
         range_s, drift_ppm = 2.0 * MAX_STEP_S, 1e6 * MAX_STEP_DRIFT
-        if is_apart and chance_of_match(left, seen, found, range_s, drift_ppm) <= max_chance:
+        if not is_apart:
+            continue
+        chance = chance_of_match(left, seen, found, range_s, drift_ppm)
+        if chance.probability <= max_chance:
             return part
     return None
 
@@ -148,7 +153,7 @@ def _joined(source: Instants, target: Instants, parts: list[Hypothesis]) -> Hypo
     steps = _steps(source, i, borders)
     fit = fit_pair(source, target, i, j, steps=steps)
     fits = np.abs(residuals_s(fit, source, target, i, j)) <= gates_s(source, target, i, j)
-    if int(fits.sum()) < parts[0].i.size + MIN_MATCHED:
+    if int(fits.sum()) < parts[0].i.size + MIN_PART:
         return None
     i, j = i[fits], j[fits]
     return Hypothesis(

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from scipy.stats import binom
 
 from syncaudit.estimators.events.event_match import EventMatch
 from syncaudit.estimators.events.instants import EventEvidence, instants_of
 from syncaudit.estimators.events.matching import match_events
+from syncaudit.estimators.events.pair_fit import gates_s
 from syncaudit.model import EventTrain, FlashIntervals, Quantity
 
 __all__ = ["MESSAGE_STD_S", "match_messages", "messages_of", "sent_at_flashes"]
@@ -23,6 +25,8 @@ MESSAGE_STD_S = 2e-4
 # Share of the shorter train that must match where messages are read as flashes: of messages that
 # are sent every so often, chance matches a few.
 MIN_WHOLE = 0.6
+# Chance that messages which are sent every so often follow so many flashes alike.
+MAX_CHANCE = 1e-3
 
 
 def messages_of(evidence: EventEvidence) -> EventTrain | None:
@@ -68,7 +72,23 @@ def match_messages(
         instants_of(one or source), instants_of(other or target), max_offset_s=max_offset_s
     )
     is_whole = match.n >= MIN_WHOLE * min(match.source.n, match.target.n)
-    return match if match.why is None and is_whole else None
+    is_sent = match.why is None and _chance_alike(source, target, match) <= MAX_CHANCE
+    return match if is_whole and is_sent else None
+
+
+def _chance_alike(source: EventEvidence, target: EventEvidence, match: EventMatch) -> float:
+    """Return how likely messages that are sent every so often keep one distance from the flashes.
+
+    The first to match sets it; each other flash lies anywhere between two messages.
+    """
+    counter = source if isinstance(source, FlashIntervals) else target
+    if not isinstance(counter, FlashIntervals):
+        return 1.0
+    between_s = float(np.median(counter.stop_s - counter.start_s))
+    gate_s = 2.0 * float(np.mean(gates_s(match.source, match.target, match.i, match.j)))
+    share = min(1.0, gate_s / max(between_s, gate_s))
+    n_others = min(match.source.n, match.target.n) - 1
+    return float(min(1.0, binom.sf(match.n - 2, n_others, share) / share))
 
 
 def sent_at_flashes(

@@ -139,6 +139,8 @@ def _refuse(match: EventMatch) -> PairMeasurement:
     figures = {"source_events": float(source.n), "target_events": float(match.target.n)}
     if match.period_s is not None:
         figures["period_s"] = match.period_s
+    if match.fit is not None:
+        figures |= {"matched": float(match.fit.n), "chance": match.chance}
     return PairMeasurement(
         source=source.source,
         target=match.target.source,

@@ -25,18 +25,17 @@ __all__ = [
     "Hypothesis",
     "fit_candidates",
     "n_conflicts_of",
-    "needed_events",
     "widen",
 ]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MIN_MATCHED = 5
+MIN_MATCHED = 3
 # An unknown line delay can be bent to make more events agree: so many more must.
 MORE_PER_LINE_DELAY = 3
 # Rivals need fewer events to cast doubt than a result needs to stand.
-MIN_RIVAL = 3
+MIN_MATCHED = 3
 # Fitted over usual line delay (18 ms a frame): read-outs take 3 to 40 ms.
 MIN_LINE_SHARE = 0.17
 MAX_LINE_SHARE = 2.2
@@ -73,13 +72,13 @@ def fit_candidates(
         i, j = i[keep], j[keep]
         found: Hypothesis | None = None
         for loose in (0.6 * window_s, 0.15 * window_s, 0.0):
-            if i.size < MIN_RIVAL:
+            if i.size < MIN_MATCHED:
                 found = None
                 break
             fit = fit_pair(source, target, i, j, n_iterations=2)
             i, j = _matched(fit, source, target, loose)
             found = Hypothesis(i=i, j=j, fit=fit)
-        if found is None or i.size < MIN_RIVAL:
+        if found is None or i.size < MIN_MATCHED:
             continue
         fit = fit_pair(source, target, i, j)
         is_slow = abs(fit.drift) <= max_drift + 3.0 * fit.drift_std
@@ -112,12 +111,6 @@ def widen(source: Instants, target: Instants, found: Hypothesis, window_s: float
         i, j = i[keep], j[keep]
         fit = fit_pair(source, target, i, j)
     return Hypothesis(i=i, j=j, fit=fit) if _is_plausible(fit, source, target) else found
-
-
-def needed_events(source: Instants, target: Instants) -> int:
-    """Return how many events must match for an offset to count."""
-    n_free = (source.line_delay_std_s > 0.0) + (target.line_delay_std_s > 0.0)
-    return MIN_MATCHED + MORE_PER_LINE_DELAY * int(n_free)
 
 
 def _is_plausible(fit: PairFit, source: Instants, target: Instants) -> bool:

@@ -101,6 +101,19 @@ class Instants:
         return self.take(np.argsort(self.times_s, kind="stable").astype(np.int64))
 
     @property
+    def alike_s(self) -> Floats:
+        """Return the instants of the most frequent sense.
+
+        A lamp goes off some time after it went on. That is no repetition: the one is never taken
+        for the other.
+        """
+        if self.sense is None:
+            return self.times_s
+        values, counts = np.unique(self.sense, return_counts=True)
+        times_s: Floats = self.times_s[self.sense == values[np.argmax(counts)]]
+        return times_s
+
+    @property
     def tolerance_s(self) -> float:
         """Return how far a typical instant may lie from the truth before anything is solved."""
         if self.n == 0:

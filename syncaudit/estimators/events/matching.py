@@ -13,7 +13,6 @@ from syncaudit.estimators.events.hypotheses import (
     Hypothesis,
     fit_candidates,
     n_conflicts_of,
-    needed_events,
     widen,
 )
 from syncaudit.estimators.events.instants import Instants, unlike
@@ -28,8 +27,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MAX_DRIFT_PPM = 1000.0
-# Below the usual 1e-3: real trains repeat themselves more than a Poisson process does.
-MAX_CHANCE = 1e-5
+# Of trains that have nothing in common at most one pair in 1,000 may be matched, and a third of
+# that is left for what no model of chance knows of real trains.
+MAX_CHANCE = 3e-4
 # Of the events of the shorter train, at least this part must match (a quarter seen by each, and
 # false ones, leave a fifth): less is luck among very many events.
 MIN_MATCHED_SHARE = 0.1
@@ -49,7 +49,7 @@ def period_of(events: Instants, *, max_offset_s: float) -> float | None:
     """
     own_s = float(np.median(events.half_s + 2.0 * events.std_s)) if events.n else 0.0
     tolerance_s = min(max(3e-4, own_s), 0.02)
-    return find_period(events.times_s, tolerance_s=tolerance_s, max_period_s=2.0 * max_offset_s)
+    return find_period(events.alike_s, tolerance_s=tolerance_s, max_period_s=2.0 * max_offset_s)
 
 
 def match_events(
@@ -67,8 +67,8 @@ def match_events(
     2. All pairs vote on the offset, for every drift of a grid (`vote`); no event is taken to be
        the same as another because of its position in the list.
     3. The fullest ballots are fitted (`fit_pair`) with gates that close down to a few sigmas.
-    4. The best must not be chance: Poisson, with the local rate of bursts, over all distinct
-       windows of the search (Bonferroni), below 1e-5, and a tenth of the shorter train.
+    4. The best must not be chance (`chance_of_match`): below 3e-4 over all distinct windows of the
+       search, and a tenth of the shorter train.
     5. No other offset may explain nearly as many of the *same* events. That refuses trains that
        are nearly periodic, whatever the reason. Offsets that explain *other* events, before or
        after, are steps of one of the clocks (`join_steps`).
@@ -122,28 +122,30 @@ def match_events(
         window_s=window_s,
         max_drift=1e-6 * max_drift_ppm,
     )
-    needed = needed_events(source, target)
-    if not hypotheses or hypotheses[0].i.size < needed:
+    if not hypotheses or hypotheses[0].i.size < MIN_MATCHED:
         range_s = 0.5 * (highest_s - lowest_s)
-        why = f"no offset within the search (± {range_s:.2g} s) explains {needed} common events"
+        why = (
+            f"no offset within the search (± {range_s:.2g} s) explains {MIN_MATCHED} common events"
+        )
         return _refused(source, target, why)
     best = hypotheses[0]
     chance = chance_of_match(source, target, best, highest_s - lowest_s, max_drift_ppm)
     figures = EventMatch(
-        source=source, target=target, i=best.i, j=best.j, fit=best.fit, chance=chance
+        source=source, target=target, i=best.i, j=best.j, fit=best.fit, chance=chance.probability
     )
     if best.i.size < MIN_MATCHED_SHARE * min(source.n, target.n):
         why = f"only {best.i.size} of {min(source.n, target.n)} events agree on an offset"
         return _refused(source, target, why, figures)
     range_s = highest_s - lowest_s
-    if chance > MAX_CHANCE and repeat_of(source, target, range_s) is not None:
+    if chance.probability > MAX_CHANCE and repeat_of(source, target, range_s) is not None:
         judged = _without_rival(source, target, hypotheses, figures, range_s, window_s)
         if judged.why is not None:  # no chance: a pattern that is played again and again
             return judged
-    if chance > MAX_CHANCE:
+    if chance.probability > MAX_CHANCE:
         why = (
             f"{best.i.size} events agree on an offset, which chance does with probability "
-            f"{chance:.2g}: too few events in common"
+            f"{chance.probability:.2g}: too few events in common (needed about "
+            f"{max(chance.needed(MAX_CHANCE), best.i.size + 1)}, irregularly spaced)"
         )
         return _refused(source, target, why, figures)
     edge_s = best.fit.offset_s

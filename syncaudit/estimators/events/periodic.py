@@ -14,10 +14,13 @@ __all__ = ["find_period", "find_repeat"]
 
 Floats = NDArray[np.float64]
 
-MIN_EVENTS = 4
+MIN_EVENTS = 3
 # Share of the events that must lie on the grid, the others being false or of another light.
 MIN_SHARE = 0.6
-MAX_CHANCE = 1e-3
+# So many irregular trains may be taken for periodic: a periodic one that is taken for irregular
+# gives a wrong offset, and of three events on a grid chance puts as many there.
+MAX_CHANCE = 0.05
+MAX_REPEAT_CHANCE = 1e-3
 MAX_LAGS = 6
 # Periods that are an integer part of the commonest distance (every second pulse may be unseen).
 DIVISORS = (1, 2, 3)
@@ -54,12 +57,11 @@ def find_period(times_s: Floats, *, tolerance_s: float, max_period_s: float) -> 
     n = times_s.size
     if n < MIN_EVENTS:
         return None
-    span_s = float(times_s[-1] - times_s[0])
     first, second = np.triu_indices(n, k=1)
     lags = times_s[second] - times_s[first]
     width_s = max(2.0 * tolerance_s, 1e-4)
     lags = lags[(lags > 2.0 * width_s) & (lags <= max_period_s)]
-    if lags.size < MIN_EVENTS - 1:
+    if lags.size == 0:
         return None
     bins, votes = np.unique(np.rint(lags / width_s).astype(np.int64), return_counts=True)
     commonest = bins[np.argsort(-votes, kind="stable")[:MAX_LAGS]] * width_s
@@ -69,7 +71,7 @@ def find_period(times_s: Floats, *, tolerance_s: float, max_period_s: float) -> 
             period_s = float(lag_s) / divisor
             if period_s <= 4.0 * tolerance_s:
                 continue
-            found = _on_grid(times_s, period_s, width_s / divisor, tolerance_s, span_s)
+            found = _on_grid(times_s, period_s, width_s / divisor, tolerance_s, commonest.size)
             # The longest period that holds: a grid of half the period holds as well.
             if found is not None and (best is None or found[1] > best[1] + 0.5):
                 best = found
@@ -110,7 +112,7 @@ def find_repeat(times_s: Floats, *, tolerance_s: float, max_lag_s: float) -> flo
     chance = pdtrc(counts - 1, np.maximum(expected, 1e-12)) * lags.size
     repeats = (
         (counts >= MIN_REPEATED)
-        & (chance < MAX_CHANCE)
+        & (chance < MAX_REPEAT_CHANCE)
         & (counts >= MIN_REPEAT_SHARE * n_could)
         & (n_could >= MIN_COULD * heads.size)
     )
@@ -120,9 +122,9 @@ def find_repeat(times_s: Floats, *, tolerance_s: float, max_lag_s: float) -> flo
 
 
 def _on_grid(
-    times_s: Floats, period_s: float, uncertain_s: float, tolerance_s: float, span_s: float
+    times_s: Floats, period_s: float, uncertain_s: float, tolerance_s: float, n_lags: int
 ) -> tuple[float, float] | None:
-    n = times_s.size
+    n, span_s = times_s.size, float(times_s[-1] - times_s[0])
     reach_hz = uncertain_s / period_s**2
     n_steps = min(MAX_STEPS, 1 + 2 * math.ceil(4.0 * span_s * reach_hz))
     rates_hz = 1.0 / period_s + np.linspace(-reach_hz, reach_hz, n_steps)
@@ -150,7 +152,7 @@ def _on_grid(
         return None
     share = min(1.0, 2.0 * tolerance_s * rate_hz)
     log_ways = float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
-    log_trials = math.log(n_steps * MAX_LAGS * len(DIVISORS) * 10.0)
+    log_trials = math.log(n_steps * n_lags * len(DIVISORS))
     log_chance = log_ways + (k - 2) * math.log(share) + log_trials
     if log_chance > math.log(MAX_CHANCE):
         return None

@@ -29,14 +29,14 @@ def is_doubtful(
 
     Chance gives a rival a few events only. A train that repeats itself gives rivals that are wrong
     and as good but for luck (which pulses each source happened to see): there the lead must be
-    more than four sigmas of the events that only one of both explains (McNemar, "Note on the
-    sampling error of the difference between correlated proportions or percentages",
+    more than four sigmas of the events of either train that only one of both explains (McNemar,
+    "Note on the sampling error of the difference between correlated proportions or percentages",
     Psychometrika 12, 1947, doi:10.1007/BF02295996).
     """
     n_best, n_rival = best.i.size, 0 if rival is None else rival.i.size
     if repeats:
-        n_by_one = max(n_best + n_rival - 2 * n_shared, 1)
-        return bool(n_best - n_rival < MIN_REPEAT_Z * math.sqrt(n_by_one))
+        n_by_one = 2 * max(n_best + n_rival - 2 * n_shared, 1)
+        return bool(2 * (n_best - n_rival) < MIN_REPEAT_Z * math.sqrt(n_by_one))
     return bool(n_shared > MAX_RIVAL_SHARE * n_best or n_best - n_shared < MIN_LEAD)
 
 
@@ -45,19 +45,7 @@ def repeat_of(source: Instants, target: Instants, range_s: float) -> float | Non
     for events in (source, target):
         everything = np.arange(events.n)
         tolerance_s = float(np.median(gates_s(events, events, everything, everything)))
-        found = find_repeat(_alike_s(events), tolerance_s=tolerance_s, max_lag_s=range_s)
+        found = find_repeat(events.alike_s, tolerance_s=tolerance_s, max_lag_s=range_s)
         if found is not None:
             return found
     return None
-
-
-def _alike_s(events: Instants) -> Floats:
-    """Return the instants of the most frequent sense: a lamp goes off some time after it went on.
-
-    That is no repetition, for the one is never taken for the other.
-    """
-    if events.sense is None:
-        return events.times_s
-    values, counts = np.unique(events.sense, return_counts=True)
-    times_s: Floats = events.times_s[events.sense == values[np.argmax(counts)]]
-    return times_s

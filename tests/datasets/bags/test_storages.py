@@ -25,6 +25,7 @@ from bag_writing import (
     write_bag,
 )
 from mcap.writer import CompressionType
+from rosbags.rosbag1 import Reader as Reader1
 from rosbags.rosbag1 import Writer as Writer1
 from rosbags.rosbag2 import CompressionFormat, CompressionMode
 from typer.testing import CliRunner
@@ -182,8 +183,7 @@ def test_a_bag_that_breaks_off_gives_what_it_holds_and_says_so(name, tmp_path):
 def test_a_ros1_bag_that_was_never_closed_is_read_without_its_index(tmp_path):
     source = write_rig(tmp_path, "ros1")
     data = bytearray(source.read_bytes())
-    at = data.index(b"index_pos=") + len(b"index_pos=")
-    index_at = int.from_bytes(data[at : at + 8], "little")
+    at, index_at = _index_at(data)
     data[at : at + 8] = bytes(8)
     active = tmp_path / "drive.bag.active"
     active.write_bytes(data[:index_at])
@@ -192,6 +192,40 @@ def test_a_ros1_bag_that_was_never_closed_is_read_without_its_index(tmp_path):
     read = read_clip(clips[0])
     assert read.streams["cam_front"].time_ns.size == N_PICTURES
     assert all("never closed" in finding.message for finding in read.findings)
+
+
+def _index_at(data: bytes) -> tuple[int, int]:
+    """Return where a ROS 1 bag states the place of its index, and that place."""
+    at = data.index(b"index_pos=") + len(b"index_pos=")
+    return at, int.from_bytes(data[at : at + 8], "little")
+
+
+@pytest.mark.parametrize("n_zeros", [1, 4, 4096])
+def test_zeros_before_the_index_of_a_ros1_bag_are_no_damage(n_zeros, tmp_path):
+    """Writers that set space aside leave zeros; by the index all readers find their way."""
+    source = write_rig(tmp_path, "ros1")
+    data = source.read_bytes()
+    at, index_at = _index_at(data)
+    moved = (index_at + n_zeros).to_bytes(8, "little")
+    data = data[:at] + moved + data[at + 8 : index_at] + bytes(n_zeros) + data[index_at:]
+    source.write_bytes(data)
+    with Reader1(source) as other:
+        n_messages = sum(1 for _ in other.messages())
+    assert n_messages > N_PICTURES
+    _, clips = take_in(source, tmp_path / "out")
+    read = read_clip(clips[0])
+    assert not read.findings
+    assert read.streams["cam_front"].time_ns.size == N_PICTURES
+
+
+def test_zeros_where_a_ros1_bag_had_messages_are_told(tmp_path):
+    source = write_rig(tmp_path, "ros1")
+    data = bytearray(source.read_bytes())
+    start, stop = int(0.4 * len(data)), int(0.7 * len(data))
+    data[start:stop] = bytes(stop - start)
+    source.write_bytes(data)
+    _, clips = take_in(source, tmp_path / "out")
+    assert read_clip(clips[0]).findings
 
 
 def test_the_parts_of_a_split_recording_are_one_clip(tmp_path):
