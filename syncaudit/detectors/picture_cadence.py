@@ -1,0 +1,51 @@
+"""Tell a camera that is slower than its file from one that froze: its repeats keep time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from syncaudit.detectors.picture_frozen import Shown
+
+__all__ = ["cadence"]
+
+# Pictures that are shown for longer than so many times the usual, and one frame, are frozen.
+LONG = 2.5
+# Fewer repeats make no rate.
+MIN_REPEATS = 8
+# Every fourth frame or more is no accident; fewer are where they come at regular distances. (Those
+# of accidents are distributed geometrically: they deviate from their median by 0.7 of it.)
+MANY_SHARE = 0.25
+REGULAR_SHARE = 0.25
+
+
+def cadence(shown: Sequence[Shown]) -> tuple[float, int] | None:
+    """Return the share of frames that show a new picture, and the longest usual repetition.
+
+    Parameters
+    ----------
+    shown : sequence of Shown
+        Different pictures; only those within motion count, whose repeats would be seen.
+
+    Returns
+    -------
+    tuple of float and int, or None
+        Share, and frames up to which a picture is repeated by the rate alone; None where frames
+        are new, or repeats come singly.
+    """
+    seen = [one for one in shown if one.is_within_motion]
+    if not seen:
+        return None
+    lengths = np.array([1 + one.n_repeats for one in seen])
+    longest = int(LONG * np.median(lengths)) + 1
+    usual = lengths[lengths <= longest]
+    repeated = np.array([one.first for one in seen if 1 <= one.n_repeats < longest])
+    if repeated.size < MIN_REPEATS:
+        return None
+    share = 1.0 - usual.size / float(usual.sum())
+    gaps = np.diff(repeated)
+    spread = float(np.median(np.abs(gaps - np.median(gaps))))
+    if share < MANY_SHARE and spread > REGULAR_SHARE * float(np.median(gaps)):
+        return None
+    return 1.0 - share, longest - 1
