@@ -14,10 +14,10 @@ __all__ = ["cadence"]
 LONG = 2.5
 # Fewer repeats make no rate.
 MIN_REPEATS = 8
-# Every fourth frame or more is no accident; fewer are where they come at regular distances. (Those
-# of accidents are distributed geometrically: they deviate from their median by 0.7 of it.)
+# Every fourth frame or more is no accident; fewer are where so many come at one distance or its
+# multiples. (Of accidental ones, multiples of two frames are one half, of three one third.)
 MANY_SHARE = 0.25
-REGULAR_SHARE = 0.25
+REGULAR_SHARE = 0.75
 
 
 def cadence(shown: Sequence[Shown]) -> tuple[float, int] | None:
@@ -39,13 +39,14 @@ def cadence(shown: Sequence[Shown]) -> tuple[float, int] | None:
         return None
     lengths = np.array([1 + one.n_repeats for one in seen])
     longest = int(LONG * np.median(lengths)) + 1
+    repeated = [one for one in seen if 1 <= one.n_repeats < longest]
+    if len(repeated) < MIN_REPEATS:
+        return None
+    # Some repeats are not seen, and leave multiples of the distance.
+    gaps = np.diff([one.first for one in repeated])
+    gap = float(np.quantile(gaps, 0.25, method="nearest"))
+    if np.mean(gaps % gap == 0) >= REGULAR_SHARE:
+        return 1.0 - float(np.median([one.n_repeats for one in repeated])) / gap, longest - 1
     usual = lengths[lengths <= longest]
-    repeated = np.array([one.first for one in seen if 1 <= one.n_repeats < longest])
-    if repeated.size < MIN_REPEATS:
-        return None
-    share = 1.0 - usual.size / float(usual.sum())
-    gaps = np.diff(repeated)
-    spread = float(np.median(np.abs(gaps - np.median(gaps))))
-    if share < MANY_SHARE and spread > REGULAR_SHARE * float(np.median(gaps)):
-        return None
-    return 1.0 - share, longest - 1
+    share = usual.size / float(usual.sum())
+    return (share, longest - 1) if share <= 1.0 - MANY_SHARE else None

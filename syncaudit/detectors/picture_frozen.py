@@ -174,7 +174,8 @@ def _joined(
                 around = joined[-REACH - 1 :]
                 missed = _missed(around[:-1], _steps(around, pictures), 1, noise)
                 limit = max(limit, share * missed)
-            if change <= limit:
+            # What moved by more light than there is now sets no scale: it went dark.
+            if change <= min(limit, KEY_NOISE * most_noise(pictures[first : first + 1])):
                 # What coding it anew does to this picture once is the measure for later ones.
                 if is_key[start] and is_first_key:
                     own_noise = max(noise, change)

@@ -128,7 +128,8 @@ def judge(
             )
             own += of_stamps
         if isinstance(spec, CameraSpec) and pictures is not None and name in pictures:
-            own += judge_pictures(name, spec.uri, pictures[name], limits[name])
+            rate_hz = stamps[name].rate_hz if name in stamps else None
+            own += judge_pictures(name, spec.uri, pictures[name], limits[name], rate_hz=rate_hz)
         if isinstance(spec, TranscriptSpec):
             of_clock = judge_transcript(
                 name,
@@ -223,8 +224,8 @@ def _opinion(
     if verdict is Verdict.PASS and is_doubtful:
         verdict = Verdict.UNVERIFIED
     if defects:
-        # A broken source has no evidence to give: its defect says why.
-        return Opinion(verdict=Verdict.REJECT, defects=defects, warnings=warnings)
+        # What else is said of its samples stays; that its clock is unknown, its defect says why.
+        return Opinion(verdict=Verdict.REJECT, defects=defects, gaps=told, warnings=warnings)
     if verdict is Verdict.PASS:
         return Opinion(verdict=verdict, warnings=(*warnings, *told))
     # That the clip as a whole was not looked at is said once, of the clip.
