@@ -51,6 +51,8 @@ AWAY_SHARE = 0.6
 # codings of one scene depart by the same all over. (What changes by more than the coarsest coding
 # is motion anyway.)
 GROWTH = 1.5
+# The coarsest coding tried changes cells by 6 levels; the noise of a sensor in the dark by less.
+MIN_COARSE = 8.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +196,7 @@ def _judged(spans: Sequence[tuple[int, int]], pictures: Signatures, noise: float
         apart(firsts[k:], firsts[:-k]).tolist() for k in range(1, min(REACH, len(spans) - 1) + 1)
     ]
     least = max(MIN_LOST, LOST_NOISE * noise)
-    coarsest = LOST_NOISE * most_noise(firsts)
+    coarsest = max(MIN_COARSE, LOST_NOISE * most_noise(firsts))
     shown = []
     for k, (first, last) in enumerate(spans):
         n_before, n_after = min(k, REACH), min(len(spans) - 1 - k, REACH)
