@@ -42,6 +42,9 @@ KEY_NOISE = 1.5
 # a level of it.
 LOST_NOISE = 2.0
 MIN_LOST = 1.0
+# ... and so many times what the still departs from itself, from its first frame to any other:
+# encoders hold slow motion back for some frames, within twice of that.
+LOST_HELD = 4.0
 # Pictures of one scene in one light differ by no more than this factor in contrast.
 MOST_CONTRAST = 1.5
 # Pictures around it must differ from a still by this share of a step, for lights go off and on
@@ -174,8 +177,8 @@ def _joined(
                 is_still = max(last - first, stop - start) >= MIN_REACH
                 share = AWAY_SHARE if is_first_key and is_still else SETTLING_SHARE
                 around = joined[-REACH - 1 :]
-                missed = _missed(around[:-1], _steps(around, pictures), 1, noise)
-                limit = max(limit, share * missed)
+                speed = _speed(around[:-1], _steps(around, pictures), noise)
+                limit = max(limit, share * speed)
             # What moved by more light than there is now sets no scale: it went dark.
             if change <= min(limit, KEY_NOISE * most_noise(pictures[first : first + 1])):
                 # What coding it anew does to this picture once is the measure for later ones.
@@ -205,18 +208,23 @@ def _judged(spans: Sequence[tuple[int, int]], pictures: Signatures, noise: float
                 spans[k - n_before : k],
                 steps[k - n_before : k][::-1],
                 [away[j][k - j - 1] for j in range(n_before)],
+                away[n_before - 2][k - n_before] if n_before > 1 else 0.0,
             ),
             (
                 spans[k + 1 : k + 1 + n_after],
                 steps[k : k + n_after],
                 [away[j][k] for j in range(n_after)],
+                away[n_after - 2][k + 1] if n_after > 1 else 0.0,
             ),
         )
-        is_proven = all(
-            len(around) >= MIN_REACH
-            and _missed(around, nearby[1:], max(1, last - first), noise) >= least
+        n_frames, lost = min(max(1, last - first), REACH), least
+        if last > first:
+            held = apart(pictures[first], pictures[first + 1 : last + 1])
+            lost = max(least, LOST_HELD * float(held.max()))
+        is_proven = min(n_before, n_after) >= MIN_REACH and all(
+            n_frames * _speed(around, nearby[1:], noise, far=far, coarsest=coarsest) >= lost
             and _is_cut_short(nearby, departed, coarsest)
-            for around, nearby, departed in sides
+            for around, nearby, departed, far in sides
         )
         shown.append(Shown(first=first, n_repeats=last - first, is_within_motion=is_proven))
     is_moving = len(steps) >= MIN_MOVING and _median(steps) >= least
@@ -248,13 +256,40 @@ def _is_cut_short(steps: Sequence[float], away: Sequence[float], coarsest: float
     return usual >= coarsest or max(away) >= GROWTH * max(steps[1:])
 
 
-def _missed(
-    around: Sequence[tuple[int, int]], steps: Sequence[float], n_frames: int, noise: float
+def _speed(
+    around: Sequence[tuple[int, int]],
+    steps: Sequence[float],
+    noise: float,
+    *,
+    far: float = 0.0,
+    coarsest: float = 0.0,
 ) -> float:
-    """Return by how much some frames would have changed the picture at the speed around them."""
-    usual = float(np.sqrt(max(0.0, _median(steps) ** 2 - noise**2)))
-    n_shown = around[-1][1] - around[0][0] + 1
-    return usual * min(n_frames, REACH) * len(around) / n_shown
+    """Return by how much the picture changes from frame to frame.
+
+    Parameters
+    ----------
+    around : sequence of (int, int)
+        First and last frame of some pictures in a row.
+    steps : sequence of float
+        Changes from one to the next.
+    noise : float
+        Of coding.
+    far : float
+        Change from the first of them to the last. What coding leaves out of single steps, or adds
+        to them, comes to light there.
+    coarsest : float
+        Steps of this size are motion, which leaves nothing in common over several.
+    """
+    usual = _median(steps)
+    speed = _net(usual, noise) * len(around) / (around[-1][1] - around[0][0] + 1)
+    if usual >= coarsest:
+        return speed
+    return min(speed, _net(far, noise) / (around[-1][0] - around[0][0]))
+
+
+def _net(change: float, noise: float) -> float:
+    """Return what is left of a change without the noise in it."""
+    return float(np.sqrt(max(0.0, change**2 - noise**2)))
 
 
 def _median(values: Sequence[float]) -> float:
