@@ -251,10 +251,13 @@ def main() -> int:
                         row = _row(name, scene, audit(path), at)
                         rows.append({**row, "codec": codec, "gop": gop, "crf": crf, "at": at})
     real = Scene(draw=lambda _: np.empty(0, np.float32))
-    rows += [_row(Path(video).stem, real, audit(Path(video)), 0) for video in arguments.videos]
+    for video in map(Path, arguments.videos):
+        row = _row(video.stem, real, audit(video), 0)
+        rows.append({**row, "is_rate_wrong": False})  # what they are is for people to know
     _print(rows, known)
     for row in rows:
-        if row["is_placed"] is False or row["false_frames"] or row["is_rate_wrong"]:
+        is_real = row["scene"] not in known
+        if row["is_placed"] is False or row["false_frames"] or row["is_rate_wrong"] or is_real:
             print("  ", {key: value for key, value in row.items() if not key.startswith("is_")})
     write_json(OUT / "frozen.json", {"rows": rows})
     return 0

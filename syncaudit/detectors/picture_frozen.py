@@ -36,8 +36,9 @@ STILL_SHARE = 0.02
 SETTLING_SHARE = 0.15
 MAX_SETTLING = 6
 # A key frame is coded anew: the same picture changes by the noise of that (the largest of several
-# that are coded so), or by less than a step of the motion around it.
+# that are coded so), or by less than a step of the motion around it: the later ones by this share.
 KEY_NOISE = 1.5
+KEY_SHARE = 0.3
 # Encoders leave out changes below their noise: a still must have missed twice that, and at least
 # a level of it.
 LOST_NOISE = 2.0
@@ -175,7 +176,9 @@ def _joined(
             if len(joined) > MIN_REACH:
                 # What stands still before or after it was coded anew does so all the time.
                 is_still = max(last - first, stop - start) >= MIN_REACH
-                share = AWAY_SHARE if is_first_key and is_still else SETTLING_SHARE
+                share = SETTLING_SHARE
+                if is_still:
+                    share = AWAY_SHARE if is_first_key else KEY_SHARE
                 around = joined[-REACH - 1 :]
                 speed = _speed(around[:-1], _steps(around, pictures), noise)
                 limit = max(limit, share * speed)
