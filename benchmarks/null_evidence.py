@@ -18,7 +18,7 @@ from recordings import (
     gimbal_clip,
     mocap_clip,
     phone_clip,
-    read_gpmf_gyro,
+    read_gpmf,
     two_imus_clip,
 )
 from scipy.interpolate import CubicSpline
@@ -456,7 +456,7 @@ def _long_gyros(wanted: set[str]) -> Iterator[Found]:
     later = times_s > PHONE_CLIP_S
     yield from _windows("phone, 72 s", times_s[later], rates[later])
     path = REALDATA / "hero8_racebox"
-    times_s, rates = read_gpmf_gyro(path / "gopro-hero8-black.mp4")
+    times_s, rates = read_gpmf(path / "gopro-hero8-black.mp4")
     log = np.genfromtxt(path / "racebox.csv", delimiter=",", names=True)
     turned = np.radians(np.stack([log["GyroX"], log["GyroY"], log["GyroZ"]], axis=1))
     yield from _windows("action camera", times_s, rates, (log["Time"] - 407.58, turned))
