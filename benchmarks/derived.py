@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import av
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 from planted import NOTHING, Plant, audited
@@ -89,6 +90,12 @@ def _derived(streams: Streams, folder: Path, offset_s: float) -> Iterator[Derive
                 how = f"crf {crf}, 1 of {every} frames, 1/{part} size"
                 changes[how] = lambda s, crf=crf, every=every, part=part: _coded(
                     s, folder / f"{s.name}-{crf}-{every}-{part}.mp4", crf, every, part
+                )
+        if isinstance(stream, CameraStream) and stream.files.is_images:
+            for quality, part in ((15, 1), (60, 2), (60, 4)):
+                how = f"quality {quality}, 1/{part} size"
+                changes[how] = lambda s, quality=quality, part=part: _pictures(
+                    s, folder / f"{s.name}-{quality}-{part}", quality, part
                 )
         if isinstance(stream, AudioStream):
             changes |= {
@@ -184,6 +191,26 @@ def _resampled(stream: Stream, rate_hz: int) -> Stream:
     ratio = Fraction(rate_hz, round(stream.rate_hz))
     samples = resample_poly(stream.samples, ratio.numerator, ratio.denominator)
     return replace(stream, samples=samples.astype(np.float32), rate_hz=float(rate_hz))
+
+
+def _pictures(stream: Stream, folder: Path, quality: int, part: int) -> Stream:
+    """Return a camera whose single pictures were coded again, or made smaller."""
+    assert isinstance(stream, CameraStream)  # for the type checker
+    folder.mkdir()
+    paths = []
+    for k, path in enumerate(stream.files.paths):
+        picture = cv2.imread(path)
+        size = (picture.shape[1] // part, picture.shape[0] // part)
+        small = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
+        paths.append(str(folder / f"{k:06d}.jpg"))
+        cv2.imwrite(paths[-1], small, [cv2.IMWRITE_JPEG_QUALITY, quality])
+    return replace(
+        stream,
+        files=replace(stream.files, paths=tuple(paths)),
+        width_px=size[0],
+        height_px=size[1],
+        focal_px=None if stream.focal_px is None else stream.focal_px / part,
+    )
 
 
 def _coded(stream: Stream, path: Path, crf: int, every: int, part: int) -> Stream:

@@ -301,8 +301,9 @@ def _run(
 
 def _measured(test: Test, a: Found, b: Found, max_offset_s: float) -> Iterator[PairMeasurement]:
     source = a.parts[test.source]
-    # One thing against itself is no test: where it could be, its noise is drawn anew.
-    target = b.twins.get(test.target, b.parts[test.target]) if a is b else b.parts[test.target]
+    # One thing against itself is no test: another sensor's view of it is, or its noise drawn anew.
+    is_itself = a is b and test.source == test.target
+    target = b.twins[test.target] if is_itself else b.parts[test.target]
     measured = test.measure(source, target, max_offset_s)
     yield from [measured] if isinstance(measured, PairMeasurement) else measured
 

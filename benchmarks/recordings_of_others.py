@@ -19,6 +19,7 @@ from syncaudit.datasets.importing import import_dataset
 from syncaudit.model import Clip
 
 __all__ = [
+    "RACEBOX_S",
     "bridge_clips",
     "cabin_clip",
     "decoded_drive_clip",
