@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -83,6 +84,8 @@ class DelayTask:
         all the same.
     is_rigid : bool
         Whether both sides ride on one rigid body: then the delay does not depend on the motion.
+    why_not_fixed : callable, optional
+        Returns why a fit shows two sides that are not fixed to one body, or None.
     is_one_clock : bool
         Whether one clock stamps both: then nothing drifts or steps between them.
     is_baseline_only : bool
@@ -102,6 +105,7 @@ class DelayTask:
     systematic_std_s: float = 0.0
     lobe_s: float = 0.0
     is_rigid: bool = False
+    why_not_fixed: Callable[[DelayFit], str | None] | None = None
     is_one_clock: bool = False
     is_baseline_only: bool = False
 
@@ -183,7 +187,7 @@ def measure_delay(
     figures["offset_std_s"] = fit.offset_std_s
     if task.is_rigid:
         figures["is_uneven"] = float(is_uneven(fit))
-    why = _why_not(task, curve, best, fit, has_step=step is not None)
+    why = _why_not(task, search, curve, best, fit, has_step=step is not None)
     if why is None:
         if step is not None:
             # It splits the evidence: the longer part must stand out from chance alone.
@@ -200,6 +204,8 @@ def measure_delay(
         # The curve counts every delay as if all overlapped; there is only as much as does.
         held = search.held_at(float(curve.delays_s[curve.best()]))
         why = why_by_chance(held * float(curve.log_likelihood.max()), by_chance, needed)
+    if why is None and step is None and task.why_not_fixed is not None:
+        why = task.why_not_fixed(fit)
     if (
         why is None
         and task.is_rigid
@@ -253,7 +259,13 @@ def _figures(curve: DelayCurve, best: int, fit: DelayFit, lobe_s: float) -> dict
 
 
 def _why_not(
-    task: DelayTask, curve: DelayCurve, best: int, fit: DelayFit, *, has_step: bool
+    task: DelayTask,
+    search: DelaySearch,
+    curve: DelayCurve,
+    best: int,
+    fit: DelayFit,
+    *,
+    has_step: bool,
 ) -> str | None:
     if curve.is_at_edge(best):
         return (
@@ -267,7 +279,7 @@ def _why_not(
             likelihood,
             curve.runner_up(best, apart_s=task.lobe_s),
             fit.correlation_factor,
-            fit.residuals.size,
+            search.values.size,
         )
         if why is not None:
             return why

@@ -125,8 +125,7 @@ class DelayModel:
         """
         m, k = found.mixing.shape
         n_signals = k if self.driver.n_signals is None else self.driver.n_signals
-        fast = self._fast(np.concatenate([found.design[:, :k], found.residuals], axis=1))
-        change, residuals = fast[:, :k], fast[:, k:]
+        change, seen = self.fast(found)
         fitted = change @ found.mixing.T
         power = float(np.sum(found.weights * fitted**2))
         left = float(np.sum(found.weights * found.residuals**2))
@@ -135,7 +134,7 @@ class DelayModel:
             return float(np.sqrt(np.sum(fitted**2) / (np.sum(change**2) + 1e-30))), explained
         gains = [
             _shrunken_norm(
-                self.root[:, j] * (fitted + residuals)[:, j],
+                self.root[:, j] * seen[:, j],
                 self.root[:, [j]] * change[:, :n_signals],
                 float(found.noise[j]),
             )
@@ -143,12 +142,15 @@ class DelayModel:
         ]
         return max(gains), explained
 
-    def _fast(self, columns: Floats) -> Floats:
-        """Take the slow terms out of every column, shape (n, c)."""
+    def fast(self, found: Linearised) -> tuple[Floats, Floats]:
+        """Return both sides without slow terms: the driver's, (n, k), and the source's, (n, m)."""
+        k = found.mixing.shape[1]
+        seen = found.design[:, :k] @ found.mixing.T + found.residuals
+        columns = np.concatenate([found.design[:, :k], seen], axis=1)
         gram = self.slow.T @ self.slow
         gram += RIDGE * np.trace(gram) * np.eye(gram.shape[0])
-        fast: Floats = columns - self.slow @ np.linalg.solve(gram, self.slow.T @ columns)
-        return fast
+        columns -= self.slow @ np.linalg.solve(gram, self.slow.T @ columns)
+        return columns[:, :k], columns[:, k:]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -289,3 +289,48 @@ def test_no_clock_drifts_by_three_percent():
         *pair(8, target={"clock": Clock(drift_ppm=30_000.0)}), max_offset_s=REACH_S
     )
     assert not found.accepted
+
+
+MIRRORED = np.diag([1.0, -1.0, 1.0])[[2, 0, 1]]
+
+
+@pytest.mark.parametrize("mounted", [MIRRORED, np.diag([1.02, 0.98, 1.01]) @ TILTED])
+def test_whatever_turns_as_one_body_is_measured(mounted):
+    """Left-handed axes, and gains that err by 2 %."""
+    motion = shaking(13)
+    found = measure_imu_imu(
+        imu(motion, 13, clock=Clock(late_s=0.05)), imu(motion.mixed(mounted), 14)
+    )
+    assert found.accepted
+    assert abs(found.offset_s - -0.05) < OFFSET_TOL_S
+
+
+@pytest.mark.parametrize("is_source", [True, False])
+def test_dead_axis_is_left_out(is_source):
+    head, wrist = pair(15)
+    dead = replace(head, values=head.values * np.array([1.0, 0.0, 1.0]))
+    found = measure_imu_imu(*((dead, wrist) if is_source else (wrist, dead)), max_offset_s=REACH_S)
+    assert found.accepted
+    assert abs(found.offset_s) < 3.0 * found.offset_std_s
+
+
+def test_what_turns_otherwise_is_refused():
+    """One axis of one motion rules all of the other: fitted, not turned."""
+    motion = shaking(16)
+    mixed = motion.mixed(np.diag([1.6, 0.17, 0.17]) @ TILTED)
+    found = measure_imu_imu(imu(motion, 16), imu(mixed, 17), max_offset_s=REACH_S)
+    assert not found.accepted
+    assert "not fixed to one body" in found.why
+
+
+def test_noise_between_samples_is_no_second_lobe():
+    """Slow, strong motion read at 25 Hz: peaks 10 to 20 ms apart on top of one lobe."""
+    for seed in range(12):
+        rng = np.random.default_rng([seed, 44])
+        motion = shaking(seed, highest_hz=0.7, rms=1.0)
+        both = {"seconds": 10.0, "rate_hz": 25.0, "noise": 5e-3}
+        head, wrist = imu(motion, seed, **both), imu(motion.mixed(TILTED), seed + 1000, **both)
+        stamps = head.times_s + rng.normal(0.0, 3e-3, head.times_s.size)
+        found = measure_imu_imu(replace(head, times_s=stamps), wrist)
+        assert found.accepted, found.why
+        assert abs(found.offset_s) < 4.0 * found.offset_std_s
