@@ -212,7 +212,7 @@ def measure_delay(
         and step is None
         and fit.correlation_factor > UNCORRELATED_FACTOR
     ):
-        why = why_delay_wanders(increments, driver, fit)
+        why = why_delay_wanders(driver, fit)
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     found = record_delay(task, increments, driver, fit, step, epochs_s, figures)

@@ -9,7 +9,6 @@ from scipy.ndimage import uniform_filter1d
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import hac_covariance
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
-from syncaudit.estimators.increments import Increments
 from syncaudit.model import PairMeasurement
 
 __all__ = [
@@ -127,19 +126,22 @@ def why_no_clock(measured: PairMeasurement) -> str | None:
     )
 
 
-def why_delay_wanders(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> str | None:
+def why_delay_wanders(driver: RunningIntegral, fit: DelayFit) -> str | None:
     """Return how the delay wanders through the clip, or None.
 
-    Quarters of the clip are fitted alone. A clock shows one delay in all, or a straight line. A
-    gimbal or a stabiliser has a delay that depends on the motion: its quarters scatter by
-    milliseconds around any line, many times more than their errors. Scatter beyond that is lost
-    frames, which the measurement of drift and steps deals with.
+    Quarters of the information on the delay are fitted alone (of the time, some would be all rest,
+    of which a picture shows nothing and a gyroscope its noise). A clock shows one delay in all, or
+    a straight line. A gimbal or a stabiliser has a delay that depends on the motion: its quarters
+    scatter by milliseconds around any line, many times more than their errors. Scatter beyond that
+    is lost frames, which the measurement of drift and steps deals with.
     """
     start_s = fit.offset_s - fit.row_shift_s
+    told = np.cumsum(np.sum(fit.weights * fit.sensitivity**2, axis=1))
+    borders = np.searchsorted(told, told[-1] * np.array([0.25, 0.5, 0.75]))
     quarters = [
         piece
-        for rows in np.array_split(np.arange(increments.values.shape[0]), 4)
-        if (piece := fit_delay(increments.rows(rows), driver, start_s=start_s)) is not None
+        for rows in np.split(np.arange(told.size), borders)
+        if (piece := fit_delay(fit.model.rows.rows(rows), driver, start_s=start_s)) is not None
     ]
     if len(quarters) < 4:
         return None
