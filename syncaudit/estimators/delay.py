@@ -18,6 +18,8 @@ from syncaudit.estimators.delay_search import DelaySearch
 from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.null_test import chance_height, why_by_chance
 from syncaudit.estimators.refusals import (
+    DRIFT_Z,
+    MAX_DRIFT_PPM,
     band_disagreement,
     why_ambiguous,
     why_delay_wanders,
@@ -47,8 +49,7 @@ START_STEP_S = 0.01
 UNCORRELATED_FACTOR = 1.1
 # Part of the standard error that no amount of data removes (exposure, row time, sensor filter).
 FLOOR_STD_S = 5e-5
-# A drift is reported when it is this significant, or known this well.
-DRIFT_Z = 3.5
+# A drift is reported when it is significant (`DRIFT_Z`), or known this well.
 DRIFT_STD_PPM = 20.0
 # Less well known than this it is no statement about any oscillator.
 MAX_DRIFT_STD_PPM = 400.0
@@ -90,6 +91,8 @@ class DelayTask:
         Whether one clock stamps both: then nothing drifts or steps between them.
     is_baseline_only : bool
         See `PairMeasurement`.
+    max_drift_ppm : float
+        By how much clocks of this kind run wrong at most.
     """
 
     source: str
@@ -108,6 +111,7 @@ class DelayTask:
     why_not_fixed: Callable[[DelayFit], str | None] | None = None
     is_one_clock: bool = False
     is_baseline_only: bool = False
+    max_drift_ppm: float = MAX_DRIFT_PPM
 
 
 def refuse(task: DelayTask, at_s: float, why: str, **figures: float) -> PairMeasurement:
@@ -216,7 +220,7 @@ def measure_delay(
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     found = record_delay(task, increments, driver, fit, step, epochs_s, figures)
-    why = why_no_clock(found)
+    why = why_no_clock(figures, most_ppm=task.max_drift_ppm)
     return refuse_vague(task, found) if why is None else refuse(task, fit.anchor_s, why, **figures)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
@@ -9,9 +11,10 @@ from scipy.ndimage import uniform_filter1d
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import hac_covariance
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
-from syncaudit.model import PairMeasurement
 
 __all__ = [
+    "DRIFT_Z",
+    "MAX_DRIFT_PPM",
     "band_disagreement",
     "why_ambiguous",
     "why_delay_wanders",
@@ -47,6 +50,8 @@ MIN_GAIN_SHARE = 0.75
 MAX_GAIN_Z = 4.0
 BAND_FLOOR_S = 0.002
 BAND_ROWS = 6
+# A drift is told when it is this significant.
+DRIFT_Z = 3.5
 # Quartz keeps 200 ppm; frames counted at 30 Hz that come at 29.97 are 1,000 ppm apart, and what an
 # RC oscillator times, as the output of cheap sensors, 1 to 2 %. Nothing that keeps time errs more.
 MAX_DRIFT_PPM = 20_000.0
@@ -115,14 +120,22 @@ def why_gain_is_off(
     )
 
 
-def why_no_clock(measured: PairMeasurement) -> str | None:
-    """Return why a drift is that of no clock, or None."""
-    drift_ppm, std_ppm = measured.drift_ppm, measured.drift_std_ppm
-    if drift_ppm is None or std_ppm is None or abs(drift_ppm) <= MAX_DRIFT_PPM:
+def why_no_clock(figures: Mapping[str, float], *, most_ppm: float) -> str | None:
+    """Return why the drift that was fitted is that of no clock, or None.
+
+    Parameters
+    ----------
+    figures : mapping of str to float
+        With ``drift_ppm`` and ``drift_std_ppm`` where a drift was fitted.
+    most_ppm : float
+        By how much the worst clocks of this kind run wrong.
+    """
+    drift_ppm, std_ppm = figures.get("drift_ppm", 0.0), figures.get("drift_std_ppm", 0.0)
+    if abs(drift_ppm) <= max(most_ppm, DRIFT_Z * std_ppm):
         return None
     return (
         f"the delay changes by {drift_ppm:+.0f} ± {std_ppm:.0f} ppm, and no clock runs wrong by "
-        f"more than {MAX_DRIFT_PPM:.0f} ppm: what fits is not one motion, or the stamps are made up"
+        f"more than {most_ppm:.0f} ppm: what fits is not one motion, or the stamps are made up"
     )
 
 

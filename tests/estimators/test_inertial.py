@@ -335,3 +335,32 @@ def test_noise_between_samples_is_no_second_lobe():
         found = measure_imu_imu(replace(head, times_s=stamps), wrist)
         assert found.accepted, found.why
         assert abs(found.offset_s) < 4.0 * found.offset_std_s
+
+
+def test_rest_of_25_seconds_is_no_drift():
+    """It gave -195 ± 46 ppm, of stamps that jitter."""
+    for seed in range(10):
+        rng = np.random.default_rng([seed, 45])
+        body = Paused(shaking(seed, rms=0.3), 15.0, 40.0)
+        head = imu(body, seed, seconds=60.0, rate_hz=100.0, noise=5e-3)
+        stamps = np.sort(head.times_s + rng.normal(0.0, 3e-3, head.times_s.size))
+        wrist = imu(body.mixed(TILTED), seed + 1000, seconds=60.0, rate_hz=50.0)
+        found = measure_imu_imu(replace(head, times_s=stamps), wrist, max_offset_s=1.0)
+        assert found.accepted
+        assert found.step_s is None
+        assert abs(found.drift_ppm or 0.0) < 3.5 * (found.drift_std_ppm or np.inf)
+
+
+@dataclass(frozen=True)
+class Paused:
+    """A body that stands still for a while."""
+
+    motion: Motion
+    from_s: float
+    to_s: float
+
+    def rate(self, t):
+        return self.motion.rate(t) * ((t < self.from_s) | (t > self.to_s))[:, None]
+
+    def mixed(self, matrix):
+        return replace(self, motion=self.motion.mixed(matrix))
