@@ -202,6 +202,8 @@ def _reach(width_s: Floats, driver: RunningIntegral) -> Floats:
     variance is an m-th; two of them make a change of rate.
     """
     rate, period_s = driver.integral.c[-2], driver.period_s
+    if driver.coupling_std is not None:
+        rate = rate[:, np.isinf(driver.coupling_std)]  # what leaks in is not what is followed
     most_s = RATE_SHARE * width_s
     apart = max(1, round(median(width_s) / period_s))
     if rate.shape[0] <= apart + 3:
