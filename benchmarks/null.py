@@ -164,7 +164,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=24, help="recordings of each simulated kind")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="parts of names of tests, with commas")
+    parser.add_argument("--only", default="", help="parts of names of tests, with semicolons")
     parser.add_argument("--pairs", type=int, default=MAX_PAIRS, help="most pairs of a test")
     parser.add_argument("--out", type=Path, default=OUT / "null.json")
     options = parser.parse_args()
@@ -172,7 +172,7 @@ def main() -> int:
     tests = [
         test
         for test in TESTS
-        if not options.only or any(part in test.name for part in options.only.split(","))
+        if not options.only or any(part in test.name for part in options.only.split(";"))
     ]
     wanted = {kind for test in tests for kind in (test.source, test.target)}
     found = [
