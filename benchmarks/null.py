@@ -164,16 +164,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=24, help="recordings of each simulated kind")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="parts of names of tests, with commas")
+    parser.add_argument("--only", default="", help="parts of names of tests, with semicolons")
     parser.add_argument("--pairs", type=int, default=MAX_PAIRS, help="most pairs of a test")
     parser.add_argument("--out", type=Path, default=OUT / "null.json")
     options = parser.parse_args()
     cv2.setNumThreads(1)
-    max_offset_s = load_policy().max_offset_s
     tests = [
         test
         for test in TESTS
-        if not options.only or any(part in test.name for part in options.only.split(","))
+        if not options.only or any(part in test.name for part in options.only.split(";"))
     ]
     wanted = {kind for test in tests for kind in (test.source, test.target)}
     found = [
@@ -181,10 +180,37 @@ def main() -> int:
         for make in (drives, drones, robots, voices, real)
         for recording in make(options.n, options.seed, wanted)
     ]
-    rng = np.random.default_rng(options.seed)
-    rows, wrong = [], []
+    rows, wrong = tried(tests, found, most=options.pairs, seed=options.seed)
+    write_json(options.out, {"rows": rows, "wrong": wrong, "seed": options.seed, "n": options.n})
+    return 0
+
+
+def tried(
+    tests: Sequence[Test], found: Sequence[Found], *, most: int = MAX_PAIRS, seed: int = 0
+) -> tuple[list[Row], list[Row]]:
+    """Measure all pairs of recordings with nothing in common, and print a table.
+
+    Parameters
+    ----------
+    tests : sequence of Test
+    found : sequence of Found
+    most : int
+        Pairs of a test; more are drawn from.
+    seed : int
+
+    Returns
+    -------
+    rows : list of dict
+        One a test.
+    wrong : list of dict
+        Whatever was accepted.
+    """
+    max_offset_s = load_policy().max_offset_s
+    rng = np.random.default_rng(seed)
+    rows: list[Row] = []
+    wrong: list[Row] = []
     for test in tests:
-        row, accepted = _run(test, found, max_offset_s, options.pairs, rng)
+        row, accepted = _run(test, found, max_offset_s, most, rng)
         rows.append(row)
         wrong += accepted
         print(f"{test.name}: {row['n']} pairs, {row['accepted']} accepted", flush=True)
@@ -221,8 +247,7 @@ def main() -> int:
         )
     if len(wrong) > 60:
         print(f"  and {len(wrong) - 60} more, in the JSON")
-    write_json(options.out, {"rows": rows, "wrong": wrong, "seed": options.seed, "n": options.n})
-    return 0
+    return rows, wrong
 
 
 def _run(
@@ -276,8 +301,9 @@ def _run(
 
 def _measured(test: Test, a: Found, b: Found, max_offset_s: float) -> Iterator[PairMeasurement]:
     source = a.parts[test.source]
-    # One thing against itself is no test: where it could be, its noise is drawn anew.
-    target = b.twins.get(test.target, b.parts[test.target]) if a is b else b.parts[test.target]
+    # One thing against itself is no test: another sensor's view of it is, or its noise drawn anew.
+    is_itself = a is b and test.source == test.target
+    target = b.twins[test.target] if is_itself else b.parts[test.target]
     measured = test.measure(source, target, max_offset_s)
     yield from [measured] if isinstance(measured, PairMeasurement) else measured
 

@@ -18,9 +18,10 @@ from recordings import (
     gimbal_clip,
     mocap_clip,
     phone_clip,
-    read_gpmf_gyro,
+    read_gpmf,
     two_imus_clip,
 )
+from recordings_of_others import RACEBOX_S, cabin_clip, humanoid_clips
 from scipy.interpolate import CubicSpline
 from scipy.ndimage import gaussian_filter1d
 from scipy.spatial.transform import Rotation
@@ -30,6 +31,7 @@ from syncaudit.datasets.importing import import_dataset
 from syncaudit.detectors import find_band_energies, find_loudness, spoken_tier
 from syncaudit.model import (
     Activity,
+    AudioSpec,
     AudioStream,
     Clip,
     EventTrain,
@@ -42,6 +44,7 @@ from syncaudit.pipeline import read_clip
 from syncaudit.pipeline.clip_evidence import ClipEvidence
 from syncaudit.pipeline.evidence import find_evidence
 from syncaudit.pipeline.stages import Stages
+from syncaudit.readers.audio import read_audio
 from syncaudit.simulate import EPOCH_NS, ImuConfig, MicrophoneConfig, RigConfig, simulate_clip
 from syncaudit.simulate.robot import EpisodeConfig, record_episode, write_lerobot
 from syncaudit.simulate.speech import Voice, speak
@@ -54,6 +57,13 @@ Floats = NDArray[np.float64]
 WINDOW_S = 20.0
 # The clip of the phone's camera is cut out of the first seconds of its longer gyroscope log.
 PHONE_CLIP_S = 10.0
+# Of the action camera's video; its car's logger ran on.
+LONGEST_S = 144.0
+QUANTITIES = {
+    "gyro": Quantity.ANGULAR_RATE,
+    "force": Quantity.SPECIFIC_FORCE,
+    "bus": Quantity.YAW_RATE,
+}
 VARIANTS = ("", "+m1", "+m3", "+m4", "+m7", "+f1", "+f2", "+f4")
 
 
@@ -69,15 +79,18 @@ class Found:
         bands, events.
     twins : mapping of str to object
         Another sensor's view of the same: the truth beside the null.
+    group : str
+        What others of the same recording are called too.
     """
 
     name: str
     parts: Mapping[str, Any]
     twins: Mapping[str, Any] = field(default_factory=dict)
+    group: str = ""
 
     def is_related(self, other: Found) -> bool:
         """Tell whether both are of one recording."""
-        return self is other
+        return self is other or (self.group != "" and self.group == other.group)
 
 
 def drives(n: int, seed: int, wanted: set[str]) -> Iterator[Found]:
@@ -185,12 +198,14 @@ def real(_n: int, _seed: int, wanted: set[str]) -> Iterator[Found]:
         )
         for title, make in makers:
             yield from _of_clip(title, _evidence(make()), wanted)
-        yield from _long_gyros(wanted)
+        yield from _long_loggers(wanted)
         if wanted & {"rotation"}:
+            for cabin in _of_clip("cabin", _evidence(cabin_clip(folder / "cabin")), {"rotation"}):
+                yield replace(cabin, group="action camera, 0")
             for k in range(1, 5):
                 yield from _of_clip(f"fixed camera {k}", _evidence(_fixed(folder, k)), wanted)
         if wanted & {"state", "picture"}:
-            for k, clip in enumerate(_imported(REALDATA / "lerobot_g1", folder / "humanoid")):
+            for k, clip in enumerate(humanoid_clips(folder / "humanoid")):
                 yield from _of_clip(f"humanoid {k}", _evidence(clip), wanted)
     yield from _real_speech(wanted)
 
@@ -409,18 +424,35 @@ def _real_speech(wanted: set[str]) -> Iterator[Found]:
     folder = REALDATA / "speech"
     rng = np.random.default_rng(5)
     samples, rate = soundfile.read(folder / "acoustic_corpus.wav")
-    path = folder / "acoustic_corpus_hand.TextGrid"
-    words, phones = TIER_FORMATS[".textgrid"](str(path), path.read_text(encoding="utf-8")).tiers
     span_s = 8.5
-    for start_s in np.arange(0.0, 26.0 - span_s, span_s):
-        part = samples[round(start_s * rate) : round((start_s + span_s) * rate)]
-        yield _spoken(
-            f"read speech {start_s:g} s",
-            _sound(part, float(rate)),
-            _part(phones, start_s, start_s + span_s),
-            _part(words, start_s, start_s + span_s),
-            rng,
-            wanted,
+    for who in ("hand", "mfa"):
+        path = folder / f"acoustic_corpus_{who}.TextGrid"
+        words, phones = TIER_FORMATS[".textgrid"](str(path), path.read_text(encoding="utf-8")).tiers
+        for start_s in np.arange(0.0, 26.0 - span_s, span_s):
+            part = samples[round(start_s * rate) : round((start_s + span_s) * rate)]
+            yield replace(
+                _spoken(
+                    f"read speech {start_s:g} s, {who}",
+                    _sound(part, float(rate)),
+                    _part(phones, start_s, start_s + span_s),
+                    _part(words, start_s, start_s + span_s),
+                    rng,
+                    wanted,
+                ),
+                group=f"read speech {start_s:g} s",
+            )
+    for name, path in (
+        ("an utterance", folder / "mary.wav"),
+        ("a drone", REALDATA / "drone_gimbal" / "karma.mp4"),
+    ):
+        sound = read_audio("mic", AudioSpec(uri=str(path), start_ns=EPOCH_NS), "")
+        found = {
+            "sound": sound,
+            "bands": find_band_energies(sound),
+            "loudness": find_loudness(sound),
+        }
+        yield Found(
+            name=name, parts={k: v for k, v in found.items() if k in wanted and v is not None}
         )
 
 
@@ -446,41 +478,59 @@ def _fixed(folder: Path, k: int) -> Clip:
     return clip
 
 
-def _long_gyros(wanted: set[str]) -> Iterator[Found]:
-    """Yield windows of gyroscopes that ran for minutes, with the logger's beside the camera's."""
-    if "gyro" not in wanted:
-        return
-    table = np.genfromtxt(REALDATA / "phone_gyro" / "imu_72s.csv", delimiter=",", names=True)
-    times_s = 1e-9 * (table["timestamp_ns"] - table["timestamp_ns"][0])
-    rates = np.stack([table[f"gyro_{axis}"] for axis in "xyz"], axis=1)
-    later = times_s > PHONE_CLIP_S
-    yield from _windows("phone, 72 s", times_s[later], rates[later])
+def _long_loggers(wanted: set[str]) -> Iterator[Found]:
+    """Yield windows of sensors that ran for minutes, with a car's logger beside a camera's."""
     path = REALDATA / "hero8_racebox"
-    times_s, rates = read_gpmf_gyro(path / "gopro-hero8-black.mp4")
+    video = path / "gopro-hero8-black.mp4"
     log = np.genfromtxt(path / "racebox.csv", delimiter=",", names=True)
+    log_s = log["Time"] - RACEBOX_S
     turned = np.radians(np.stack([log["GyroX"], log["GyroY"], log["GyroZ"]], axis=1))
-    yield from _windows("action camera", times_s, rates, (log["Time"] - 407.58, turned))
+    pushed = 9.80665 * np.stack([log["X"], log["Y"], log["Z"]], axis=1)
+    if "gyro" in wanted:
+        table = np.genfromtxt(REALDATA / "phone_gyro" / "imu_72s.csv", delimiter=",", names=True)
+        times_s = 1e-9 * (table["timestamp_ns"] - table["timestamp_ns"][0])
+        rates = np.stack([table[f"gyro_{axis}"] for axis in "xyz"], axis=1)
+        later = times_s > PHONE_CLIP_S
+        yield from _windows("phone, 72 s", "gyro", times_s[later], rates[later])
+        yield from _windows("action camera", "gyro", *read_gpmf(video), (log_s, turned))
+    if "force" in wanted:
+        drone = REALDATA / "drone_gimbal" / "karma.mp4"
+        yield from _windows("drone", "force", *read_gpmf(drone, b"ACCL"), span_s=6.0)
+        yield from _windows("action camera", "force", *read_gpmf(video, b"ACCL"), (log_s, pushed))
+    if "bus" in wanted:
+        yield from _windows("action camera", "bus", log_s, turned[:, 2:])
 
 
 def _windows(
     name: str,
+    kind: str,
     times_s: Floats,
-    rates: Floats,
+    values: Floats,
     beside: tuple[Floats, Floats] | None = None,
+    *,
+    span_s: float = WINDOW_S,
 ) -> Iterator[Found]:
-    for start_s in np.arange(times_s[0], times_s[-1] - WINDOW_S, WINDOW_S):
-        gyro = _cut(times_s, rates, start_s)
-        twins = {} if beside is None else {"gyro": _cut(*beside, start_s)}
-        yield Found(name=f"{name}, {start_s:.0f} s", parts={"gyro": gyro}, twins=twins)
+    """Yield windows that do not overlap; those of one device at one time are related."""
+    start_s = max(times_s[0], 0.0)
+    stop_s = min(times_s[-1], LONGEST_S) - span_s
+    for at_s in np.arange(start_s, stop_s, span_s):
+        part: Any = _cut(kind, times_s, values, at_s, span_s)
+        twins = {} if beside is None else {kind: _cut(kind, *beside, at_s, span_s)}
+        yield Found(
+            name=f"{name}, {at_s:.0f} s",
+            parts={kind: {part.quantity: part} if kind == "bus" else part},
+            twins=twins,
+            group=f"{name}, {at_s // span_s:.0f}",
+        )
 
 
-def _cut(times_s: Floats, rates: Floats, start_s: float) -> Activity:
-    keep = (times_s >= start_s) & (times_s < start_s + WINDOW_S)
+def _cut(kind: str, times_s: Floats, values: Floats, start_s: float, span_s: float) -> Activity:
+    keep = (times_s >= start_s) & (times_s < start_s + span_s)
     keep &= np.diff(times_s, prepend=-np.inf) > 0.0
     return Activity(
-        source="gyro",
-        quantity=Quantity.ANGULAR_RATE,
+        source=kind,
+        quantity=QUANTITIES[kind],
         epoch_ns=EPOCH_NS,
         times_s=times_s[keep] - start_s,
-        values=rates[keep],
+        values=values[keep],
     )

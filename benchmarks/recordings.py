@@ -21,13 +21,20 @@ from syncaudit.datasets import load_manifest
 from syncaudit.model import Clip
 
 __all__ = [
+    "EPOCH_NS",
     "REALDATA",
+    "Floats",
+    "clip_of",
     "drive_clip",
     "gimbal_clip",
     "mocap_clip",
     "phone_clip",
     "pose_clip",
+    "rate_of_orientation",
+    "read_gpmf",
     "two_imus_clip",
+    "write_csv",
+    "write_gyro",
 ]
 
 REALDATA = Path(
@@ -38,7 +45,14 @@ EPOCH_NS = 1_767_225_600_000_000_000
 Floats = NDArray[np.float64]
 
 
-def phone_clip(folder: Path, *, every: int = 1, first: int = 0, stop: int | None = None) -> Clip:
+def phone_clip(
+    folder: Path,
+    *,
+    every: int = 1,
+    first: int = 0,
+    stop: int | None = None,
+    imu: str = "imu.csv",
+) -> Clip:
     """Return the phone's camera and gyro: frames ``first:stop:every``.
 
     Known: camera -> gyro 9.98 +- 0.5 ms with the stamps taken as they are.
@@ -52,15 +66,14 @@ def phone_clip(folder: Path, *, every: int = 1, first: int = 0, stop: int | None
         name = f"{int(row['frame']):06d}.jpg"
         if not (pictures / name).exists():
             (pictures / name).symlink_to((source / "frames" / name).resolve())
-    _write_csv(folder / "frames.csv", ["timestamp_ns"], [[row["timestamp_ns"]] for row in rows])
+    write_csv(folder / "frames.csv", ["timestamp_ns"], [[row["timestamp_ns"]] for row in rows])
     camera = {
         "kind": "camera",
         "uri": "frames/*.jpg",
         "timestamps": "frames.csv",
         "focal_px": 574.4,
     }
-    imu = {"kind": "imu", "uri": str(source / "imu.csv")}
-    return _clip(folder, {"cam": camera, "imu": imu})
+    return clip_of(folder, {"cam": camera, "imu": {"kind": "imu", "uri": str(source / imu)}})
 
 
 def two_imus_clip(folder: Path, *, sixteenths: int = 0, skip: int = 0) -> tuple[Clip, float]:
@@ -82,9 +95,9 @@ def two_imus_clip(folder: Path, *, sixteenths: int = 0, skip: int = 0) -> tuple[
     stamps = np.array([int(row[0]) for row in rows], dtype=np.int64)
     moved_ns = round(float(np.median(np.diff(stamps))) * sixteenths / 16)
     moved = [[str(int(row[0]) + moved_ns), *row[1:]] for row in rows[skip:]]
-    _write_csv(folder / "phone.csv", header, moved)
+    write_csv(folder / "phone.csv", header, moved)
     mcu = {"kind": "imu", "uri": str(source / "mcu.csv")}
-    return _clip(
+    return clip_of(
         folder, {"mcu": mcu, "phone": {"kind": "imu", "uri": "phone.csv"}}
     ), 1e-9 * moved_ns
 
@@ -108,9 +121,9 @@ def mocap_clip(folder: Path, *, start_s: float = 0.0, stop_s: float | None = Non
     imu_times_s, gyro = times_s[keep], gyro[keep]
     mid_s, rates = rate_of_orientation(times_s[keep], quaternions[keep])
     folder.mkdir(parents=True, exist_ok=True)
-    _write_gyro(folder / "imu.csv", imu_times_s, gyro)
-    _write_gyro(folder / "mocap.csv", mid_s, rates)
-    return _clip(
+    write_gyro(folder / "imu.csv", imu_times_s, gyro)
+    write_gyro(folder / "mocap.csv", mid_s, rates)
+    return clip_of(
         folder,
         {
             "imu": {"kind": "imu", "uri": "imu.csv"},
@@ -134,8 +147,8 @@ def pose_clip(folder: Path) -> Clip:
     quaternions = np.array([[float(row[key]) for key in ("qw", "qx", "qy", "qz")] for row in rows])
     mid_s, rates = rate_of_orientation(1e-9 * (time_ns - time_ns[0]), quaternions)
     folder.mkdir(parents=True, exist_ok=True)
-    _write_gyro(folder / "pose.csv", mid_s, rates, epoch_ns=int(time_ns[0]))
-    return _clip(
+    write_gyro(folder / "pose.csv", mid_s, rates, epoch_ns=int(time_ns[0]))
+    return clip_of(
         folder,
         {
             "imu": {"kind": "imu", "uri": str(source / "imu.csv")},
@@ -147,13 +160,13 @@ def pose_clip(folder: Path) -> Clip:
 def gimbal_clip(folder: Path, *, fov_deg: float | None = None) -> Clip:
     """Return the drone's video and the gyro of its body, which the camera does not follow."""
     path = REALDATA / "drone_gimbal" / "karma.mp4"
-    times_s, gyro = read_gpmf_gyro(path)
+    times_s, gyro = read_gpmf(path)
     folder.mkdir(parents=True, exist_ok=True)
-    _write_gyro(folder / "imu.csv", times_s, gyro)
+    write_gyro(folder / "imu.csv", times_s, gyro)
     camera: dict[str, Any] = {"kind": "camera", "uri": str(path), "start_ns": EPOCH_NS}
     if fov_deg is not None:
         camera["fov_deg"] = fov_deg
-    return _clip(folder, {"cam": camera, "imu": {"kind": "imu", "uri": "imu.csv"}})
+    return clip_of(folder, {"cam": camera, "imu": {"kind": "imu", "uri": "imu.csv"}})
 
 
 def rate_of_orientation(times_s: Floats, quaternions: Floats) -> tuple[Floats, Floats]:
@@ -186,8 +199,8 @@ def rate_of_orientation(times_s: Floats, quaternions: Floats) -> tuple[Floats, F
     return 0.5 * (times_s[1:] + times_s[:-1]), vector * (factor / step_s)[:, None]
 
 
-def read_gpmf_gyro(path: Path) -> tuple[Floats, Floats]:
-    """Read the gyroscope of a GoPro's metadata track (GPMF; github.com/gopro/gpmf-parser).
+def read_gpmf(path: Path, wanted: bytes = b"GYRO") -> tuple[Floats, Floats]:
+    """Read one sensor of a GoPro's metadata track (GPMF; github.com/gopro/gpmf-parser).
 
     Payloads come about once a second and their times mislead by up to 9 ms, so the clock is a
     line through (samples before the payload, payload's time).
@@ -196,8 +209,8 @@ def read_gpmf_gyro(path: Path) -> tuple[Floats, Floats]:
     -------
     times_s : ndarray, shape (n,)
         Seconds of the container.
-    rates : ndarray, shape (n, 3)
-        rad/s.
+    values : ndarray, shape (n, 3)
+        rad/s of ``GYRO``, m/s^2 of ``ACCL``.
     """
     import av
 
@@ -209,18 +222,18 @@ def read_gpmf_gyro(path: Path) -> tuple[Floats, Floats]:
                 continue
             for packet in container.demux(stream):
                 if packet.size and packet.pts is not None and packet.time_base is not None:
-                    samples = _gyro_of(bytes(packet))
+                    samples = _sensor_of(bytes(packet), wanted)
                     if samples is not None:
                         chunks.append(samples)
                         begins_s.append(float(packet.pts * packet.time_base))
     counts = np.array([len(chunk) for chunk in chunks])
     before = np.concatenate([[0], np.cumsum(counts)[:-1]])
     slope, start_s = np.polyfit(before, np.array(begins_s), 1)
-    rates = np.concatenate(chunks)
-    return start_s + slope * np.arange(len(rates)), rates
+    values = np.concatenate(chunks)
+    return start_s + slope * np.arange(len(values)), values
 
 
-def _gyro_of(payload: bytes) -> Floats | None:
+def _sensor_of(payload: bytes, wanted: bytes) -> Floats | None:
     for key, _, _, content in _klv(payload):
         if key != b"DEVC":
             continue
@@ -231,7 +244,7 @@ def _gyro_of(payload: bytes) -> Floats | None:
             for name, kind, size, data in _klv(stream):
                 if name == b"SCAL":
                     scale = _numbers(kind, data)
-                elif name == b"GYRO":
+                elif name == wanted:
                     values = _numbers(kind, data).reshape(-1, size // struct.calcsize(_CODES[kind]))
                     return np.asarray(values / scale, dtype=np.float64)
     return None
@@ -254,23 +267,27 @@ def _klv(content: bytes) -> Iterator[tuple[bytes, bytes, int, bytes]]:
         place += 8 + (length + 3) // 4 * 4
 
 
-def _write_gyro(path: Path, times_s: Floats, rates: Floats, *, epoch_ns: int = EPOCH_NS) -> None:
+def write_gyro(path: Path, times_s: Floats, rates: Floats, *, epoch_ns: int = EPOCH_NS) -> None:
+    """Write angular rates as the table of an IMU."""
     stamps = np.rint(times_s * 1e9).astype(np.int64) + epoch_ns
     rows = [
         [str(stamp), *(f"{value:.9g}" for value in rate)]
         for stamp, rate in zip(stamps.tolist(), rates.tolist(), strict=True)
     ]
-    _write_csv(path, ["timestamp_ns", "gyro_x", "gyro_y", "gyro_z"], rows)
+    write_csv(path, ["timestamp_ns", "gyro_x", "gyro_y", "gyro_z"], rows)
 
 
-def _write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Write a table of text."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(header)
         writer.writerows(rows)
 
 
-def _clip(folder: Path, sources: dict[str, dict[str, Any]]) -> Clip:
+def clip_of(folder: Path, sources: dict[str, dict[str, Any]]) -> Clip:
+    """Return the clip of a manifest row, which is written into `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
     row = {"clip_id": folder.name, "sources": sources}
     (folder / "manifest.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     (clip,) = load_manifest(str(folder / "manifest.jsonl"))

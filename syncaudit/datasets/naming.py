@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -13,6 +13,7 @@ from syncaudit.model import SourceKind
 
 __all__ = [
     "DEFAULT_RULES",
+    "OWN_SOUND",
     "NamedSources",
     "NamingRule",
     "escaped",
@@ -22,6 +23,8 @@ __all__ = [
 
 # Keys that name a companion file, by glob; the first that exists is taken.
 _COMPANIONS = ("timestamps", "dbc")
+# Transcripts without times.
+_TEXT_ONLY = (".txt", ".lab")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +86,16 @@ DEFAULT_RULES: tuple[NamingRule, ...] = (
     _rule(
         "state*.csv state*.parquet joint*.csv joint*.parquet action*.csv action*.parquet", "state"
     ),
-    _rule("*.TextGrid *.ctm *.srt *.vtt", "transcript", "{stem}_text", audio=["{stem}", "*"]),
+    _rule(
+        "*.TextGrid *.ctm *.srt *.vtt",
+        "transcript",
+        "{stem}_text",
+        audio=["{stem}", "{stem}_sound", "*"],
+    ),
+    _rule("*.txt *.lab", "transcript", "{stem}_text", audio=["{stem}", "{stem}_sound"]),
 )
+# What the sound inside a video is called, after the name of its pictures.
+OWN_SOUND = "_sound"
 
 
 def parse_rules(content: Mapping[str, Any]) -> tuple[NamingRule, ...]:
@@ -137,7 +148,11 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def name_sources(names: Sequence[str], rules: Sequence[NamingRule]) -> NamedSources:
+def name_sources(
+    names: Sequence[str],
+    rules: Sequence[NamingRule],
+    has_sound: Callable[[str], bool] = lambda _: False,
+) -> NamedSources:
     """Return the sources that the names of one clip's files stand for.
 
     Parameters
@@ -146,6 +161,8 @@ def name_sources(names: Sequence[str], rules: Sequence[NamingRule]) -> NamedSour
         Files; folders with a ``/`` at their end; files beside the clip with ``../`` before.
     rules : sequence of NamingRule
         The first that matches takes a file.
+    has_sound : callable
+        Whether the video of this name has a sound track, which is a source of its own.
     """
     sources: dict[str, dict[str, Any]] = {}
     made_by: dict[str, NamingRule] = {}
@@ -165,6 +182,11 @@ def name_sources(names: Sequence[str], rules: Sequence[NamingRule]) -> NamedSour
         title = _free(rule.name.replace("{stem}", stem), sources)
         sources[title], made_by[title] = row, rule
         taken.add(name)
+        if row["kind"] == "camera" and not name.endswith("/") and has_sound(name):
+            sound = _free(f"{title}{OWN_SOUND}", sources)
+            sources[sound] = {"uri": name, "kind": "audio"}
+            match = ("sound of", *rule.match)
+            made_by[sound] = NamingRule(match=match, name=sound, spec=sources[sound])
     _attach_transcripts(sources)
     # A stamp table that a broader rule took as well is no source of its own.
     companions = {row[key] for row in sources.values() for key in _COMPANIONS if key in row}
@@ -214,13 +236,27 @@ def escaped(stem: str) -> str:
 
 
 def _attach_transcripts(sources: dict[str, dict[str, Any]]) -> None:
-    """Give transcripts their sound; one without any is no source."""
+    """Give transcripts their sound; one without any is no source, nor text beside a tier."""
     audio = [title for title, row in sources.items() if row["kind"] == "audio"]
+    spoken: set[str] = set()
     for title, row in list(sources.items()):
         if row["kind"] != "transcript":
             continue
-        found = _first(row.get("audio", "*"), _stem(row["uri"]), audio)
-        if found is None:
+        stem = _stem(row["uri"])
+        wanted = row.get("audio", "*")
+        # ``talk.en.srt`` belongs to ``talk``.
+        stems = [stem.rsplit(".", n)[0] for n in range(stem.count(".") + 1)]
+        found = next((name for s in stems if (name := _first(_named(wanted), s, audio))), None)
+        found = found or _first(wanted, stem, audio)
+        is_text = row["uri"].lower().endswith(_TEXT_ONLY)
+        if found is None or (is_text and found in spoken):
             del sources[title]
         else:
             row["audio"] = found
+            spoken.add(found)
+
+
+def _named(patterns: str | Sequence[str]) -> list[str]:
+    """Return the patterns that depend on the stem."""
+    listed = [patterns] if isinstance(patterns, str) else patterns
+    return [pattern for pattern in listed if "{stem}" in pattern]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +58,23 @@ class Sidecars:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        with self._placed(name) as part:
+            pq.write_table(pa.table(dict(columns)), part)
+        return str(self.path(name))
+
+    def write_text(self, name: str, text: str) -> str:
+        """Write a text as UTF-8 and return its URI; `name` as for `path`."""
+        with self._placed(name) as part:
+            part.write_text(text, encoding="utf-8")
+        return str(self.path(name))
+
+    @contextmanager
+    def _placed(self, name: str) -> Iterator[Path]:
+        """Yield a path that takes its name when it is written."""
         target = self.path(name)
         part = target.with_name(target.name + ".part")
         try:
-            pq.write_table(pa.table(dict(columns)), part)
+            yield part
             part.replace(target)
         finally:
             part.unlink(missing_ok=True)
-        return str(target)

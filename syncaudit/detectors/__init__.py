@@ -9,7 +9,7 @@ from syncaudit.detectors.picture_motion import PictureMotionDetector
 from syncaudit.detectors.rotation import RotationDetector
 from syncaudit.detectors.sound import find_clicks, find_loudness
 from syncaudit.detectors.stamps import audit_stamps, audit_stream, audit_streams
-from syncaudit.detectors.state import find_state
+from syncaudit.detectors.state import find_state, why_no_state
 from syncaudit.detectors.strobe import find_strobe, find_triggers
 from syncaudit.detectors.taps import find_taps
 from syncaudit.detectors.tier import find_spoken_tier, spoken_tier
@@ -35,4 +35,5 @@ __all__ = [
     "find_taps",
     "find_triggers",
     "spoken_tier",
+    "why_no_state",
 ]

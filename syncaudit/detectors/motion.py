@@ -1,8 +1,8 @@
 """Turn IMU and CAN channels into clean activities in SI units.
 
-Streams are kept as read; this is where samples that are no evidence (not finite, or stamped not
-after their predecessor) are left out. What was wrong with them is said by the stamp audit and by
-the readers.
+Streams are kept as read; this is where samples that are no evidence (not finite, or stamped before
+their predecessor) are left out, and those of one stamp become their mean. What was wrong with them
+is said by the stamp audit and by the readers.
 """
 
 from __future__ import annotations
@@ -95,8 +95,7 @@ def _activity(source: str, quantity: Quantity, channel: Channel) -> Activity | N
     time_ns, values = channel.time_ns[usable], channel.values[usable]
     if time_ns.size < MIN_SAMPLES:
         return None
-    forward = _strictly_later(time_ns)
-    time_ns, values = time_ns[forward], values[forward]
+    time_ns, values = _one_a_stamp(time_ns, values)
     if time_ns.size < MIN_SAMPLES:
         return None
     si = SI_PER_UNIT.get(channel.unit.strip().lower())
@@ -110,7 +109,17 @@ def _activity(source: str, quantity: Quantity, channel: Channel) -> Activity | N
     )
 
 
-def _strictly_later(time_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell which samples are later than every one before them."""
+def _one_a_stamp(
+    time_ns: NDArray[np.int64], values: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the samples that are not earlier than one before them, those of one stamp averaged.
+
+    Stamps that are rounded more coarsely than samples come stand for the middle of those that share
+    them: the first alone would be half a step of the rounding early.
+    """
     latest = np.maximum.accumulate(time_ns)
-    return np.concatenate([[True], time_ns[1:] > latest[:-1]])
+    in_order = time_ns == latest
+    time_ns, values = time_ns[in_order], values[in_order]
+    first = np.flatnonzero(np.diff(time_ns, prepend=time_ns[0] - 1))
+    n = np.diff(first, append=time_ns.size)
+    return time_ns[first], np.add.reduceat(values, first, axis=0) / n[:, None]

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode import Picture
-from syncaudit.detectors.picture_frozen import FrozenFinder
+from syncaudit.detectors.picture_cadence import cadence
+from syncaudit.detectors.picture_frozen import FrozenFinder, Look
 from syncaudit.detectors.picture_looks import PictureLooks
 from syncaudit.model import CameraStream, PictureAudit, PictureFault, PictureSpell
 
@@ -22,10 +23,9 @@ FIRST_ROW, EVERY_ROW, HEIGHT_PX = 4, 8, 240
 N_AT_ONCE = 16
 # Spells of each fault that are kept, the longest.
 MOST_SPELLS = 20
-# A still without motion of its own around it must last so many pictures, in a clip of which so many
-# others change by so much: whether time went on then is for other sources to say.
+# A still without motion of its own around it must last so many pictures, in a clip in which most
+# others move: whether time went on then is for other sources to say.
 MIN_LONG = 8
-MIN_MOVING, MIN_OWN = 8, 0.2
 # Share of stills from which a camera shows one picture throughout.
 ALL_SHARE = 0.97
 # Spells of fewer pictures are nothing to speak of: a flash whitens one or two, a shutter blackens.
@@ -116,7 +116,10 @@ class PictureAuditor:
             for fault, flags in by_look.items()
         }
         is_plain = np.isin(index, np.concatenate([index[:0], *(found[f] for f in _PLAIN if found)]))
-        found[PictureFault.FROZEN] = index[self._is_frozen(is_plain, has_moved)]
+        look = self._frozen.finish()
+        rate = cadence(look.shown)
+        usual = 0 if rate is None else rate[1]
+        found[PictureFault.FROZEN] = index[self._is_frozen(look, usual, is_plain, has_moved)]
         damaged = found[PictureFault.DAMAGED] = np.array(self._damaged, dtype=np.int64)
         for fault in (PictureFault.GREY, PictureFault.HALF):
             if fault in found:
@@ -137,27 +140,30 @@ class PictureAuditor:
             spells=tuple(sorted(spells, key=lambda spell: (spell.first, spell.fault))),
             errors=n_errors,
             first_error=first_error,
+            new_share=None if rate is None else rate[0],
         )
 
     def _is_frozen(
-        self, is_plain: NDArray[np.bool_], has_moved: HasMoved | None
+        self,
+        look: Look,
+        usual: int,
+        is_plain: NDArray[np.bool_],
+        has_moved: HasMoved | None,
     ) -> NDArray[np.bool_]:
+        """Return which pictures repeat the one before more often than `usual`."""
         is_frozen = np.zeros(len(self._taken), dtype=np.bool_)
-        stills, changes = self._frozen.spells, np.array(self._frozen.changes)
         is_still = np.zeros(len(self._taken), dtype=np.bool_)
-        for still in stills:
-            is_still[still.first : still.first + still.n_frames] = True
-        own = changes[~is_still]
-        has_own = own.size >= MIN_MOVING and float(np.median(own)) >= MIN_OWN
+        for one in look.shown:
+            is_still[one.repeats] = True
         is_all = bool(is_still[1:].mean() >= ALL_SHARE) if is_still.size > MIN_LONG else False
-        for still in stills:
-            place = slice(still.first, still.first + still.n_frames)
-            if is_plain[place].all():
+        for one in look.shown:
+            place = one.repeats
+            if one.n_repeats <= usual or is_plain[place].all():
                 continue  # told as such
-            is_proven = still.is_within_motion
-            if not is_proven and has_moved is not None and still.n_frames >= MIN_LONG:
+            is_proven = one.is_within_motion
+            if not is_proven and has_moved is not None and one.n_repeats >= MIN_LONG:
                 at = self._taken[place]
-                is_proven = (has_own or is_all) and has_moved(at[0], at[-1], is_all)
+                is_proven = (look.is_moving or is_all) and has_moved(at[0], at[-1], is_all)
             is_frozen[place] = is_proven
         return is_frozen
 

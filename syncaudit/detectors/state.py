@@ -17,8 +17,9 @@ from syncaudit.model import (
     seconds_since,
 )
 from syncaudit.model.time import MAX_SPAN_S
+from syncaudit.model.wording import word_count
 
-__all__ = ["find_state"]
+__all__ = ["find_state", "why_no_state"]
 
 Floats = NDArray[np.float64]
 
@@ -82,6 +83,21 @@ def find_state(stream: SignalStream) -> Activity | None:
         epoch_ns=epoch_ns,
         times_s=times_s,
         values=np.stack(columns, axis=1),
+    )
+
+
+def why_no_state(stream: SignalStream) -> str:
+    """Return why `find_state` finds nothing in a source of robot state."""
+    n = stream.time_ns.size
+    if n < MIN_SAMPLES:
+        span_s = 1e-9 * float(np.ptp(stream.time_ns)) if n else 0.0
+        return (
+            f"{stream.name} holds {word_count(n, 'sample')} over {span_s:.1f} s: at least "
+            f"{MIN_SAMPLES} are needed, and some seconds of motion"
+        )
+    return (
+        f"nothing in {stream.name} moves: efforts, switches of fewer than {MIN_VALUES} positions "
+        "and channels that stand still tell of no motion"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +18,8 @@ from syncaudit.estimators.delay_search import DelaySearch
 from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.null_test import chance_height, why_by_chance
 from syncaudit.estimators.refusals import (
+    DRIFT_Z,
+    MAX_DRIFT_PPM,
     band_disagreement,
     why_ambiguous,
     why_delay_wanders,
@@ -46,8 +49,7 @@ START_STEP_S = 0.01
 UNCORRELATED_FACTOR = 1.1
 # Part of the standard error that no amount of data removes (exposure, row time, sensor filter).
 FLOOR_STD_S = 5e-5
-# A drift is reported when it is this significant, or known this well.
-DRIFT_Z = 3.5
+# A drift is reported when it is significant (`DRIFT_Z`), or known this well.
 DRIFT_STD_PPM = 20.0
 # Less well known than this it is no statement about any oscillator.
 MAX_DRIFT_STD_PPM = 400.0
@@ -83,10 +85,14 @@ class DelayTask:
         all the same.
     is_rigid : bool
         Whether both sides ride on one rigid body: then the delay does not depend on the motion.
+    why_not_fixed : callable, optional
+        Returns why a fit shows two sides that are not fixed to one body, or None.
     is_one_clock : bool
         Whether one clock stamps both: then nothing drifts or steps between them.
     is_baseline_only : bool
         See `PairMeasurement`.
+    max_drift_ppm : float
+        By how much clocks of this kind run wrong at most.
     """
 
     source: str
@@ -102,8 +108,10 @@ class DelayTask:
     systematic_std_s: float = 0.0
     lobe_s: float = 0.0
     is_rigid: bool = False
+    why_not_fixed: Callable[[DelayFit], str | None] | None = None
     is_one_clock: bool = False
     is_baseline_only: bool = False
+    max_drift_ppm: float = MAX_DRIFT_PPM
 
 
 def refuse(task: DelayTask, at_s: float, why: str, **figures: float) -> PairMeasurement:
@@ -183,7 +191,7 @@ def measure_delay(
     figures["offset_std_s"] = fit.offset_std_s
     if task.is_rigid:
         figures["is_uneven"] = float(is_uneven(fit))
-    why = _why_not(task, curve, best, fit, has_step=step is not None)
+    why = _why_not(task, search, curve, best, fit, has_step=step is not None)
     if why is None:
         if step is not None:
             # It splits the evidence: the longer part must stand out from chance alone.
@@ -200,17 +208,19 @@ def measure_delay(
         # The curve counts every delay as if all overlapped; there is only as much as does.
         held = search.held_at(float(curve.delays_s[curve.best()]))
         why = why_by_chance(held * float(curve.log_likelihood.max()), by_chance, needed)
+    if why is None and step is None and task.why_not_fixed is not None:
+        why = task.why_not_fixed(fit)
     if (
         why is None
         and task.is_rigid
         and step is None
         and fit.correlation_factor > UNCORRELATED_FACTOR
     ):
-        why = why_delay_wanders(increments, driver, fit)
+        why = why_delay_wanders(driver, fit)
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     found = record_delay(task, increments, driver, fit, step, epochs_s, figures)
-    why = why_no_clock(found)
+    why = why_no_clock(figures, most_ppm=task.max_drift_ppm)
     return refuse_vague(task, found) if why is None else refuse(task, fit.anchor_s, why, **figures)
 
 
@@ -253,7 +263,13 @@ def _figures(curve: DelayCurve, best: int, fit: DelayFit, lobe_s: float) -> dict
 
 
 def _why_not(
-    task: DelayTask, curve: DelayCurve, best: int, fit: DelayFit, *, has_step: bool
+    task: DelayTask,
+    search: DelaySearch,
+    curve: DelayCurve,
+    best: int,
+    fit: DelayFit,
+    *,
+    has_step: bool,
 ) -> str | None:
     if curve.is_at_edge(best):
         return (
@@ -267,7 +283,7 @@ def _why_not(
             likelihood,
             curve.runner_up(best, apart_s=task.lobe_s),
             fit.correlation_factor,
-            fit.residuals.size,
+            search.values.size,
         )
         if why is not None:
             return why

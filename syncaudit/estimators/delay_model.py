@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.dsp.medians import median
+from syncaudit.dsp.robust import mad_std_of_columns
 from syncaudit.estimators.delay_noise import noise_of_motion
 from syncaudit.estimators.delay_search import slow_basis
 from syncaudit.estimators.increments import Increments
@@ -24,8 +26,13 @@ Floats = NDArray[np.float64]
 
 # Ridge on columns scaled to unit length: what is left undetermined stays small.
 RIDGE = 1e-12
-# Rates at the ends of an increment are means over this part of it to either side: those of one
-# instant hold all of the driver's noise up to its last hertz, and would be taken for motion.
+# Rates at the ends of an increment are means over some time to either side: those of one instant
+# hold all of the driver's noise up to its last hertz, which would be taken for motion. So many
+# samples that noise is this part of their power (errors are claimed half as much too small); at
+# least the two between which nothing was sampled, and at most this part of the increment to either
+# side, for means blur what they are of.
+NOISE_SHARE = 0.05
+MIN_SAMPLES = 2.0
 RATE_SHARE = 0.25
 
 
@@ -45,6 +52,8 @@ class DelayModel:
         Root of the increments' weights.
     ridge : ndarray, shape (k + b, k + b)
         What the scaled normal equations are held by.
+    reach_s : ndarray, shape (n,)
+        Rates at the ends are means over this time to either side.
     """
 
     rows: Increments
@@ -52,13 +61,14 @@ class DelayModel:
     slow: Floats
     root: Floats
     ridge: Floats
+    reach_s: Floats
 
     @classmethod
     def of(cls, rows: Increments, driver: RunningIntegral) -> DelayModel:
         """Return the model of some rows."""
         slow = slow_basis(rows.mid_s, float(np.ptp(rows.mid_s))) * rows.width_s[:, None]
         ridge = RIDGE * np.eye(driver.n_channels + slow.shape[1])
-        return cls(rows, driver, slow, np.sqrt(rows.weights), ridge)
+        return cls(rows, driver, slow, np.sqrt(rows.weights), ridge, _reach(rows.width_s, driver))
 
     def at(
         self, delays_s: Floats, robust: Floats, known: Floats, before: Linearised | None
@@ -69,7 +79,7 @@ class DelayModel:
         """
         rows, driver = self.rows, self.driver
         n, k = delays_s.size, driver.n_channels
-        reach_s = RATE_SHARE * rows.width_s
+        reach_s = self.reach_s
         begin_s, end_s = rows.start_s + delays_s, rows.stop_s + delays_s
         at_s = np.concatenate(
             [begin_s, end_s, begin_s - reach_s, begin_s + reach_s, end_s - reach_s, end_s + reach_s]
@@ -125,8 +135,7 @@ class DelayModel:
         """
         m, k = found.mixing.shape
         n_signals = k if self.driver.n_signals is None else self.driver.n_signals
-        fast = self._fast(np.concatenate([found.design[:, :k], found.residuals], axis=1))
-        change, residuals = fast[:, :k], fast[:, k:]
+        change, seen = self.fast(found)
         fitted = change @ found.mixing.T
         power = float(np.sum(found.weights * fitted**2))
         left = float(np.sum(found.weights * found.residuals**2))
@@ -135,7 +144,7 @@ class DelayModel:
             return float(np.sqrt(np.sum(fitted**2) / (np.sum(change**2) + 1e-30))), explained
         gains = [
             _shrunken_norm(
-                self.root[:, j] * (fitted + residuals)[:, j],
+                self.root[:, j] * seen[:, j],
                 self.root[:, [j]] * change[:, :n_signals],
                 float(found.noise[j]),
             )
@@ -143,12 +152,15 @@ class DelayModel:
         ]
         return max(gains), explained
 
-    def _fast(self, columns: Floats) -> Floats:
-        """Take the slow terms out of every column, shape (n, c)."""
+    def fast(self, found: Linearised) -> tuple[Floats, Floats]:
+        """Return both sides without slow terms: the driver's, (n, k), and the source's, (n, m)."""
+        k = found.mixing.shape[1]
+        seen = found.design[:, :k] @ found.mixing.T + found.residuals
+        columns = np.concatenate([found.design[:, :k], seen], axis=1)
         gram = self.slow.T @ self.slow
         gram += RIDGE * np.trace(gram) * np.eye(gram.shape[0])
-        fast: Floats = columns - self.slow @ np.linalg.solve(gram, self.slow.T @ columns)
-        return fast
+        columns -= self.slow @ np.linalg.solve(gram, self.slow.T @ columns)
+        return columns[:, :k], columns[:, k:]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -180,6 +192,26 @@ class Linearised:
         linear = _coefficients(self.solver, self.weighted, matrix)
         projected: Floats = matrix - self.design @ linear.T
         return projected
+
+
+def _reach(width_s: Floats, driver: RunningIntegral) -> Floats:
+    """Return over how long to either side rates are averaged, shape (n,).
+
+    Third differences of samples are noise, and motion up to a fifth of their rate leaves little in
+    them (where it leaves more, the mean is longer than it need be). Of a mean over m samples the
+    variance is an m-th; two of them make a change of rate.
+    """
+    rate, period_s = driver.integral.c[-2], driver.period_s
+    if driver.coupling_std is not None:
+        rate = rate[:, np.isinf(driver.coupling_std)]  # what leaks in is not what is followed
+    most_s = RATE_SHARE * width_s
+    apart = max(1, round(median(width_s) / period_s))
+    if rate.shape[0] <= apart + 3:
+        return most_s
+    noise2 = float(np.sum(mad_std_of_columns(np.diff(rate, 3, axis=0)) ** 2)) / 20.0
+    change2 = float(np.mean(np.sum((rate[apart:] - rate[:-apart]) ** 2, axis=1)))
+    n_samples = 2.0 * noise2 / (NOISE_SHARE * change2 + 1e-300)
+    return np.minimum(most_s, 0.5 * period_s * max(MIN_SAMPLES, n_samples))
 
 
 def _coefficients(solver: Floats, weighted: Floats, matrix: Floats) -> Floats:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
 from syncaudit.dsp.integral import RunningIntegral, integrate_samples
-from syncaudit.estimators.delay import DelayTask, measure_delay, refuse
+from syncaudit.estimators.delay import DelayTask, measure_delay, refuse, refuse_vague
 from syncaudit.estimators.delay_fit import fit_delay
 from syncaudit.estimators.increments import Increments, from_integral
+from syncaudit.estimators.rotation_mount import why_not_turned
 from syncaudit.model import Activity, PairMeasurement, Quantity
 
 __all__ = ["imu_integral", "measure_imu_imu"]
@@ -24,7 +26,7 @@ USUAL_WIDTH_S = 0.1
 MIN_PERIODS_PER_INCREMENT = 3
 # Neighbouring stamps this part of the median apart: a spline through them would swing.
 MIN_REGULAR = 0.25
-# Both ways differ by so many standard errors at most.
+# Both ways differ by so many standard errors, or the error is what they differ by.
 MAX_APART_Z = 2.0
 
 
@@ -63,6 +65,7 @@ def measure_imu_imu(
     """
     is_rate = source.quantity is Quantity.ANGULAR_RATE
     period_s = max(float(np.median(np.diff(a.times_s))) for a in (source, target))
+    width_s = increment_width(period_s)
     task = DelayTask(
         source=source.source,
         target=target.source,
@@ -71,40 +74,44 @@ def measure_imu_imu(
         target_epoch_ns=target.epoch_ns,
         max_offset_s=max_offset_s,
         is_one_clock=is_one_clock,
+        why_not_fixed=why_not_turned if is_rate else None,
         expected_gain=(1.0, 180.0 / np.pi, np.pi / 180.0) if is_rate else (1.0, 9.81, 1.0 / 9.81),
+        # Increments hold nothing faster than their width: nearer peaks are noise between samples.
+        lobe_s=width_s,
     )
-    width_s = increment_width(period_s)
     signals = imu_integral(source), imu_integral(target)
     measured = measure_delay(task, from_integral(signals[0], width_s=width_s), signals[1])
-    back = from_integral(signals[1], width_s=width_s)
-    why = _why_not_both_ways(task, measured, back, signals[0])
-    if why is None:
+    if not measured.accepted or measured.step_s is not None:
         return measured
-    return refuse(task, (measured.at_ns - source.epoch_ns) * 1e-9, why, **measured.diagnostics)
+    back = from_integral(signals[1], width_s=width_s)
+    return _both_ways(task, measured, back, signals[0])
 
 
-def _why_not_both_ways(
+def _both_ways(
     task: DelayTask, measured: PairMeasurement, back: Increments, driver: RunningIntegral
-) -> str | None:
-    """Return why the target's increments against the source disagree with the reverse, or None.
+) -> PairMeasurement:
+    """Return a measurement that allows for what the target's increments against the source tell.
 
     The two share nearly all of their noise: they differ by one sigma in one pair of a hundred,
-    unless the fit has found a place of its own.
+    unless the fit has found a place of its own. Either may be the right one then, and what it tells
+    of drift is worth nothing.
     """
-    offset_s, std_s = measured.offset_s, measured.offset_std_s
-    if not measured.accepted or offset_s is None or std_s is None or measured.step_s is not None:
-        return None
+    offset_s, std_s = measured.offset_s or 0.0, measured.offset_std_s or 0.0
     delay_s = offset_s - (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
     at_s = (measured.at_ns - task.source_epoch_ns) * 1e-9
     fit = fit_delay(back, driver, start_s=-delay_s)
     if fit is None:
-        return "measured from the target's side, nothing moves that both could see"
+        why = "measured from the target's side, nothing moves that both could see"
+        return refuse(task, at_s, why, **measured.diagnostics)
     drift = 1e-6 * (measured.drift_ppm or 0.0)
     apart_s = fit.offset_s + delay_s + drift * (fit.anchor_s + fit.offset_s - at_s)
     if abs(apart_s) <= MAX_APART_Z * math.hypot(std_s, fit.offset_std_s):
-        return None
-    return (
-        f"measured from the other side, the delay is {1e3 * abs(apart_s):.1f} ms off "
-        f"({1e3 * std_s:.1f} and {1e3 * fit.offset_std_s:.1f} ms claimed): the fit has more than "
-        "one optimum; longer or more varied motion tells more"
+        return measured
+    wider = replace(
+        measured,
+        offset_std_s=math.hypot(std_s, apart_s),
+        drift_ppm=None,
+        drift_std_ppm=None,
+        diagnostics={**measured.diagnostics, "both_ways_s": abs(apart_s)},
     )
+    return refuse_vague(task, wider)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
@@ -9,10 +11,10 @@ from scipy.ndimage import uniform_filter1d
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import hac_covariance
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
-from syncaudit.estimators.increments import Increments
-from syncaudit.model import PairMeasurement
 
 __all__ = [
+    "DRIFT_Z",
+    "MAX_DRIFT_PPM",
     "band_disagreement",
     "why_ambiguous",
     "why_delay_wanders",
@@ -48,6 +50,8 @@ MIN_GAIN_SHARE = 0.75
 MAX_GAIN_Z = 4.0
 BAND_FLOOR_S = 0.002
 BAND_ROWS = 6
+# A drift is told when it is this significant.
+DRIFT_Z = 3.5
 # Quartz keeps 200 ppm; frames counted at 30 Hz that come at 29.97 are 1,000 ppm apart, and what an
 # RC oscillator times, as the output of cheap sensors, 1 to 2 %. Nothing that keeps time errs more.
 MAX_DRIFT_PPM = 20_000.0
@@ -116,30 +120,41 @@ def why_gain_is_off(
     )
 
 
-def why_no_clock(measured: PairMeasurement) -> str | None:
-    """Return why a drift is that of no clock, or None."""
-    drift_ppm, std_ppm = measured.drift_ppm, measured.drift_std_ppm
-    if drift_ppm is None or std_ppm is None or abs(drift_ppm) <= MAX_DRIFT_PPM:
+def why_no_clock(figures: Mapping[str, float], *, most_ppm: float) -> str | None:
+    """Return why the drift that was fitted is that of no clock, or None.
+
+    Parameters
+    ----------
+    figures : mapping of str to float
+        With ``drift_ppm`` and ``drift_std_ppm`` where a drift was fitted.
+    most_ppm : float
+        By how much the worst clocks of this kind run wrong.
+    """
+    drift_ppm, std_ppm = figures.get("drift_ppm", 0.0), figures.get("drift_std_ppm", 0.0)
+    if abs(drift_ppm) <= max(most_ppm, DRIFT_Z * std_ppm):
         return None
     return (
         f"the delay changes by {drift_ppm:+.0f} ± {std_ppm:.0f} ppm, and no clock runs wrong by "
-        f"more than {MAX_DRIFT_PPM:.0f} ppm: what fits is not one motion, or the stamps are made up"
+        f"more than {most_ppm:.0f} ppm: what fits is not one motion, or the stamps are made up"
     )
 
 
-def why_delay_wanders(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> str | None:
+def why_delay_wanders(driver: RunningIntegral, fit: DelayFit) -> str | None:
     """Return how the delay wanders through the clip, or None.
 
-    Quarters of the clip are fitted alone. A clock shows one delay in all, or a straight line. A
-    gimbal or a stabiliser has a delay that depends on the motion: its quarters scatter by
-    milliseconds around any line, many times more than their errors. Scatter beyond that is lost
-    frames, which the measurement of drift and steps deals with.
+    Quarters of the information on the delay are fitted alone (of the time, some would be all rest,
+    of which a picture shows nothing and a gyroscope its noise). A clock shows one delay in all, or
+    a straight line. A gimbal or a stabiliser has a delay that depends on the motion: its quarters
+    scatter by milliseconds around any line, many times more than their errors. Scatter beyond that
+    is lost frames, which the measurement of drift and steps deals with.
     """
     start_s = fit.offset_s - fit.row_shift_s
+    told = np.cumsum(np.sum(fit.weights * fit.sensitivity**2, axis=1))
+    borders = np.searchsorted(told, told[-1] * np.array([0.25, 0.5, 0.75]))
     quarters = [
         piece
-        for rows in np.array_split(np.arange(increments.values.shape[0]), 4)
-        if (piece := fit_delay(increments.rows(rows), driver, start_s=start_s)) is not None
+        for rows in np.split(np.arange(told.size), borders)
+        if (piece := fit_delay(fit.model.rows.rows(rows), driver, start_s=start_s)) is not None
     ]
     if len(quarters) < 4:
         return None

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral, integrate_samples, smooth_angle
 from syncaudit.estimators.delay import DelayTask, measure_delay, refuse
-from syncaudit.estimators.delay_fit import fit_delay
 from syncaudit.estimators.delay_search import MAX_ROWS
-from syncaudit.estimators.increments import Increments, from_integral, from_rotation
+from syncaudit.estimators.increments import from_integral, from_rotation
 from syncaudit.estimators.inertial import imu_integral
-from syncaudit.estimators.rotation_mount import why_not_rigid
+from syncaudit.estimators.rotation_mount import why_not_fixed
 from syncaudit.model import Activity, PairMeasurement, Quantity, RotationIncrements
 
 __all__ = ["measure_camera_camera", "measure_camera_gyro", "measure_yaw_camera", "stamp_share"]
@@ -82,13 +81,14 @@ def measure_camera_gyro(
         gain_range=GAIN_KNOWN_FOCAL if camera.has_focal else GAIN_UNKNOWN_FOCAL,
         systematic_std_s=_camera_std_s(camera),
         is_rigid=True,
+        why_not_fixed=why_not_fixed,
     )
     driver = imu_integral(gyro)
-    measured = _if_rigid(task, from_rotation(camera), driver)
+    measured = measure_delay(task, from_rotation(camera), driver)
     if camera.regular_start_s is None or camera.regular_stop_s is None:
         return measured
     even = replace(camera, start_s=camera.regular_start_s, stop_s=camera.regular_stop_s)
-    regular = _if_rigid(task, from_rotation(even), driver)
+    regular = measure_delay(task, from_rotation(even), driver)
     found = _better(measured, regular)
     if not found.accepted:
         return found
@@ -139,19 +139,6 @@ def stamp_share(log_likelihoods: Sequence[float], *, n_values: int) -> tuple[flo
     if least <= 0.0:
         return None
     return share, math.sqrt(least / (n_values * bend))
-
-
-def _if_rigid(task: DelayTask, increments: Increments, driver: RunningIntegral) -> PairMeasurement:
-    """Measure a delay, and refuse it where the camera is not fixed to the gyroscope."""
-    measured = measure_delay(task, increments, driver)
-    if not measured.accepted or measured.step_s is not None:
-        return measured
-    epochs_s = (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
-    fit = fit_delay(increments, driver, start_s=measured.diagnostics["offset_s"] - epochs_s)
-    why = None if fit is None else why_not_rigid(fit)
-    if fit is None or why is None:
-        return measured
-    return refuse(task, fit.anchor_s, why, **measured.diagnostics)
 
 
 def _better(stamped: PairMeasurement, regular: PairMeasurement) -> PairMeasurement:

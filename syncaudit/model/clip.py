@@ -144,11 +144,16 @@ class CanSpec(_TableSpec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AudioSpec(_AnySpec):
-    """A sound file or the audio track of a video; `is_start_assumed` as of a camera."""
+    """A sound file or the audio track of a video; `is_start_assumed` as of a camera.
+
+    `start_at` says what `start_ns` is the time of: the first sample, or presentation time 0 of the
+    container, as of a camera.
+    """
 
     kind: Literal["audio"] = "audio"
     uri: str
     start_ns: int | None = None
+    start_at: Literal["first_sample", "presentation_zero"] = "first_sample"
     is_start_assumed: bool = False
     timestamps: str | None = None
 

@@ -70,6 +70,9 @@ class PictureAudit:
         Packets and picture files that could not be decoded.
     first_error : str, optional
         What was wrong with the first of them.
+    new_share : float, optional
+        Share of frames that show a new picture, where the camera is slower than the file and its
+        pictures are repeated to fill it up; those repeats are no fault of single frames.
     """
 
     frames: int
@@ -77,6 +80,7 @@ class PictureAudit:
     spells: tuple[PictureSpell, ...] = ()
     errors: int = 0
     first_error: str | None = None
+    new_share: float | None = None
 
     def of(self, fault: PictureFault) -> tuple[PictureSpell, ...]:
         """Return the spells of one fault."""
@@ -90,6 +94,7 @@ class PictureAudit:
             "spells": [asdict(spell) | {"fault": str(spell.fault)} for spell in self.spells],
             "errors": self.errors,
             "first_error": self.first_error,
+            "new_share": self.new_share,
         }
 
     @classmethod

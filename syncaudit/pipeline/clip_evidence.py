@@ -34,6 +34,8 @@ class ClipEvidence:
         Of cameras in clips with a robot's state.
     motion : dict of str to dict
         Activities of IMUs, buses and robots by quantity.
+    motionless : dict of str to str
+        Sources of robot state in which no motion was found, and why.
     flashes : dict of str to FlashEdges or FlashIntervals
         Light pulses: seen by cameras, counted by the strobe counter of a bus.
     triggers : dict of str to EventTrain
@@ -63,6 +65,7 @@ class ClipEvidence:
     rotations: dict[str, RotationIncrements] = field(default_factory=dict)
     picture_motions: dict[str, PictureMotion] = field(default_factory=dict)
     motion: dict[str, dict[Quantity, Activity]] = field(default_factory=dict)
+    motionless: dict[str, str] = field(default_factory=dict)
     flashes: dict[str, FlashEdges | FlashIntervals] = field(default_factory=dict)
     triggers: dict[str, EventTrain] = field(default_factory=dict)
     taps: dict[str, EventTrain] = field(default_factory=dict)

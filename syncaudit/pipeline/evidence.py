@@ -19,6 +19,7 @@ from syncaudit.detectors import (
     find_strobe,
     find_taps,
     find_triggers,
+    why_no_state,
 )
 from syncaudit.model import (
     Activity,
@@ -77,6 +78,8 @@ def find_evidence(
         for name, stream in streams.items():
             if isinstance(stream, SignalStream):
                 evidence.motion[name] = _motion_of(stream)
+                if stream.kind is SourceKind.STATE and not evidence.motion[name]:
+                    evidence.motionless[name] = why_no_state(stream)
     look = partial(
         find_in_pictures,
         gyro=None if is_thorough else _gyroscope(evidence),

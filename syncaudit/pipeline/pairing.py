@@ -137,13 +137,23 @@ def _robot(evidence: ClipEvidence, max_offset_s: float) -> list[PairMeasurement]
 
     Cameras are held against a command only where nothing tells what the robot did: the arm trails
     it. Where several sources tell of the robot, the first is the one the others are held against.
+    Those in which nothing moves are refused, with the reason.
     """
+    still = [
+        PairMeasurement.refused(name, other, method, 0, why)
+        for k, (name, why) in enumerate(evidence.motionless.items())
+        for other, method in (
+            *((camera, "arm_motion") for camera in evidence.picture_motions),
+            *((state, "joint_motion") for state in [*evidence.motionless][:k]),
+        )
+    ]
     told = [m[Quantity.COMMAND] for m in evidence.motion.values() if Quantity.COMMAND in m]
     did = [m[Quantity.STATE] for m in evidence.motion.values() if Quantity.STATE in m]
     if not told and not did:
-        return []
+        return still
     hub, *others = [*did, *told]
     return [
+        *still,
         *(measure_states(other, hub, max_offset_s=max_offset_s) for other in others),
         *(
             measure_camera_state(picture, hub, max_offset_s=max_offset_s)

@@ -128,7 +128,8 @@ def judge(
             )
             own += of_stamps
         if isinstance(spec, CameraSpec) and pictures is not None and name in pictures:
-            own += judge_pictures(name, spec.uri, pictures[name], limits[name])
+            rate_hz = stamps[name].rate_hz if name in stamps else None
+            own += judge_pictures(name, spec.uri, pictures[name], limits[name], rate_hz=rate_hz)
         if isinstance(spec, TranscriptSpec):
             of_clock = judge_transcript(
                 name,
@@ -224,9 +225,13 @@ def _opinion(
         verdict = Verdict.UNVERIFIED
     why = of_clock.why_unmeasured
     if defects:
-        # A broken source has no evidence to give: its defect says why.
+        # What else is said of its samples stays; that its clock is unknown, its defect says why.
         return Opinion(
-            verdict=Verdict.REJECT, defects=defects, warnings=warnings, why_unmeasured=why
+            verdict=Verdict.REJECT,
+            defects=defects,
+            gaps=told,
+            warnings=warnings,
+            why_unmeasured=why,
         )
     if verdict is Verdict.PASS:
         return Opinion(verdict=verdict, warnings=(*warnings, *told), why_unmeasured=why)

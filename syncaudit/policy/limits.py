@@ -44,7 +44,10 @@ class Limits:
         Of a camera: longest repetition of one picture while time goes on, and largest share of
         frames that repeat the one before.
     max_blank_s : float, optional
-        Of a camera: longest spell of pictures of one colour.
+        Of a camera: longest spell of pictures of one colour, in a camera that shows others.
+    blank_share : float, optional
+        Of a camera that shows hardly anything else: largest share of such pictures. None leaves it
+        unverified, whatever the share.
     rate_hz : float, optional
         Rate that the source must have.
     rate_tolerance : float, optional
@@ -68,6 +71,7 @@ class Limits:
     max_frozen_s: float | None = None
     frozen_share: float | None = None
     max_blank_s: float | None = None
+    blank_share: float | None = None
     rate_hz: float | None = None
     rate_tolerance: float | None = None
 

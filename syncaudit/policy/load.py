@@ -50,6 +50,7 @@ class _LimitsFile(_Strict):
     max_frozen_ms: _Positive | _Off | None = None
     frozen_share: _Share | _Off | None = None
     max_blank_ms: _Positive | _Off | None = None
+    blank_share: _Share | _Off | None = None
     rate_hz: _Positive | _Off | None = None
     rate_tolerance: _Positive | _Off | None = None
 

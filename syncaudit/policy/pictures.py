@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
-from syncaudit.model import Finding, PictureAudit, PictureFault, PictureSpell, ReasonCode
+from syncaudit.model import (
+    Finding,
+    PictureAudit,
+    PictureFault,
+    PictureSpell,
+    ReasonCode,
+    Severity,
+)
 from syncaudit.model.wording import word_count, word_duration
 from syncaudit.policy.limits import Limits
 from syncaudit.policy.opinion import defect, remark
@@ -13,6 +21,8 @@ __all__ = ["judge_pictures"]
 
 # Spells that a message lists.
 _MOST_LISTED = 3
+# Share of blank frames from which a camera shows nothing at all: it did not go blank.
+_ALL_SHARE = 0.97
 _WORDS: Mapping[PictureFault, tuple[str, str]] = {
     PictureFault.DAMAGED: (
         "are damaged or refer to damaged ones",
@@ -37,7 +47,9 @@ _WORDS: Mapping[PictureFault, tuple[str, str]] = {
 }
 
 
-def judge_pictures(name: str, uri: str, audit: PictureAudit, limits: Limits) -> list[Finding]:
+def judge_pictures(
+    name: str, uri: str, audit: PictureAudit, limits: Limits, *, rate_hz: float | None = None
+) -> list[Finding]:
     """Return defects and remarks about the pictures of one camera.
 
     Parameters
@@ -48,9 +60,12 @@ def judge_pictures(name: str, uri: str, audit: PictureAudit, limits: Limits) -> 
         What was found.
     limits : Limits
         What breaks a limit rejects; what merely exists is a warning.
+    rate_hz : float, optional
+        Rate of the timestamps.
     """
     return [
         *_damage(name, uri, audit, limits),
+        *_rate(name, audit, limits, rate_hz),
         *_frozen(name, audit, limits),
         *_blank(name, audit, limits),
         *_plain(name, audit),
@@ -120,14 +135,38 @@ def _frozen(name: str, audit: PictureAudit, limits: Limits) -> list[Finding]:
     return findings
 
 
+def _rate(name: str, audit: PictureAudit, limits: Limits, rate_hz: float | None) -> list[Finding]:
+    """Tell that a camera is slower than its file, and what that does to its times."""
+    if audit.new_share is None or not rate_hz:
+        return []
+    new_hz = audit.new_share * rate_hz
+    latest_s = max(1, math.ceil(1.0 / audit.new_share - 1.1)) / rate_hz
+    text = (
+        f"{name} shows at most {new_hz:.3g} new pictures a second, its timestamps say "
+        f"{rate_hz:.3g} frames: the others repeat the picture before. A frame may be up to "
+        f"{word_duration(latest_s)} later than its picture, so offsets measured with this camera "
+        f"hold within ± {word_duration(0.5 * latest_s)}. Record at the camera's own rate, or drop "
+        "the repeats with their timestamps"
+    )
+    wanted_hz, tolerance = limits.rate_hz, limits.rate_tolerance
+    if wanted_hz is None or tolerance is None:
+        return [remark(ReasonCode.RATE, name, text, value=new_hz)]
+    is_wrong = abs(new_hz / wanted_hz - 1.0) > tolerance
+    text += f"; expected {wanted_hz:.6g} Hz, limit {100.0 * tolerance:.3g} %"
+    return [
+        (defect if is_wrong else remark)(ReasonCode.RATE, name, text, value=new_hz, limit=wanted_hz)
+    ]
+
+
 def _blank(name: str, audit: PictureAudit, limits: Limits) -> list[Finding]:
     spells = audit.of(PictureFault.BLANK)
     if not spells:
         return []
     longest = max(spells, key=lambda spell: spell.duration_s)
-    limit_s = limits.max_blank_s
+    n, limit_s = audit.counts[PictureFault.BLANK], limits.max_blank_s
+    if n >= _ALL_SHARE * audit.frames:
+        return [_blank_throughout(name, longest, audit, limits)]
     text = f"{name} is {_colour(longest.level)} {_range(longest)}"
-    n = audit.counts[PictureFault.BLANK]
     if len(spells) > 1:
         text += f", in {n} of {word_count(audit.frames, 'frame')} altogether"
     if limit_s is not None:
@@ -138,6 +177,30 @@ def _blank(name: str, audit: PictureAudit, limits: Limits) -> list[Finding]:
             ReasonCode.EMPTY, name, text, value=longest.duration_s, limit=limit_s
         )
     ]
+
+
+def _blank_throughout(
+    name: str, spell: PictureSpell, audit: PictureAudit, limits: Limits
+) -> Finding:
+    """Return a doubt: pictures that never show anything prove neither a fault nor a time."""
+    limit = limits.blank_share
+    n = audit.counts[PictureFault.BLANK]
+    share = n / max(1, audit.frames)
+    text = (
+        f"{name} is {_colour(spell.level)} in {n} of {word_count(audit.frames, 'frame')}: it "
+        "shows nothing that could tell its time. Check lens, cable and exposure, or leave it out"
+    )
+    if limit is not None and share > limit:
+        text += f"; limit {100.0 * limit:.3g} %"
+        return defect(ReasonCode.EMPTY, name, text, value=share, limit=limit)
+    return Finding(
+        code=ReasonCode.EMPTY,
+        source=name,
+        message=text,
+        value=share,
+        limit=limit,
+        severity=Severity.DOUBT,
+    )
 
 
 def _plain(name: str, audit: PictureAudit) -> list[Finding]:

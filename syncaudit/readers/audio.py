@@ -48,8 +48,9 @@ def read_audio(
     """Read a sound file, or the first audio track of a video, as the mean of its channels.
 
     Stamps come from `timestamps` (columns ``sample`` and ``timestamp_ns``), else from
-    `start_ns`. Without either the stream stands on a clock whose zero is sample 0, with a
-    doubt: only what hangs on this audio (a transcript) can then be judged.
+    `start_ns`, to which `start_at` may add the track's own start. Without either the stream stands
+    on a clock whose zero is sample 0, with a doubt: only what hangs on this audio (a transcript)
+    can then be judged.
 
     Raises
     ------
@@ -91,18 +92,21 @@ def read_audio(
                 severity=Severity.WARNING,
             )
         )
-    if abs(sound.start_s) > _LATE_S and spec.timestamps is None:
+    is_placed = spec.start_at == "presentation_zero"
+    if abs(sound.start_s) > _LATE_S and spec.timestamps is None and not is_placed:
         findings.append(
             Finding(
                 code=ReasonCode.MANIFEST,
                 message=f"{uri}: the audio track begins at presentation time {sound.start_s:.4f} "
                 "s, but 'start_ns' is taken as the time of its first sample. If it is that of "
-                "presentation time 0, add the difference.",
+                "presentation time 0, set 'start_at' to 'presentation_zero'.",
                 value=sound.start_s,
                 severity=Severity.WARNING,
             )
         )
     time_ns, anchors, more = _stamps(uri, spec, base_uri, len(sound.samples))
+    if is_placed and spec.timestamps is None and spec.start_ns is not None:
+        time_ns = time_ns + round(sound.start_s * 1e9)
     if sound.jumps and spec.timestamps is None:
         findings.append(_lost(uri, sound))
         time_ns, anchors = _anchors(int(time_ns[0]), sound)

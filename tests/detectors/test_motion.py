@@ -87,6 +87,16 @@ def test_samples_not_after_their_predecessors_are_left_out():
     assert np.max(np.abs(kept - 0.01 * np.array([0, 1, 2, 3, 4, 9, 10, 11, 12, 13]))) < 1e-12
 
 
+@pytest.mark.parametrize("step_ns", [8_000_000, 20_000_000])
+def test_stamps_rounded_more_coarsely_than_samples_come_shift_nothing(step_ns):
+    exact = 1_000_000 * np.arange(4000)
+    time_ns = EPOCH_NS + (exact + step_ns // 2) // step_ns * step_ns
+    (activity,) = found(time_ns=time_ns, values=1e-9 * exact[:, None].astype(float))
+    since_s = activity.times_s + (activity.epoch_ns - EPOCH_NS) * 1e-9
+    # Half a sample is left: an even number of them shares a stamp.
+    assert np.abs(activity.values[5:-5, 0] - since_s[5:-5]).max() <= 0.5e-3 + 1e-9
+
+
 def test_one_stamp_forty_days_off_costs_one_sample():
     time_ns = EPOCH_NS + 10_000_000 * np.arange(20)
     time_ns[0] -= 40 * 86_400 * 10**9

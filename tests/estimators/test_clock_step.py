@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 from moving_body import Clock, camera, imu, shaking
+from scipy.stats import f as f_distribution
 
 from syncaudit.dsp.integral import integrate_samples
-from syncaudit.estimators.clock_step import ClockStep, find_step, is_uneven
+from syncaudit.estimators.clock_step import (
+    MIN_CHI2_GAIN,
+    ClockStep,
+    _best_split,
+    find_step,
+    is_uneven,
+)
 from syncaudit.estimators.delay_fit import fit_delay
 from syncaudit.estimators.increments import from_rotation
 
@@ -61,3 +68,17 @@ def test_offset_before_and_after():
     assert (step.offset_std_at(4.0), step.offset_std_at(6.0)) == (3e-3, 4e-3)
     assert abs(step.step_s - 0.06) < 1e-15
     assert abs(step.step_std_s - np.hypot(3e-3, 4e-3)) < 1e-15
+
+
+@pytest.mark.parametrize("slope", [0.0, 1e-3])
+@pytest.mark.parametrize("error", [1.0, 5.0])
+def test_steps_by_chance_are_as_rare_as_stated(error, slope):
+    """Six pieces of one delay or drift, whose errors are as claimed or five times as large."""
+    rng = np.random.default_rng(6)
+    times, std = np.arange(6.0), np.full(6, 1e-3)
+    bound = 5.0 * f_distribution.sf(MIN_CHI2_GAIN, 1, 4)
+    delays = slope * times + error * rng.normal(0.0, 1e-3, (4000, 6))
+    n_steps = sum(_best_split(times, row, std) is not None for row in delays)
+    assert n_steps / len(delays) < bound
+    stepped = delays + 0.1 * (times > 2.5)
+    assert sum(_best_split(times, row, std) == 3 for row in stepped) > 0.97 * len(delays)

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from moving_body import Clock, camera, imu, shaking
+from scipy.ndimage import gaussian_filter1d
 
 from syncaudit.dsp.integral import integrate_samples
 from syncaudit.dsp.robust import block_covariance, hac_covariance
-from syncaudit.estimators.delay_errors import N_BLOCKS, covariance_of
+from syncaudit.estimators.delay_errors import LARGEST_OF_FOUR, N_BLOCKS, covariance_of
 from syncaudit.estimators.delay_fit import fit_delay
 from syncaudit.estimators.increments import from_rotation
 
@@ -24,11 +25,24 @@ def claimed(scores):
     return np.diag(covariance)
 
 
-def test_independent_scores_claim_their_variance():
+@pytest.mark.parametrize("n_bursts", [0, 2])
+def test_independent_scores_hold_their_intervals(n_bursts):
+    """93.4 to 96.6 % are three sigma of 1,700 binomial draws around 95 %."""
     rng = np.random.default_rng(1)
-    variances = [claimed(rng.normal(size=(N_ROWS, 1)))[0] for _ in range(200)]
-    # The largest of three estimates, of which that of ten blocks scatters by a half.
-    assert 0.98 * N_ROWS < np.mean(variances) < 1.5 * N_ROWS
+    z = []
+    for _ in range(1700):
+        columns = gaussian_filter1d(rng.normal(size=(240, 3)), 2.0, axis=0)
+        at = rng.uniform(size=max(1, n_bursts)) * 240.0
+        near = np.exp(-0.5 * ((np.arange(240)[:, None] - at) / 14.0) ** 2).sum(axis=1)
+        columns *= near[:, None] if n_bursts else 1.0
+        noise = rng.normal(size=columns.shape)
+        information = np.sum(columns**2)
+        found = np.sum(noise * columns) / information
+        covariance, _ = covariance_of(
+            noise - columns * found, columns[:, :, None], np.array([[information]])
+        )
+        z.append(found / np.sqrt(covariance[0, 0]))
+    assert 0.934 < np.mean(np.abs(z) < 1.96) < 0.966
 
 
 @pytest.mark.parametrize("length", [25, 50])
@@ -42,7 +56,7 @@ def test_scores_that_hang_together_for_long_claim_it(length):
         scores = np.repeat(levels, length, axis=0)
         variances.append(claimed(np.roll(scores, rng.integers(length), axis=0)))
     share = np.mean(variances, axis=0) / true
-    assert np.all(share > 0.75)
+    assert np.all(share > 0.65)
     assert np.all(share < 1.5)
 
 
@@ -53,8 +67,8 @@ def test_swings_of_the_offset_do_not_hide_those_of_the_drift():
     noise = rng.normal(size=(200, N_ROWS, 1))
     both = np.concatenate([level, noise], axis=2)
     variances = np.mean([claimed(scores) for scores in both], axis=0)
-    assert variances[0] > 0.75 * N_ROWS * 100
-    assert 0.98 * N_ROWS < variances[1] < 1.5 * N_ROWS
+    assert variances[0] > 0.65 * N_ROWS * 100
+    assert 0.9 * N_ROWS < variances[1] < 1.25 * N_ROWS
 
 
 @pytest.mark.parametrize("with_drift", [False, True])
@@ -90,7 +104,7 @@ def test_no_less_is_claimed_than_the_residuals_say(with_drift, unstated):
     )
     least = np.sqrt(np.max([np.diag(bread @ meat @ bread) for meat in meats], axis=0))
     for std, bound in zip(stds, least, strict=True):
-        assert std > 0.99 * bound
+        assert std > 0.99 * bound / np.sqrt(LARGEST_OF_FOUR)
 
 
 def test_errors_in_noise_alone_are_those_of_the_cramer_rao_bound():

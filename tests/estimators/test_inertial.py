@@ -289,3 +289,78 @@ def test_no_clock_drifts_by_three_percent():
         *pair(8, target={"clock": Clock(drift_ppm=30_000.0)}), max_offset_s=REACH_S
     )
     assert not found.accepted
+
+
+MIRRORED = np.diag([1.0, -1.0, 1.0])[[2, 0, 1]]
+
+
+@pytest.mark.parametrize("mounted", [MIRRORED, np.diag([1.02, 0.98, 1.01]) @ TILTED])
+def test_whatever_turns_as_one_body_is_measured(mounted):
+    """Left-handed axes, and gains that err by 2 %."""
+    motion = shaking(13)
+    found = measure_imu_imu(
+        imu(motion, 13, clock=Clock(late_s=0.05)), imu(motion.mixed(mounted), 14)
+    )
+    assert found.accepted
+    assert abs(found.offset_s - -0.05) < OFFSET_TOL_S
+
+
+@pytest.mark.parametrize("is_source", [True, False])
+def test_dead_axis_is_left_out(is_source):
+    head, wrist = pair(15)
+    dead = replace(head, values=head.values * np.array([1.0, 0.0, 1.0]))
+    found = measure_imu_imu(*((dead, wrist) if is_source else (wrist, dead)), max_offset_s=REACH_S)
+    assert found.accepted
+    assert abs(found.offset_s) < 3.0 * found.offset_std_s
+
+
+def test_what_shares_a_third_of_its_motion_is_refused():
+    """A free mixing matrix explains as much of slow motion by chance."""
+    motion, own = shaking(16), shaking(17, rms=0.15)
+    head, wrist = imu(motion.mixed(TILTED), 16), imu(motion, 17)
+    both = replace(head, values=head.values + own.rate(head.times_s))
+    found = measure_imu_imu(both, wrist, max_offset_s=REACH_S)
+    assert not found.accepted
+    assert "not fixed to one body" in found.why
+
+
+def test_noise_between_samples_is_no_second_lobe():
+    """Slow, strong motion read at 25 Hz: peaks 10 to 20 ms apart on top of one lobe."""
+    for seed in range(12):
+        rng = np.random.default_rng([seed, 44])
+        motion = shaking(seed, highest_hz=0.7, rms=1.0)
+        both = {"seconds": 10.0, "rate_hz": 25.0, "noise": 5e-3}
+        head, wrist = imu(motion, seed, **both), imu(motion.mixed(TILTED), seed + 1000, **both)
+        stamps = head.times_s + rng.normal(0.0, 3e-3, head.times_s.size)
+        found = measure_imu_imu(replace(head, times_s=stamps), wrist)
+        assert found.accepted, found.why
+        assert abs(found.offset_s) < 4.0 * found.offset_std_s
+
+
+def test_rest_of_25_seconds_is_no_drift():
+    """It gave -195 ± 46 ppm, of stamps that jitter."""
+    for seed in range(10):
+        rng = np.random.default_rng([seed, 45])
+        body = Paused(shaking(seed, rms=0.3), 15.0, 40.0)
+        head = imu(body, seed, seconds=60.0, rate_hz=100.0, noise=5e-3)
+        stamps = np.sort(head.times_s + rng.normal(0.0, 3e-3, head.times_s.size))
+        wrist = imu(body.mixed(TILTED), seed + 1000, seconds=60.0, rate_hz=50.0)
+        found = measure_imu_imu(replace(head, times_s=stamps), wrist, max_offset_s=1.0)
+        assert found.accepted
+        assert found.step_s is None
+        assert abs(found.drift_ppm or 0.0) < 3.5 * (found.drift_std_ppm or np.inf)
+
+
+@dataclass(frozen=True)
+class Paused:
+    """A body that stands still for a while."""
+
+    motion: Motion
+    from_s: float
+    to_s: float
+
+    def rate(self, t):
+        return self.motion.rate(t) * ((t < self.from_s) | (t > self.to_s))[:, None]
+
+    def mixed(self, matrix):
+        return replace(self, motion=self.motion.mixed(matrix))

@@ -11,6 +11,7 @@ from syncaudit.estimators.refusals import (
     band_disagreement,
     why_ambiguous,
     why_gain_is_off,
+    why_no_clock,
     why_too_weak,
 )
 
@@ -73,3 +74,14 @@ def test_gain_of_the_whole_triple():
     assert abs(fit_of(3).gain - 1.0) < 0.02
     assert abs(fit_of(3, mount=0.3 * TILTED).gain - 0.3) < 0.02
     assert np.isfinite(fit_of(3, mount=np.zeros((3, 3))).gain)
+
+
+@pytest.mark.parametrize(("drift_ppm", "std_ppm"), [(-5840.0, 600.0), (13464.0, 2000.0)])
+def test_drift_that_no_clock_has_is_refused(drift_ppm, std_ppm):
+    why = why_no_clock({"drift_ppm": drift_ppm, "drift_std_ppm": std_ppm}, most_ppm=5000.0)
+    assert "no clock runs wrong by more than 5000 ppm" in why
+
+
+@pytest.mark.parametrize(("drift_ppm", "std_ppm"), [(4000.0, 300.0), (9000.0, 4000.0), (0.0, 1.0)])
+def test_drift_of_a_poor_clock_or_of_noise_refuses_nothing(drift_ppm, std_ppm):
+    assert why_no_clock({"drift_ppm": drift_ppm, "drift_std_ppm": std_ppm}, most_ppm=5000.0) is None

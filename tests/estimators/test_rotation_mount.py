@@ -1,5 +1,7 @@
 """Cameras that are fixed to a gyroscope, and pictures that were filtered on the way."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 from moving_body import TILTED, Motion, camera, imu, shaking
@@ -72,3 +74,35 @@ def test_noise_of_the_gyroscope_is_no_filter(seed, noise):
         camera(motion, seed, rate_hz=20.0), imu(motion, seed, noise=noise), max_offset_s=REACH_S
     )
     assert found.accepted, found.why
+
+
+@dataclass(frozen=True)
+class Rested:
+    """A body that rests at first."""
+
+    motion: Motion
+    since_s: float
+
+    def rate(self, t):
+        return self.motion.rate(t) * (np.asarray(t) >= self.since_s)[..., None]
+
+    def angle(self, t):
+        return self.motion.angle(np.maximum(t, self.since_s))
+
+    def mixed(self, matrix):
+        return Rested(self.motion.mixed(matrix), self.since_s)
+
+
+@pytest.mark.parametrize("rest", [0.6, 0.7, 0.8])
+def test_rest_is_no_lack_of_motion(rest):
+    """At rest a picture shows nothing at all, and a gyroscope its noise."""
+    for seed in range(6):
+        body = Rested(shaking(seed, highest_hz=1.0, rms=0.5), 40.0 * rest)
+        gyro = imu(body, seed, seconds=40.0, noise=5e-3)
+        seen = camera(body, seed, seconds=40.0, rate_hz=20.0, noise_rad=2e-5)
+        # errors that follow the motion, so that residuals hang together
+        error = 1.0 + 0.03 * shaking(seed + 9, highest_hz=1.0, rms=1.0).rate(seen.start_s)
+        erring = replace(seen, angles_rad=seen.angles_rad * error)
+        found = measure_camera_gyro(erring, gyro, max_offset_s=REACH_S)
+        assert found.accepted, found.why
+        assert abs(found.offset_s) < 4.0 * found.offset_std_s

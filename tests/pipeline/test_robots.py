@@ -29,6 +29,18 @@ def late(tmp_path_factory) -> ClipVerdict:
     return judged(tmp_path_factory.mktemp("late"), 7, faults=faults)
 
 
+def test_episode_of_ten_steps_says_that_it_is_too_short(tmp_path):
+    config = EpisodeConfig(duration_s=2.0, fps=5.0, size_px=(160, 120))
+    write_lerobot(tmp_path / "data", [record_episode(config, 3)])
+    import_dataset(str(tmp_path / "data"), tmp_path / "out" / "m.jsonl", format_name="lerobot")
+    (clip,) = load_manifest(str(tmp_path / "out" / "m.jsonl"))
+    verdict = audit(clip, load_policy(profile="vla"))
+    assert str(verdict.verdict) == "unverified"
+    said = {r.source: r.message for r in verdict.reasons if str(r.code) == "unobservable"}
+    assert "state holds 10 samples over 1.8 s: at least 16 are needed" in said["state"]
+    assert "state holds 10 samples" in said["wrist"]
+
+
 def test_late_wrist_camera_is_found_behind_perfect_stamps(late):
     assert str(late.verdict) == "reject"
     assert [(str(r.code), r.source) for r in late.reasons] == [("offset", "wrist")]

@@ -91,6 +91,17 @@ class TestMotionCapture:
         # Three times the known scatter of such windows, 0.13 ms.
         assert pair.offset_s == pytest.approx(MOCAP_S, abs=0.4e-3)
 
+    @pytest.mark.parametrize("start_s", range(0, 110, 10))
+    def test_windows_of_10_s_neither_drift_nor_step(
+        self, recordings: ModuleType, tmp_path: Path, start_s: int
+    ) -> None:
+        pytest.importorskip("h5py")
+        clip = recordings.mocap_clip(tmp_path, start_s=float(start_s), stop_s=start_s + 10.0)
+        pair = accepted(clip, "mocap")
+        assert pair.step_s is None
+        # 3 ppm is what is known of the two clocks.
+        assert abs(pair.drift_ppm or 0.0) < 3.0 + 3.5 * (pair.drift_std_ppm or 0.0)
+
 
 class TestGimbal:
     @pytest.mark.parametrize("fov_deg", [None, 70.0])

@@ -8,17 +8,29 @@ from typing import Any
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.formats.starts import assume_start
 from syncaudit.datasets.manifest import clip_from_row
-from syncaudit.datasets.naming import DEFAULT_RULES, NamingRule, name_sources, parse_rules
+from syncaudit.datasets.naming import (
+    DEFAULT_RULES,
+    OWN_SOUND,
+    NamedSources,
+    NamingRule,
+    name_sources,
+    parse_rules,
+)
 from syncaudit.datasets.signal_names import names_in_dbc, roles_of
 from syncaudit.datasets.source import Source
 from syncaudit.datasets.starter_rules import columns_of
+from syncaudit.datasets.tracks import add_subtitles, date_sound, place_subtitles, tracks_in
 from syncaudit.errors import ManifestError
 from syncaudit.model import Clip
+from syncaudit.readers.folders import natural_key
 
 __all__ = ["FolderFormat"]
 
 _PROBED = 20
 _MOVED = ("uri", "timestamps", "dbc")
+# Recordings with transcripts from which a flat folder is no clip of many microphones.
+_MIN_RECORDINGS = 2
+_SPOKEN = {"audio", "camera", "transcript"}
 
 
 class FolderFormat:
@@ -38,16 +50,24 @@ class FolderFormat:
         return "no sub-folder holds a file whose name is known (cam_*.mp4, imu*.csv, mic*.wav ...)"
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
-        """Yield one clip a folder that holds a source; say what was taken for what."""
+        """Yield one clip a folder that holds a source; say what was taken for what.
+
+        A folder without such sub-folders is one clip, or one a stem where several recordings with
+        their transcripts lie in it.
+        """
         rules = parse_rules(job.rules)
+        importer = _Importer(source, rules, job)
         n_clips = 0
         for folder in source.folders():
-            clip = _clip(source, folder, rules, job)
+            clip = importer.clip(folder, _names(source, folder))
             if clip is not None:
                 n_clips += 1
                 yield clip
-        if not n_clips:
-            clip = _clip(source, "", rules, job)
+        if n_clips:
+            return
+        names = _names(source, "")
+        for stem, group in importer.recordings(names) or ((None, names),):
+            clip = importer.clip("", group, clip_id=stem)
             if clip is not None:
                 yield clip
 
@@ -59,42 +79,85 @@ def _names(source: Source, folder: str) -> list[str]:
     return names + [f"../{name}" for name in source.files("*.dbc")] if folder else names
 
 
-def _clip(source: Source, folder: str, rules: Sequence[NamingRule], job: Import) -> Clip | None:
-    found = name_sources(_names(source, folder), rules)
-    for name in found.ignored:
-        job.note(f"ignored {_kind_of(name)}: no rule takes it")
-    if not found.sources:
-        if folder:
-            job.note("ignored a folder in which no rule takes anything")
-        return None
-    rows: dict[str, dict[str, Any]] = {}
-    for title, spec in found.sources.items():
-        row = dict(spec)
-        for key in _MOVED:
-            if key in row:
-                row[key] = _beside(folder, row[key])
-        if row["kind"] == "can" and "signals" not in row:
-            row["signals"] = _signals(source, row)
-            if not row["signals"]:
-                job.note(
-                    f"ignored {title}: no signal is known by its name; name them in a rule "
-                    "(signals = {yaw_rate = 'YourSignal'})"
-                )
+class _Importer:
+    """Makes the clips of one source by one set of rules."""
+
+    def __init__(self, source: Source, rules: Sequence[NamingRule], job: Import) -> None:
+        self._source, self._rules, self._job = source, rules, job
+        self._tracks = tracks_in(source, job.note)
+
+    def recordings(self, names: Sequence[str]) -> list[tuple[str, list[str]]]:
+        """Return the files of each stem, if several stems have a sound and a transcript."""
+        found = self._sources("", names).sources
+        spoken = {row["audio"] for row in found.values() if row["kind"] == "transcript"}
+        stems = [found[title]["uri"].rpartition(".")[0] for title in spoken]
+        if len(stems) < _MIN_RECORDINGS or not {row["kind"] for row in found.values()} <= _SPOKEN:
+            return []
+        stems.sort(key=natural_key)
+        return [(stem, [name for name in names if name.startswith(f"{stem}.")]) for stem in stems]
+
+    def clip(self, folder: str, names: Sequence[str], *, clip_id: str | None = None) -> Clip | None:
+        """Return the clip of some files in a folder, or None if no rule takes any."""
+        job, source = self._job, self._source
+        self._tracks = tracks_in(source, job.note)  # of this clip alone: no more are kept
+        found = self._sources(folder, names)
+        for name in found.ignored:
+            job.note(f"ignored {_kind_of(name)}: no rule takes it")
+        if not found.sources:
+            if folder:
+                job.note("ignored a folder in which no rule takes anything")
+            return None
+        rows: dict[str, dict[str, Any]] = {}
+        for title, spec in found.sources.items():
+            row = dict(spec)
+            for key in _MOVED:
+                if key in row:
+                    row[key] = _beside(folder, row[key])
+            if row["kind"] == "can" and "signals" not in row:
+                row["signals"] = _signals(source, row)
+                if not row["signals"]:
+                    job.note(
+                        f"ignored {title}: no signal is known by its name; name them in a rule "
+                        "(signals = {yaw_rate = 'YourSignal'})"
+                    )
+                    continue
+                for role, name in row["signals"].items():
+                    job.note(f"signal {name} -> {role}")
+            job.note(f"{' '.join(found.rules[title].match)} -> {row['kind']}")
+            rows[title] = row
+        if not rows:
+            return None
+        self._add_tracks(folder, rows)
+        if not any(_is_dated(row) for row in rows.values()):
+            assume_start(rows, 0, job)
+            uris = [row["uri"] for row in found.sources.values()]
+            job.undated.add(folder, uris, found.ignored)
+        name = clip_id or folder or source.base_uri.rstrip("/").rpartition("/")[2]
+        return clip_from_row(
+            {"clip_id": name, "sources": rows}, base_uri=source.base_uri, where=f"folder {folder}"
+        )
+
+    def _sources(self, folder: str, names: Sequence[str]) -> NamedSources:
+        def has_sound(name: str) -> bool:
+            tracks = self._tracks(_beside(folder, name))
+            return tracks.sound_start_s is not None and not tracks.is_silent
+
+        return name_sources(names, self._rules, has_sound)
+
+    def _add_tracks(self, folder: str, rows: dict[str, dict[str, Any]]) -> None:
+        """Date the sound inside videos, and add their subtitles."""
+        cameras = {row["uri"]: row for row in rows.values() if row["kind"] == "camera"}
+        for title, row in list(rows.items()):
+            if row["kind"] != "audio" or row["uri"] not in cameras:
                 continue
-            for role, name in row["signals"].items():
-                job.note(f"signal {name} -> {role}")
-        job.note(f"{' '.join(found.rules[title].match)} -> {row['kind']}")
-        rows[title] = row
-    if not rows:
-        return None
-    is_dated = any(_is_dated(row) for row in rows.values())
-    if not is_dated:
-        assume_start(rows, 0, job)
-        job.undated.add(folder, [row["uri"] for row in found.sources.values()], found.ignored)
-    clip_id = folder or source.base_uri.rstrip("/").rpartition("/")[2]
-    return clip_from_row(
-        {"clip_id": clip_id, "sources": rows}, base_uri=source.base_uri, where=f"folder {folder}"
-    )
+            tracks = self._tracks(row["uri"])
+            date_sound(row, cameras[row["uri"]], self._source, tracks)
+            for other in rows.values():
+                if other["kind"] == "transcript" and other["audio"] == title:
+                    place_subtitles(other, tracks)
+            place = folder or title.removesuffix(OWN_SOUND)
+            job = self._job
+            rows |= add_subtitles(title, place, tracks, job.sidecars, job.note)
 
 
 def _signals(source: Source, row: Mapping[str, Any]) -> dict[str, str]:

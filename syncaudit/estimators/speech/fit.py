@@ -12,7 +12,7 @@ from syncaudit.estimators.speech.borders import Borders, weigh_borders
 from syncaudit.estimators.speech.course import Course
 from syncaudit.model import BandEnergies, SpokenTier
 
-__all__ = ["CourseFit", "fit_course", "place_step"]
+__all__ = ["TEMPER", "CourseFit", "fit_course"]
 
 Floats = NDArray[np.float64]
 
@@ -205,31 +205,3 @@ def _hills(borders: Borders, course: Course, reach_s: float) -> tuple[Floats, Fl
     assert best is not None  # noqa: S101  # for the type checker: SCATTERS_S is not empty
     _, curve, scatter_s = best
     return curve[:, 1], 2.0 * curve[:, 2], scatter_s
-
-
-def place_step(spoken: SpokenTier, sound: BandEnergies, course: Course, reach_s: float) -> Course:
-    """Return the course with its step where the borders on either side fit best.
-
-    Parameters
-    ----------
-    spoken, sound
-        Tier and audio.
-    course : Course
-        With a step.
-    reach_s : float
-        How far the step may move.
-    """
-    borders = weigh_borders(spoken, sound, course)
-    times_s = borders.times_s
-    line = replace(course, step_at_s=np.inf).at(times_s)
-    still = np.zeros(1)
-    early = borders.evidence(line, still)[:, 0]
-    late = borders.evidence(line + course.step_s, still)[:, 0]
-    # The step lies before border k if all from k on fit the later offset better.
-    total = np.concatenate(([0.0], np.cumsum(early - late)))[:-1]
-    near = np.abs(times_s - course.step_at_s) <= reach_s
-    if not near.any():
-        return course
-    k = int(np.flatnonzero(near)[np.argmax(total[near])])
-    before_s = float(times_s[k - 1]) if k else float(times_s[k])
-    return replace(course, step_at_s=0.5 * (before_s + float(times_s[k])))

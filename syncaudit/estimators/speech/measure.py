@@ -9,7 +9,7 @@ import numpy as np
 
 from syncaudit.estimators.speech.answer import METHOD, answer
 from syncaudit.estimators.speech.course import Course
-from syncaudit.estimators.speech.fit import CourseFit, fit_course, place_step
+from syncaudit.estimators.speech.fit import CourseFit, fit_course
 from syncaudit.estimators.speech.refusal import is_foreign, why_not, why_not_followed
 from syncaudit.estimators.speech.room import fall_ratio, without_tails
 from syncaudit.estimators.speech.search import (
@@ -17,6 +17,7 @@ from syncaudit.estimators.speech.search import (
     WORD_WINDOW_S,
     find_match,
 )
+from syncaudit.estimators.speech.steps import place_step, split_line
 from syncaudit.model import BandEnergies, PairMeasurement, SpokenTier
 
 __all__ = ["METHOD", "measure_speech"]
@@ -109,7 +110,13 @@ def _fitted(
         fit = fit_course(spoken, sound, stepped, with_drift=with_drift)
         if fit is not None and _is_step(fit):
             return fit
-    return fit_course(spoken, sound, course.without_step(), with_drift=with_drift)
+    line = fit_course(spoken, sound, course.without_step(), with_drift=with_drift)
+    split = split_line(spoken, sound, line) if line is not None and with_drift else None
+    if split is not None:
+        fit = fit_course(spoken, sound, split, with_drift=True)
+        if fit is not None and _is_step(fit):
+            return fit
+    return line
 
 
 def _is_step(fit: CourseFit) -> bool:

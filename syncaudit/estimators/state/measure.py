@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.delay import (
-    DRIFT_Z,
     MIN_ROWS,
     DelayTask,
     record_delay,
@@ -27,7 +26,7 @@ from syncaudit.estimators.delay import (
 from syncaudit.estimators.delay_curve import DelayCurve
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 from syncaudit.estimators.increments import Increments
-from syncaudit.estimators.refusals import why_ambiguous, why_too_weak
+from syncaudit.estimators.refusals import why_ambiguous, why_no_clock, why_too_weak
 from syncaudit.estimators.state.leave_out import leave_out_std
 from syncaudit.estimators.state.mixtures import fit_mixtures
 from syncaudit.estimators.state.null import chance_of, why_by_chance
@@ -105,6 +104,7 @@ def measure_camera_state(
             math.hypot(camera.stamp_std_s, CODING_PERIODS * period_s), READING_STD_S
         ),
         is_baseline_only=is_command,
+        max_drift_ppm=MAX_DRIFT_PPM,
     )
     return _measure(task, camera_increments(camera), state, period_s)
 
@@ -139,6 +139,7 @@ def measure_states(
         expected_gain=(),
         systematic_std_s=math.hypot(READING_STD_S, READING_STD_S),
         is_baseline_only=is_command,
+        max_drift_ppm=MAX_DRIFT_PPM,
     )
     increments = state_increments(source)
     if increments is None:
@@ -218,7 +219,7 @@ def _measure(
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     record = record_delay(task, mixed, driver, fit, step, epochs_s, figures)
-    why = _why_no_clock(figures)
+    why = why_no_clock(figures, most_ppm=task.max_drift_ppm)
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     if record.drift_std_ppm is None or record.offset_std_s is None:
@@ -297,17 +298,6 @@ def _why_not(
             f"{1e3 * limit_s:.0f} ms: the robot moves too little, or too evenly"
         )
     return None
-
-
-def _why_no_clock(figures: dict[str, float]) -> str | None:
-    """Return why the drift that was fitted is that of no clock, or None."""
-    drift_ppm, std_ppm = figures.get("drift_ppm", 0.0), figures.get("drift_std_ppm", 0.0)
-    if abs(drift_ppm) <= max(MAX_DRIFT_PPM, DRIFT_Z * std_ppm):
-        return None
-    return (
-        f"the delay changes by {drift_ppm:+.0f} ± {std_ppm:.0f} ppm, which no clock does (at most "
-        f"{MAX_DRIFT_PPM:.0f} ppm): the two do not follow the same motion"
-    )
 
 
 def _parts(increments: Increments, reduced: RunningIntegral, fit: DelayFit) -> list[DelayFit]:

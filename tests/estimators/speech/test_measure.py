@@ -202,6 +202,29 @@ def test_step_is_found_placed_and_sized(english: Utterance) -> None:
     assert (pair.step_at_ns - EPOCH) * 1e-9 == pytest.approx(17.3, abs=1.0)
 
 
+@pytest.mark.parametrize("size_s", [-0.06, 0.05, 0.12])
+@pytest.mark.parametrize("at_s", [5.6, 13.4])
+@pytest.mark.parametrize("name", ["phones", "words"])
+def test_step_within_twenty_seconds_is_no_drift(
+    english: Utterance, name: str, at_s: float, size_s: float
+) -> None:
+    stepped = changed(getattr(english, name), lambda t: t - (size_s if t >= at_s else 0.0))
+    pair = measured(stepped, english, 20.0)
+    assert pair.accepted, pair.why
+    assert pair.step_s is not None, f"told as {pair.offset_s} s and {pair.drift_ppm} ppm"
+    # Borders of words are sharp to 10 ms only.
+    assert pair.step_s == pytest.approx(size_s, abs=0.010 if name == "phones" else 0.020)
+    assert pair.step_at_ns is not None
+    assert (pair.step_at_ns - EPOCH) * 1e-9 == pytest.approx(at_s, abs=1.0)
+
+
+@pytest.mark.parametrize("drift", [-3e-3, 1e-3, 3e-3])
+def test_drift_is_no_step(english: Utterance, drift: float) -> None:
+    pair = measured(changed(english.phones, lambda t: t - drift * (t - 15.0)), english, 30.0)
+    assert pair.step_s is None
+    assert pair.drift_ppm == pytest.approx(1e6 * drift, abs=300.0)
+
+
 def test_other_words_are_told_from_what_is_spoken(english: Utterance, german: Utterance) -> None:
     for tier, is_foreign in ((german.phones, 1.0), (german.words, 0.0)):
         pair = measured(tier, english, 20.0)

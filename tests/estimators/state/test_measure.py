@@ -8,7 +8,6 @@ from working_arm import arm, joints, pictures  # beside this file
 
 from syncaudit.estimators import measure_camera_state, measure_states
 from syncaudit.estimators.state import measure
-from syncaudit.estimators.state.measure import _why_no_clock
 from syncaudit.model import PictureMotion
 
 # Three standard errors of a typical clip of 12 s, and what 10 Hz make of it.
@@ -177,14 +176,3 @@ def test_short_state_is_refused_on_either_side():
     short = replace(state, times_s=state.times_s[:12], values=state.values[:12])
     assert "too short" in measure_camera_state(pictures(course, 14), short).why
     assert "too short" in measure_states(short, state).why
-
-
-@pytest.mark.parametrize(("drift_ppm", "std_ppm"), [(-5840.0, 600.0), (13464.0, 2000.0)])
-def test_drift_that_no_clock_has_is_refused(drift_ppm, std_ppm):
-    why = _why_no_clock({"drift_ppm": drift_ppm, "drift_std_ppm": std_ppm})
-    assert "which no clock does (at most 5000 ppm)" in why
-
-
-@pytest.mark.parametrize(("drift_ppm", "std_ppm"), [(4000.0, 300.0), (9000.0, 4000.0), (0.0, 1.0)])
-def test_drift_of_a_poor_clock_or_of_noise_refuses_nothing(drift_ppm, std_ppm):
-    assert _why_no_clock({"drift_ppm": drift_ppm, "drift_std_ppm": std_ppm}) is None

@@ -1,0 +1,201 @@
+"""The recordings of ../shared/realdata that hold cameras and robots, cars' loggers, and speech.
+
+What is known of them, and from where, stands in the README of that folder.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from recordings import EPOCH_NS, REALDATA, clip_of, read_gpmf, write_csv, write_gyro
+from rlds import read_episodes
+
+from syncaudit.datasets import load_manifest
+from syncaudit.datasets.importing import import_dataset
+from syncaudit.model import Clip
+
+__all__ = [
+    "RACEBOX_S",
+    "bridge_clips",
+    "cabin_clip",
+    "decoded_drive_clip",
+    "fixed_cameras_clip",
+    "humanoid_clips",
+    "knocks_clip",
+    "racing_clip",
+    "speech_clip",
+]
+
+# By the tests that came with the recording: video time + 407.58 = log time.
+RACEBOX_S = 407.58
+BRIDGE_HZ = 5.0
+
+
+def decoded_drive_clip(folder: Path) -> Clip:
+    """Return the drive with every signal of its bus as a table, each on a clock of its own."""
+    source = REALDATA / "drive_can_imu"
+    sources: dict[str, dict[str, Any]] = {"imu": {"kind": "imu", "uri": str(source / "imu.csv")}}
+    for role in ("yaw_rate", "lateral_accel", "speed", "steering_angle"):
+        path = source / f"{role}.csv"
+        sources[role] = {"kind": "can", "uri": str(path), "signals": {role: role}}
+    return clip_of(folder, sources)
+
+
+def knocks_clip(folder: Path) -> Clip:
+    """Return the drone's microphone and its accelerometer: one device, no bump."""
+    path = REALDATA / "drone_gimbal" / "karma.mp4"
+    times_s, forces = read_gpmf(path, b"ACCL")
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_triples(folder / "accel.csv", times_s, forces, "accel")
+    return clip_of(
+        folder,
+        {
+            "mic": {"kind": "audio", "uri": str(path), "start_ns": EPOCH_NS},
+            "accel": {"kind": "imu", "uri": "accel.csv"},
+        },
+    )
+
+
+def racing_clip(folder: Path, *, span_s: tuple[float, float] = (0.0, 1e4)) -> Clip:
+    """Return the camera's gyroscope and the car's logger: as an IMU, and as a bus.
+
+    The logger's times are those of the video by the offset that is known to 0.1 s.
+    """
+    source = REALDATA / "hero8_racebox"
+    times_s, rates = read_gpmf(source / "gopro-hero8-black.mp4")
+    log = np.genfromtxt(source / "racebox.csv", delimiter=",", names=True)
+    log_s = log["Time"] - RACEBOX_S
+    turned = np.radians(np.stack([log["GyroX"], log["GyroY"], log["GyroZ"]], axis=1))
+    folder.mkdir(parents=True, exist_ok=True)
+    keep = (times_s >= span_s[0]) & (times_s < span_s[1])
+    write_gyro(folder / "gopro.csv", times_s[keep], rates[keep])
+    keep = (log_s >= max(span_s[0], times_s[0])) & (log_s < min(span_s[1], times_s[-1]))
+    write_gyro(folder / "logger.csv", log_s[keep], turned[keep])
+    stamps = (EPOCH_NS + np.rint(1e9 * log_s[keep]).astype(np.int64)).tolist()
+    rows = zip(stamps, log["KPH"][keep], log["GyroZ"][keep], strict=True)
+    write_csv(
+        folder / "bus.csv",
+        ["timestamp_ns", "speed", "yaw_rate"],
+        [
+            [str(stamp), f"{speed / 3.6:.6g}", f"{np.radians(yaw):.6g}"]
+            for stamp, speed, yaw in rows
+        ],
+    )
+    return clip_of(
+        folder,
+        {
+            "gopro": {"kind": "imu", "uri": "gopro.csv"},
+            "logger": {"kind": "imu", "uri": "logger.csv"},
+            "bus": {
+                "kind": "can",
+                "uri": "bus.csv",
+                "signals": {"speed": "speed", "yaw_rate": "yaw_rate"},
+            },
+        },
+    )
+
+
+def cabin_clip(folder: Path) -> Clip:
+    """Return the video of a cabin, which turns with its camera, and the camera's gyroscope."""
+    path = REALDATA / "hero8_racebox" / "gopro-hero8-black.mp4"
+    times_s, rates = read_gpmf(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_gyro(folder / "imu.csv", times_s, rates)
+    return clip_of(
+        folder,
+        {
+            "cam": {"kind": "camera", "uri": str(path), "start_ns": EPOCH_NS},
+            "imu": {"kind": "imu", "uri": "imu.csv"},
+        },
+    )
+
+
+def fixed_cameras_clip(folder: Path) -> Clip:
+    """Return four cameras that stand still around one walking person."""
+    return clip_of(
+        folder,
+        {
+            f"cam{k}": {
+                "kind": "camera",
+                "uri": str(REALDATA / "fixed_cameras" / f"cam0{k}.mp4"),
+                "start_ns": EPOCH_NS,
+            }
+            for k in range(1, 5)
+        },
+    )
+
+
+def humanoid_clips(folder: Path) -> list[Clip]:
+    """Return the four episodes of a humanoid, as they are imported."""
+    import_dataset(str(REALDATA / "lerobot_g1"), folder / "m.jsonl", format_name="lerobot")
+    return list(load_manifest(str(folder / "m.jsonl")))
+
+
+def bridge_clips(folder: Path) -> Iterator[Clip]:
+    """Yield the short episodes of the bridge data set, with the cameras that saw anything.
+
+    No step has a time: they are laid at 5 Hz, as the robot was run.
+    """
+    path = REALDATA / "rlds_bridge" / "bridge_dataset" / "1.0.0"
+    (records,) = path.glob("*.tfrecord*")
+    for k, episode in enumerate(read_episodes(records)):
+        own = folder / f"bridge{k:02d}"
+        own.mkdir(parents=True, exist_ok=True)
+        sources: dict[str, dict[str, Any]] = {}
+        n = len(episode["steps/is_first"])
+        stamps = [str(EPOCH_NS + round(1e9 * step / BRIDGE_HZ)) for step in range(n)]
+        write_csv(own / "stamps.csv", ["timestamp_ns"], [[stamp] for stamp in stamps])
+        for name, values in episode.items():
+            camera = name.removeprefix("steps/observation/")
+            if camera.startswith("image") and len(set(values)) > 1:
+                (own / camera).mkdir(exist_ok=True)
+                for step, picture in enumerate(values):
+                    (own / camera / f"{step:03d}.jpg").write_bytes(picture)  # type: ignore[arg-type]
+                sources[camera] = {
+                    "kind": "camera",
+                    "uri": f"{camera}/*.jpg",
+                    "timestamps": "stamps.csv",
+                    "stamp_kind": "counter",
+                }
+        for name, key in (("state", "steps/observation/state"), ("action", "steps/action")):
+            rows = np.asarray(episode[key]).reshape(n, -1)
+            header = ["timestamp_ns", *(f"{name}_{j}" for j in range(rows.shape[1]))]
+            table = [
+                [stamp, *(f"{value:.7g}" for value in row)]
+                for stamp, row in zip(stamps, rows.tolist(), strict=True)
+            ]
+            write_csv(own / f"{name}.csv", header, table)
+            sources[name] = {
+                "kind": "state",
+                "uri": f"{name}.csv",
+                "is_command": name == "action",
+                "stamp_kind": "counter",
+            }
+        yield clip_of(own, sources)
+
+
+def speech_clip(folder: Path, sound: str, tiers: dict[str, tuple[str, str]]) -> Clip:
+    """Return a sound and tiers of transcripts, by name: (path in ../shared/realdata, tier)."""
+    sources: dict[str, dict[str, Any]] = {
+        "mic": {"kind": "audio", "uri": str(REALDATA / sound), "start_ns": EPOCH_NS}
+    }
+    for name, (uri, tier) in tiers.items():
+        sources[name] = {
+            "kind": "transcript",
+            "uri": str(REALDATA / uri),
+            "tier": tier,
+            "audio": "mic",
+        }
+    return clip_of(folder, sources)
+
+
+def _write_triples(path: Path, times_s: Any, values: Any, name: str) -> None:
+    stamps = (EPOCH_NS + np.rint(1e9 * times_s).astype(np.int64)).tolist()
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["timestamp_ns", *(f"{name}_{axis}" for axis in "xyz")])
+        writer.writerows([stamp, *row] for stamp, row in zip(stamps, values.tolist(), strict=True))

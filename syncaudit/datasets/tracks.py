@@ -1,0 +1,121 @@
+"""Make sources of the sound and the subtitles inside the videos of a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from syncaudit.datasets.sidecars import Sidecars
+from syncaudit.datasets.source import Source
+from syncaudit.decode.tracks import Subtitles, Tracks, find_tracks
+from syncaudit.errors import StreamReadError
+from syncaudit.readers.tables import read_table
+from syncaudit.readers.uris import is_url
+
+__all__ = ["add_subtitles", "date_sound", "place_subtitles", "tracks_in"]
+
+# Subtitles count from presentation time 0, transcripts from the first sample of their sound.
+_SUBTITLES = (".srt", ".vtt")
+_LATE_S = 0.001
+
+
+def tracks_in(source: Source, note: Callable[[str], None]) -> Callable[[str], Tracks]:
+    """Return a function that tells what else a video holds; nothing, if it cannot be opened."""
+    known: dict[str, Tracks] = {}
+
+    def tracks_of(name: str) -> Tracks:
+        if name not in known:
+            known[name] = Tracks()
+            if is_url(source.uri_of(name)):
+                note("videos are remote: sound and subtitles inside them are not looked for")
+                return known[name]
+            with suppress(StreamReadError):  # the audit says what is wrong with it
+                known[name] = find_tracks(source.uri_of(name))
+            if known[name].is_silent:
+                note("ignored the sound of a video: it is silent")
+        return known[name]
+
+    return tracks_of
+
+
+def date_sound(
+    row: dict[str, Any], camera: Mapping[str, Any], source: Source, tracks: Tracks
+) -> None:
+    """Date a video's own sound by the stamp of its first frame, where frames have stamps.
+
+    Presentation times tie the two; that they do so rightly is an assumption.
+
+    Parameters
+    ----------
+    row : dict
+        The sound; changed.
+    camera : mapping
+        The video's pictures.
+    source : Source
+        Where the tables lie.
+    tracks : Tracks
+        Of the video.
+    """
+    row["start_at"] = "presentation_zero"
+    table = camera.get("timestamps")
+    if table is None or tracks.video_start_s is None:
+        return
+    try:
+        first_ns = int(read_table(source.uri_of(table)).stamps()[0])
+    except (StreamReadError, IndexError):
+        return
+    row["start_ns"] = first_ns - round(tracks.video_start_s * 1e9)
+    row["is_start_assumed"] = True
+
+
+def place_subtitles(row: dict[str, Any], tracks: Tracks) -> None:
+    """State how far subtitles lie from the first sample of the video's own sound."""
+    late_s = tracks.sound_start_s or 0.0
+    if str(row["uri"]).lower().endswith(_SUBTITLES) and abs(late_s) > _LATE_S:
+        row["expected_offset_s"] = -late_s
+
+
+def add_subtitles(
+    title: str, folder: str, tracks: Tracks, sidecars: Sidecars, note: Callable[[str], None]
+) -> dict[str, dict[str, Any]]:
+    """Write the subtitle streams of a video beside the manifest, and return their sources.
+
+    Parameters
+    ----------
+    title : str
+        Name of the sound they belong to.
+    folder : str
+        Of the clip: parts the files of clips.
+    tracks : Tracks
+        Of the video.
+    sidecars : Sidecars
+        Takes the files.
+    note : callable
+        Told what was taken and what was not.
+    """
+    rows: dict[str, dict[str, Any]] = {}
+    for number, track in enumerate(tracks.subtitles, start=1):
+        if not track.lines:
+            note(f"ignored subtitles inside a video ({track.codec}): they hold no text")
+            continue
+        name = f"{title}_subtitles" + (f"_{number}" if len(tracks.subtitles) > 1 else "")
+        uri = sidecars.write_text(f"{folder}/{name}.srt", _as_srt(track))
+        rows[name] = {"kind": "transcript", "uri": uri, "audio": title}
+        place_subtitles(rows[name], tracks)
+        note(f"subtitles inside a video ({track.codec}) -> transcript")
+    return rows
+
+
+def _as_srt(track: Subtitles) -> str:
+    blocks = [
+        f"{number}\n{_clock(start_s)} --> {_clock(stop_s)}\n{text}\n"
+        for number, (start_s, stop_s, text) in enumerate(track.lines, start=1)
+    ]
+    return "\n".join(blocks)
+
+
+def _clock(seconds: float) -> str:
+    total_ms = round(1e3 * max(0.0, seconds))
+    minutes, ms = divmod(total_ms, 60_000)
+    return f"{minutes // 60:02d}:{minutes % 60:02d}:{ms // 1000:02d},{ms % 1000:03d}"

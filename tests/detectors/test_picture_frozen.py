@@ -1,0 +1,153 @@
+"""Repeated pictures are told from slow ones and from the noise of coding, as encoders leave it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import av
+import cv2
+import numpy as np
+import pytest
+
+from syncaudit.decode import iter_luma
+from syncaudit.detectors import PictureAuditor
+from syncaudit.model import CameraStream, FrameFiles, PictureAudit, PictureFault, SourceKind
+
+SIZE = (240, 180)
+N_FRAMES, FPS = 120, 30
+REALDATA = Path(__file__).parents[2] / ".." / "shared" / "realdata"
+
+
+def texture(seed: int, width: int = 700) -> np.ndarray:
+    rough = np.random.default_rng(seed).normal(size=(SIZE[1], width)).astype(np.float32)
+    blobs = sum(
+        (cv2.GaussianBlur(rough, (0, 0), s) / cv2.GaussianBlur(rough, (0, 0), s).std())
+        for s in (2.0, 6.0, 18.0)
+    )
+    return np.clip(125.0 + 28.0 * blobs, 10, 240)
+
+
+WIDE = texture(1)
+ROOM = texture(2, SIZE[0])
+
+
+def pan(px: float):
+    def draw(k: float) -> np.ndarray:
+        shift = np.array([[1.0, 0.0, -20.0 - px * k], [0.0, 1.0, 0.0]])
+        return cv2.warpAffine(WIDE, shift, SIZE)
+
+    return draw
+
+
+def arm(k: float) -> np.ndarray:
+    """Return a room that stands still, in which a bar swings slowly."""
+    turn = cv2.getRotationMatrix2D((120, 170), 40.0 * np.sin(0.02 * k), 1.0)
+    bar = np.zeros((SIZE[1], SIZE[0]), np.float32)
+    bar[40:175, 105:135] = 1.0
+    mask = cv2.warpAffine(bar, turn, SIZE)
+    return ROOM * (1 - mask) + 60.0 * mask
+
+
+def shown(draw, times, noise: float = 1.0) -> list[np.ndarray]:
+    rng = np.random.default_rng(5)
+    frames: dict[float, np.ndarray] = {}
+    for time in times:
+        if time not in frames:
+            picture = draw(time) + noise * rng.normal(size=(SIZE[1], SIZE[0]))
+            frames[time] = np.clip(np.rint(picture), 0, 255).astype(np.uint8)
+    return [frames[time] for time in times]
+
+
+def audit(path: Path, n_frames: int = N_FRAMES) -> PictureAudit:
+    stream = CameraStream(
+        name="cam",
+        clock="cam",
+        kind=SourceKind.CAMERA,
+        time_ns=np.arange(n_frames, dtype=np.int64) * 33_333_333,
+        files=FrameFiles(paths=(str(path),)),
+    )
+    auditor = PictureAuditor(stream)
+    with iter_luma(stream.files) as frames:
+        for frame in frames:
+            auditor.update(frame)
+    return auditor.finish()
+
+
+def encoded(frames, tmp_path: Path, *, gop: int, crf: int) -> PictureAudit:
+    path = tmp_path / "cam.mp4"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=FPS)
+        stream.width, stream.height, stream.pix_fmt = *SIZE, "yuv420p"
+        stream.codec_context.gop_size = gop
+        stream.options = {"crf": str(crf)}
+        grey = np.full((SIZE[1] // 2, SIZE[0]), 128, np.uint8)
+        for frame in frames:
+            image = av.VideoFrame.from_ndarray(np.vstack([frame, grey]), format="yuv420p")
+            container.mux(stream.encode(image))
+        container.mux(stream.encode())
+    return audit(path)
+
+
+CODINGS = pytest.mark.parametrize(("gop", "crf"), [(2, 20), (2, 34), (12, 28), (250, 28)])
+EVERY = list(range(N_FRAMES))
+
+
+@CODINGS
+@pytest.mark.parametrize("noise", [0.0, 1.5])
+@pytest.mark.parametrize(
+    "draw", [lambda _: ROOM, arm, pan(0.1), pan(0.4)], ids=["still", "arm", "slow", "faster"]
+)
+def test_slow_and_still_scenes_are_not_frozen(draw, noise, gop, crf, tmp_path):
+    found = encoded(shown(draw, EVERY, noise), tmp_path, gop=gop, crf=crf)
+    assert found.counts == {}
+    assert found.new_share is None
+
+
+@CODINGS
+@pytest.mark.parametrize("n_frozen", [5, 20, 60])
+def test_a_freeze_within_motion_is_found_in_its_place(n_frozen, gop, crf, tmp_path):
+    times = [39 if 40 <= k < 40 + n_frozen else k for k in EVERY]
+    found = encoded(shown(pan(3.0), times), tmp_path, gop=gop, crf=crf)
+    (spell,) = found.of(PictureFault.FROZEN)
+    assert abs(spell.first - 40) <= 2
+    assert abs(spell.frames - n_frozen) <= 2
+
+
+# Coarser ones hide the repeats that key frames code anew: the rate is then told too high.
+@pytest.mark.parametrize(("gop", "crf"), [(2, 20), (2, 26), (12, 28), (250, 28)])
+@pytest.mark.parametrize(
+    ("times", "rate_hz"),
+    [
+        ([k // 2 * 2 for k in EVERY], 15.0),
+        ([k // 3 * 3 for k in EVERY], 10.0),
+        ([int(0.8 * k) / 0.8 for k in EVERY], 24.0),
+    ],
+    ids=["15 in 30", "10 in 30", "24 in 30"],
+)
+def test_a_camera_slower_than_its_file_is_a_matter_of_rate(times, rate_hz, gop, crf, tmp_path):
+    found = encoded(shown(pan(2.0), times), tmp_path, gop=gop, crf=crf)
+    assert found.counts == {}
+    assert FPS * found.new_share == pytest.approx(rate_hz, rel=0.03)
+
+
+def test_a_freeze_of_a_slow_camera_is_told_beside_its_rate(tmp_path):
+    times = [38 if 40 <= k < 60 else k // 2 * 2 for k in EVERY]
+    found = encoded(shown(pan(2.0), times), tmp_path, gop=2, crf=28)
+    assert found.new_share == pytest.approx(0.5, rel=0.03)
+    (spell,) = found.of(PictureFault.FROZEN)
+    assert abs(spell.first - 40) <= 2
+
+
+def test_repeats_that_come_singly_are_no_rate(tmp_path):
+    times = [k - 1 if k in (31, 44, 66, 71, 90) else k for k in EVERY]
+    found = encoded(shown(pan(3.0), times), tmp_path, gop=12, crf=24)
+    assert found.new_share is None
+    assert found.counts == {PictureFault.FROZEN: 5}
+
+
+@pytest.mark.skipif(not REALDATA.is_dir(), reason="no real recordings beside the project")
+def test_a_humanoid_s_camera_of_15_hz_never_freezes():
+    folder = REALDATA / "lerobot_g1" / "videos" / "chunk-000" / "observation.images.cam_high"
+    found = audit(folder / "episode_000003.mp4", 400)
+    assert PictureFault.FROZEN not in found.counts
+    assert FPS * found.new_share == pytest.approx(15.0, rel=0.03)

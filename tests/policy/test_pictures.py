@@ -1,0 +1,74 @@
+"""What is said of pictures, and what a policy makes of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from syncaudit.model import PictureAudit, PictureFault, PictureSpell, ReasonCode, Severity
+from syncaudit.policy import load_policy
+from syncaudit.policy.limits import Limits
+from syncaudit.policy.pictures import judge_pictures
+
+
+def blank(first: int, last: int, n_frames: int = 100) -> PictureAudit:
+    spell = PictureSpell(
+        fault=PictureFault.BLANK,
+        first=first,
+        last=last,
+        frames=last - first + 1,
+        start_s=first / 10,
+        stop_s=last / 10,
+        duration_s=(last - first + 1) / 10,
+        level=128.0,
+    )
+    counts = {str(PictureFault.BLANK): spell.frames}
+    return PictureAudit(frames=n_frames, counts=counts, spells=(spell,))
+
+
+def judged(audit: PictureAudit, limits: Limits, rate_hz: float | None = 30.0):
+    (finding,) = judge_pictures("cam", "cam.mp4", audit, limits, rate_hz=rate_hz)
+    return finding
+
+
+@pytest.mark.parametrize(
+    ("share", "words", "late"),
+    [
+        (0.5, "at most 15 new pictures a second", "up to 33.3 ms later"),
+        (1 / 3, "at most 10 new pictures a second", "up to 66.7 ms later"),
+        (0.8, "at most 24 new pictures a second", "up to 33.3 ms later"),
+    ],
+)
+def test_a_camera_slower_than_its_file_is_told_with_what_it_does_to_times(share, words, late):
+    finding = judged(PictureAudit(frames=90, new_share=share), Limits())
+    assert finding.code is ReasonCode.RATE
+    assert finding.severity is Severity.WARNING
+    assert finding.value == pytest.approx(30 * share)
+    assert words in finding.message
+    assert late in finding.message
+
+
+def test_a_rate_that_is_demanded_is_that_of_new_pictures():
+    audit = PictureAudit(frames=90, new_share=0.5)
+    demanding = Limits(rate_hz=30.0, rate_tolerance=0.02)
+    assert judged(audit, demanding).severity is Severity.DEFECT
+    content = Limits(rate_hz=15.0, rate_tolerance=0.02)
+    assert judged(audit, content).severity is Severity.WARNING
+    assert judge_pictures("cam", "cam.mp4", audit, demanding, rate_hz=None) == []
+
+
+def test_a_camera_that_goes_blank_is_defective():
+    finding = judged(blank(40, 60), load_policy().limits("cam", "camera"))
+    assert (finding.code, finding.severity) == (ReasonCode.EMPTY, Severity.DEFECT)
+    assert "from 4.00 s to 6.00 s" in finding.message
+
+
+def test_a_camera_that_is_blank_throughout_holds_no_evidence():
+    finding = judged(blank(0, 99), load_policy().limits("cam", "camera"))
+    assert (finding.code, finding.severity) == (ReasonCode.EMPTY, Severity.DOUBT)
+    assert "grey all over in 100 of 100 frames" in finding.message
+
+
+def test_a_policy_may_reject_a_blank_camera():
+    finding = judged(blank(0, 99), load_policy(profile="strict").limits("cam", "camera"))
+    assert (finding.code, finding.severity) == (ReasonCode.EMPTY, Severity.DEFECT)
+    assert finding.limit == 0.0
