@@ -38,6 +38,7 @@ _PURPOSES = {
     "verdicts.parquet": "every figure, one row a clip (also verdicts.jsonl)",
     "keep.json": "the episodes to keep, for LeRobot's own tools",
     "recordings.jsonl": "the clocks of recordings of several clips",
+    "common_offsets.json": "the offsets that all clips share, as a calibration",
     "changes.jsonl": "the clips whose verdict is another now",
     "errors.log": "defects of syncaudit itself: please report them",
 }
@@ -81,8 +82,10 @@ def print_outcome(
 def print_totals(
     console: Console, summary: BatchSummary, out: str, *, kept: str = _FROM_LAST_RUN
 ) -> None:
-    """Print what moves over whole recordings, the totals, and where the outputs lie."""
+    """Print what all clips share, what moves over recordings, totals, and where outputs lie."""
     console.print()
+    for line in common_lines(summary.data_sets):
+        console.print(line)
     for line in recording_lines(summary.recordings):
         console.print(line, soft_wrap=True)
     console.print(_totals(summary, kept))
@@ -133,6 +136,21 @@ def _repeated_lines(repeated: Any) -> list[Text]:
     if more > 0:
         lines.append(f"... and {word_count(more, 'more clip')} with the data of another")
     return [Text(line, style="yellow") for line in lines]
+
+
+def common_lines(data_sets: Sequence[Mapping[str, Any]]) -> list[Text]:
+    """Say which offsets all clips of a data set share, and once what to do about them."""
+    lines = []
+    for one in data_sets:
+        where = f"{printable(one['dataset'])}: " if len(data_sets) > 1 else ""
+        lines += [
+            Text(f"{where}{printable(sentence)}.", style=STYLES[Verdict.REJECT])
+            for sentence in one["common"].values()
+        ]
+    if lines:
+        cures = [one["cure"] for one in data_sets if one["cure"]]
+        lines.append(Text(cures[0].replace("`", "'"), style="dim"))
+    return lines
 
 
 def recording_lines(recordings: Sequence[Mapping[str, Any]]) -> list[Text]:
