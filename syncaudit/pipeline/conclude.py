@@ -89,11 +89,21 @@ def solve_record(
 
 
 def _preference(clip: Clip, policy: Policy, common: CommonOffsets | None) -> tuple[str, ...]:
-    """Return the clocks of a clip, the most trusted first: before all that of its data set."""
+    """Return the clocks of a clip, the most trusted first.
+
+    Before all others comes the reference of its data set, and then those that agree with it in the
+    set, so that a clip that lacks the reference blames nobody else than the other clips do.
+    """
     ranked = policy.clock_preference(clip)
     if common is None:
         return ranked
-    return tuple(sorted(ranked, key=lambda clock: clock != common.reference))
+    tolerance_s = policy.clock_tolerances(clip)
+
+    def trust(clock: str) -> tuple[bool, bool]:
+        usual_s = common.offset_s.get(clock, 0.0)
+        return clock != common.reference, abs(usual_s) > tolerance_s[clock]
+
+    return tuple(sorted(ranked, key=trust))
 
 
 def as_the_policy_takes_them(record: ClipRecord, policy: Policy) -> tuple[PairMeasurement, ...]:

@@ -36,7 +36,7 @@ __all__ = ["DataSet"]
 # A majority of fewer recordings may be chance.
 MIN_RECORDINGS = 4
 # Clips that are listed for not sharing the common offset.
-MAX_UNLIKE = 50
+MAX_UNLIKE = 1000
 # No clip is thought to be sharper than this share of its claim once the systematic part, which all
 # clips have in common, is taken off (as for the clips of a recording).
 LEAST_SHARE = 0.3
