@@ -37,10 +37,6 @@ __all__ = ["DataSet"]
 MIN_RECORDINGS = 4
 # Clips that are listed for not sharing the common offset.
 MAX_UNLIKE = 1000
-# No clip is thought to be sharper than this share of its claim once the systematic part, which all
-# clips have in common, is taken off (as for the clips of a recording).
-LEAST_SHARE = 0.3
-
 Floats = NDArray[np.float64]
 
 
@@ -173,23 +169,26 @@ class DataSet:
         )
 
     def _common(self, pair: _Pair) -> _Common | None:
-        """Return what recordings agree on; None where too few do, or no majority."""
+        """Return what recordings agree on; None where too few do, or no majority.
+
+        Errors count in full here: whether a systematic part is the same in all recordings is not
+        known, so that it is neither told as scatter between them nor averaged away (`_solved`).
+        """
         offsets_s, stds_s = np.array(pair.offsets_s), np.array(pair.stds_s)
         systematic_s = np.array(pair.systematic_s)
-        own_s = np.sqrt(np.maximum(stds_s**2 - systematic_s**2, (LEAST_SHARE * stds_s) ** 2))
         width_s = 2.0 * self._policy.max_offset_s
         places: defaultdict[str, list[int]] = defaultdict(list)
         for place, clip in enumerate(pair.clips):
             places[self._recordings[clip]].append(place)
         if len(places) < MIN_RECORDINGS:
             return None
-        fits = [fit_random_effects(offsets_s[k], own_s[k], width=width_s) for k in places.values()]
+        fits = [fit_random_effects(offsets_s[k], stds_s[k], width=width_s) for k in places.values()]
         effects = fit_random_effects(
             np.array([fit.mean for fit in fits]), np.array([fit.std for fit in fits]), width=width_s
         )
         if 2.0 * float(effects.share.sum()) <= len(fits):
             return None
-        share = effects.share_of(offsets_s, own_s)
+        share = effects.share_of(offsets_s, stds_s)
         return _Common(
             effects=effects,
             systematic_s=float(np.sqrt(np.mean(systematic_s**2))),
