@@ -11,13 +11,8 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from syncaudit.dsp.random_effects import RandomEffects, fit_random_effects
 from syncaudit.graph import solve_clocks
 from syncaudit.model import (
     Clip,
@@ -29,35 +24,13 @@ from syncaudit.model import (
     clock_of,
 )
 from syncaudit.pipeline.conclude import lasting_clocks
+from syncaudit.pipeline.pair_agreement import MIN_RECORDINGS, Agreement, PairOffsets, agreement
 from syncaudit.policy import Policy, is_outside
 
 __all__ = ["DataSet"]
 
-# A majority of fewer recordings may be chance.
-MIN_RECORDINGS = 4
 # Clips that are listed for not sharing the common offset.
 MAX_UNLIKE = 1000
-Floats = NDArray[np.float64]
-
-
-@dataclass(slots=True)
-class _Pair:
-    """What clips say of two clocks: offsets from the first to the second."""
-
-    clips: list[int] = field(default_factory=list)
-    offsets_s: list[float] = field(default_factory=list)
-    stds_s: list[float] = field(default_factory=list)
-    systematic_s: list[float] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class _Common:
-    """What recordings agree on, and how far each clip does."""
-
-    effects: RandomEffects
-    systematic_s: float
-    share: dict[int, float]
-    offset_s: dict[int, float]
 
 
 class DataSet:
@@ -82,7 +55,7 @@ class DataSet:
         self._lasting: set[str] = set()
         self._tolerance_s: dict[str, float] = {}
         self._preference: dict[str, int] = {}
-        self._pairs: defaultdict[tuple[str, str], _Pair] = defaultdict(_Pair)
+        self._pairs: defaultdict[tuple[str, str], PairOffsets] = defaultdict(PairOffsets)
 
     def add(self, clip: Clip, row: Mapping[str, Any]) -> None:
         """Take one clip and its row of ``verdicts.jsonl``.
@@ -105,11 +78,7 @@ class DataSet:
         for rank, clock in enumerate(self._policy.clock_preference(clip)):
             self._preference[clock] = min(rank, self._preference.get(clock, rank))
         for ends, (offset_s, std_s, systematic_s) in self._sharpest(clip, clocks, row).items():
-            pair = self._pairs[ends]
-            pair.clips.append(number)
-            pair.offsets_s.append(offset_s)
-            pair.stds_s.append(std_s)
-            pair.systematic_s.append(systematic_s)
+            self._pairs[ends].add(number, offset_s, std_s, systematic_s)
 
     def _sharpest(
         self, clip: Clip, clocks: Mapping[str, str], row: Mapping[str, Any]
@@ -139,10 +108,11 @@ class DataSet:
         """Return the clocks of the data set, or None where too few recordings agree on any."""
         if len(set(self._recordings)) < MIN_RECORDINGS:
             return None
+        width_s = 2.0 * self._policy.max_offset_s
         found = {
             ends: common
             for ends, pair in sorted(self._pairs.items())
-            if (common := self._common(pair)) is not None
+            if (common := agreement(pair, self._recordings, width_s=width_s)) is not None
         }
         if not found:
             return None
@@ -168,35 +138,7 @@ class DataSet:
             else None,
         )
 
-    def _common(self, pair: _Pair) -> _Common | None:
-        """Return what recordings agree on; None where too few do, or no majority.
-
-        Errors count in full here: whether a systematic part is the same in all recordings is not
-        known, so that it is neither told as scatter between them nor averaged away (`_solved`).
-        """
-        offsets_s, stds_s = np.array(pair.offsets_s), np.array(pair.stds_s)
-        systematic_s = np.array(pair.systematic_s)
-        width_s = 2.0 * self._policy.max_offset_s
-        places: defaultdict[str, list[int]] = defaultdict(list)
-        for place, clip in enumerate(pair.clips):
-            places[self._recordings[clip]].append(place)
-        if len(places) < MIN_RECORDINGS:
-            return None
-        fits = [fit_random_effects(offsets_s[k], stds_s[k], width=width_s) for k in places.values()]
-        effects = fit_random_effects(
-            np.array([fit.mean for fit in fits]), np.array([fit.std for fit in fits]), width=width_s
-        )
-        if 2.0 * float(effects.share.sum()) <= len(fits):
-            return None
-        share = effects.share_of(offsets_s, stds_s)
-        return _Common(
-            effects=effects,
-            systematic_s=float(np.sqrt(np.mean(systematic_s**2))),
-            share=dict(zip(pair.clips, share.tolist(), strict=True)),
-            offset_s=dict(zip(pair.clips, pair.offsets_s, strict=True)),
-        )
-
-    def _solved(self, found: Mapping[tuple[str, str], _Common]) -> ClockSolution:
+    def _solved(self, found: Mapping[tuple[str, str], Agreement]) -> ClockSolution:
         (stated, *others) = self._references
         return solve_clocks(
             [
@@ -221,7 +163,7 @@ class DataSet:
         )
 
     def _told(
-        self, found: Mapping[tuple[str, str], _Common], solution: ClockSolution, reference: str
+        self, found: Mapping[tuple[str, str], Agreement], solution: ClockSolution, reference: str
     ) -> Iterator[CommonOffset]:
         for name, clock in sorted(solution.clocks.items()):
             if name == reference or clock.offset_s is None or clock.offset_std_s is None:
@@ -251,7 +193,7 @@ class DataSet:
             )
 
 
-def _shares(commons: Sequence[_Common]) -> dict[int, float]:
+def _shares(commons: Sequence[Agreement]) -> dict[int, float]:
     """Return how far each clip shares what is common, by the pair that says so best."""
     shares: dict[int, float] = {}
     for common in commons:
@@ -261,7 +203,7 @@ def _shares(commons: Sequence[_Common]) -> dict[int, float]:
 
 
 def _measured(
-    direct: Sequence[tuple[tuple[str, str], _Common]], name: str, clip: int
+    direct: Sequence[tuple[tuple[str, str], Agreement]], name: str, clip: int
 ) -> float | None:
     """Return what a clip measured of a clock against the reference, if it did."""
     for (source, _), common in direct:
