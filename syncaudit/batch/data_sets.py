@@ -54,7 +54,10 @@ class DataSets:
                 from syncaudit.pipeline import DataSet  # heavy, and not needed by screens
 
                 sets[_name(clip)] = DataSet(_name(clip), policy)
-            sets[_name(clip)].add(clip, row)
+            try:
+                sets[_name(clip)].add(clip, row)
+            except Exception:  # noqa: BLE001  # the others are known without it
+                log_defect(ledger.path.parent, f"clip {clip.clip_id}", traceback.format_exc())
         for name, one in sets.items():
             try:
                 found = one.clocks()

@@ -265,3 +265,32 @@ def test_another_policy_may_find_nothing_outside(tmp_path):
     assert one_set(summary)["common"] == {}
     assert one_set(summary)["clocks"]["high"]["alike"] == 8
     assert all(row["verdict"] == "pass" for row in rows(tmp_path / "b"))
+
+
+def test_a_data_set_that_cannot_be_solved_costs_no_verdict(tmp_path, monkeypatch):
+    def break_down(_):
+        raise ZeroDivisionError("no time")
+
+    monkeypatch.setattr("syncaudit.pipeline.DataSet.clocks", break_down)
+    clips = [episode(k) for k in range(5)]
+    summary = run(World({"high": -LATE_S, "state": 0.0}), clips, tmp_path)
+    assert (summary.done, summary.data_sets) == (5, [])
+    assert "data set /data/g1" in (tmp_path / "errors.log").read_text()
+
+
+def test_a_row_that_names_other_sources_is_left_out(tmp_path):
+    clips = [episode(k) for k in range(6)]
+    world = World({"high": -LATE_S, "state": 0.0})
+
+    def audit(clip, policy, **given):
+        verdict = world(clip, policy, **given)
+        if clip.clip_id != "episode_002":
+            return verdict
+        (pair,) = verdict.pairs
+        odd = (replace(pair, source="gone"),)
+        return replace(verdict, pairs=odd, record=None)
+
+    summary = run(audit, clips, tmp_path)
+    assert summary.done == 6
+    assert one_set(summary)["clocks"]["high"]["alike"] == 5
+    assert "clip episode_002" in (tmp_path / "errors.log").read_text()
