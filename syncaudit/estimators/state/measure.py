@@ -200,7 +200,7 @@ def _measure(
     reduced = driver.mixed(mixing)
     parts = _parts(mixed, reduced, fit)
     uneven = _why_apart(parts, slower_s, "parts of the clip")
-    step = None
+    step, apart = None, uneven
     if uneven is not None and not task.is_one_clock:
         step = find_shared_step(
             mixed,
@@ -236,6 +236,8 @@ def _measure(
         return refuse(task, fit.anchor_s, why, **figures)
     record = record_delay(task, mixed, driver, fit, step, epochs_s, figures)
     why = _why_no_clock(figures)
+    if why is None and record.drift_ppm is None and record.step_s is None:
+        why = apart  # what a drift explains is told as one, or not at all
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     if record.drift_std_ppm is None or record.offset_std_s is None:
