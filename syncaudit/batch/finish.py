@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 from syncaudit import __version__
+from syncaudit.batch.data_sets import DataSets
 from syncaudit.batch.episodes import write_keep
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.outputs import RowMaker, write_json, write_split, write_verdicts
@@ -84,9 +85,11 @@ def finish(
     """
     clip_ids = [clip.clip_id for clip in clips]
     ledger.settle()
+    data_sets = DataSets(clips, ledger, policy)
     recordings = write_recordings(
-        pool_recordings(clips, ledger, policy), folder / "recordings.jsonl"
+        pool_recordings(clips, ledger, policy, data_sets), folder / "recordings.jsonl"
     )
+    data_sets.write(folder)
     tally = Tally()
     for row in ledger.rows(clip_ids):
         tally.add(row)
@@ -100,6 +103,7 @@ def finish(
         out=folder,
         tolerances_s=_tolerances(clips, policy),
         recordings=recordings,
+        data_sets=data_sets.rows(),
         about={
             **facts.about,
             "repeated_clips": repeated_clips(clips),

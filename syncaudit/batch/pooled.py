@@ -11,7 +11,7 @@ from typing import Any
 from syncaudit import __version__
 from syncaudit.batch.fingerprint import policy_half
 from syncaudit.batch.plain import json_line
-from syncaudit.model import Clip
+from syncaudit.model import Clip, CommonOffsets
 from syncaudit.policy import Policy
 
 __all__ = ["Pooled"]
@@ -34,9 +34,12 @@ class Pooled:
         self._known = _read(self._path)
         self._kept: dict[str, Mapping[str, Any]] = {}
 
-    def digest(self, members: Iterable[tuple[Clip, str]]) -> str:
-        """Return the digest of a recording: its clips, and their rows as text."""
+    def digest(
+        self, members: Iterable[tuple[Clip, str]], common: CommonOffsets | None = None
+    ) -> str:
+        """Return the digest of a recording: its clips, their rows as text, and its data set."""
         subject = hashlib.sha256(self._base)
+        subject.update(repr(common).encode())
         for clip, line in members:
             subject.update(repr(clip).encode("utf-8", "surrogatepass"))
             subject.update(line.encode())

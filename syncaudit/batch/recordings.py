@@ -10,12 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from syncaudit.batch.data_sets import DataSets
 from syncaudit.batch.defects import log_defect
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.plain import json_line
 from syncaudit.batch.pooled import Pooled
 from syncaudit.batch.task import row_result
-from syncaudit.model import Clip, ClipRecord, ClockCourse, clock_of
+from syncaudit.model import Clip, ClipRecord, ClockCourse, CommonOffsets, clock_of
 from syncaudit.model.wording import MS_PER_H_PER_PPM
 from syncaudit.policy import Policy
 
@@ -26,12 +27,13 @@ __all__ = ["pool_recordings", "write_recordings"]
 
 
 def pool_recordings(
-    clips: Sequence[Clip], ledger: Ledger, policy: Policy
+    clips: Sequence[Clip], ledger: Ledger, policy: Policy, data_sets: DataSets
 ) -> Iterator[dict[str, object]]:
     """Judge the clips of each recording together, put that in the ledger, and tell the clocks.
 
-    Only recordings of two clips or more that have been measured are touched. What is done twice
-    comes out the same: clips are judged from their own measurements, never from pooled verdicts.
+    Only recordings of two clips or more that have been measured are touched, and clips whose data
+    set says something else of who is to blame than when they were judged. What is done twice comes
+    out the same: clips are judged from their own measurements, never from pooled verdicts.
     So a recording whose rows are those that it was left with is passed over.
 
     Parameters
@@ -42,6 +44,8 @@ def pool_recordings(
         Holds the rows of the clips that are done; gets the rows that change.
     policy : Policy
         What is judged by.
+    data_sets : DataSets
+        What clips of other recordings have in common with them.
 
     Yields
     ------
@@ -50,8 +54,15 @@ def pool_recordings(
     """
     pooled = Pooled(ledger.path.parent, policy)
     for members in _groups(clips):
+        common = data_sets.common_of(clips[members[0]])
+        if len(members) == 1 and not data_sets.is_stale(clips[members[0]]):
+            continue
         lines = dict(_lines(clips, members, ledger))
-        known = pooled.row(pooled.digest((clips[k], line) for k, line in lines.items()))
+
+        def digest(lines: Mapping[int, str] = lines, common: CommonOffsets | None = common) -> str:
+            return pooled.digest(((clips[k], line) for k, line in lines.items()), common)
+
+        known = pooled.row(digest())
         if known is not None:
             yield known
             continue
@@ -60,12 +71,14 @@ def pool_recordings(
             for k, line in lines.items()
             if (record := ClipRecord.from_row(json.loads(line))) is not None
         }
-        if len(records) < 2:
+        if len(records) < min(2, len(members)):
             continue
         from syncaudit.pipeline import pool_clips  # heavy, and most runs have no such recording
 
         try:
-            recording = pool_clips([clips[k] for k in records], list(records.values()), policy)
+            recording = pool_clips(
+                [clips[k] for k in records], list(records.values()), policy, common
+            )
         except Exception:  # noqa: BLE001  # its clips keep their own verdicts, the others theirs
             name = clips[members[0]].recording_id
             log_defect(ledger.path.parent, f"recording {name}", traceback.format_exc())
@@ -76,8 +89,10 @@ def pool_recordings(
             if result.line != lines[k]:
                 ledger.append(verdict.clip_id, result.verdict, result.fingerprint, result.line)
                 lines[k] = result.line
+        if len(members) == 1:
+            continue
         row = _recording_row(recording, [clips[k] for k in records])
-        pooled.keep(pooled.digest((clips[k], line) for k, line in lines.items()), row)
+        pooled.keep(digest(), row)
         yield row
     pooled.write()
 
@@ -95,11 +110,11 @@ def write_recordings(rows: Iterator[dict[str, object]], path: Path) -> list[dict
 
 
 def _groups(clips: Sequence[Clip]) -> list[list[int]]:
-    """Return the positions of the clips of every recording that has several, in order."""
+    """Return the positions of the clips of every recording, in order."""
     groups: dict[str, list[int]] = {}
     for k, clip in enumerate(clips):
         groups.setdefault(clip.recording_id, []).append(k)
-    return [members for members in groups.values() if len(members) > 1]
+    return [*groups.values()]
 
 
 def _lines(

@@ -187,6 +187,8 @@ class BatchSummary:
         Tolerated offset by source, where the policy states one.
     recordings : sequence of mapping
         Rows of ``recordings.jsonl``: the clocks of recordings of several clips.
+    data_sets : sequence of mapping
+        What the clips of each data set have in common.
     """
 
     total: int
@@ -199,6 +201,7 @@ class BatchSummary:
     about: Mapping[str, object]
     tolerances_s: Mapping[str, float]
     recordings: Sequence[Mapping[str, Any]] = ()
+    data_sets: Sequence[Mapping[str, Any]] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -230,6 +233,7 @@ class BatchSummary:
             },
             "tolerances_s": dict(sorted(self.tolerances_s.items())),
             "recordings": list(islice(sorted(self.recordings, key=_urgency), MAX_RECORDINGS)),
+            "data_sets": list(self.data_sets),
             "fallbacks": dict(sorted(self.tally.fallbacks.items())),
             "stages_s": {stage: round(s, 4) for stage, s in sorted(self.tally.stages_s.items())},
             "cpu_s": round(self.tally.cpu_s, 3),

@@ -107,6 +107,9 @@ def verdict_schema() -> Any:
             ("diagnostics", pa.map_(pa.string(), pa.float64())),
         ]
     )
+    common = pa.struct(
+        [("reference", pa.string()), ("offset_s", pa.map_(pa.string(), pa.float64()))]
+    )
     return pa.schema(
         [
             ("clip_id", pa.string()),
@@ -122,6 +125,7 @@ def verdict_schema() -> Any:
             ("stages", pa.map_(pa.string(), pa.float64())),
             # What `syncaudit judge` needs beside the columns, as JSON.
             ("record", pa.string()),
+            ("common_offsets", common),
             ("fingerprint", pa.string()),
         ]
     )
@@ -159,6 +163,12 @@ def _arrow_row(row: Mapping[str, Any]) -> dict[str, Any]:
         "pairs": pairs,
         "stages": list(row.get("stages", {}).items()),
         "record": None if row.get("record") is None else json_line(row["record"]),
+        "common_offsets": None
+        if row.get("common_offsets") is None
+        else {
+            **row["common_offsets"],
+            "offset_s": list(row["common_offsets"]["offset_s"].items()),
+        },
     }
 
 

@@ -23,6 +23,8 @@ __all__ = ["SHOW_ALL_UP_TO", "print_outcome", "print_totals", "source_lines", "v
 
 SHOW_ALL_UP_TO = 20
 SHOW_REJECTED = 20
+# Rows that are looked through for those: all that is common to a hundred thousand is told once.
+MOST_READ = 5000
 SHOW_MOVING = 10
 SHOW_REPEATED = 3
 # A finding of more characters takes more than one line on a narrow terminal.
@@ -38,6 +40,7 @@ _PURPOSES = {
     "verdicts.parquet": "every figure, one row a clip (also verdicts.jsonl)",
     "keep.json": "the episodes to keep, for LeRobot's own tools",
     "recordings.jsonl": "the clocks of recordings of several clips",
+    "common_offsets.json": "the offsets that all clips share, as a calibration",
     "changes.jsonl": "the clips whose verdict is another now",
     "errors.log": "defects of syncaudit itself: please report them",
 }
@@ -63,7 +66,11 @@ def print_outcome(
     if is_short:
         rows = list(summary.rows())
     else:
-        rejected = (row for row in summary.rows() if row["verdict"] == Verdict.REJECT)
+        rejected = (
+            row
+            for row in islice(summary.rows(), MOST_READ)
+            if row["verdict"] == Verdict.REJECT and not _is_common(row, summary.data_sets)
+        )
         rows = list(islice(rejected, SHOW_REJECTED))
     if rows:
         console.print(verdict_table(rows, only_guilty=not is_short))
@@ -81,8 +88,10 @@ def print_outcome(
 def print_totals(
     console: Console, summary: BatchSummary, out: str, *, kept: str = _FROM_LAST_RUN
 ) -> None:
-    """Print what moves over whole recordings, the totals, and where the outputs lie."""
+    """Print what all clips share, what moves over recordings, totals, and where outputs lie."""
     console.print()
+    for line in common_lines(summary.data_sets):
+        console.print(line)
     for line in recording_lines(summary.recordings):
         console.print(line, soft_wrap=True)
     console.print(_totals(summary, kept))
@@ -133,6 +142,35 @@ def _repeated_lines(repeated: Any) -> list[Text]:
     if more > 0:
         lines.append(f"... and {word_count(more, 'more clip')} with the data of another")
     return [Text(line, style="yellow") for line in lines]
+
+
+def _is_common(row: Mapping[str, Any], data_sets: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a clip is rejected for nothing but what its whole data set shares."""
+    shared = {
+        name
+        for one in data_sets
+        for clock in one["common"]
+        if row["clip_id"] not in {other["clip_id"] for other in one["clocks"][clock]["unlike"]}
+        for name in one["clocks"][clock]["sources"]
+    }
+    return all(
+        reason["code"] == "offset" and reason["source"] in shared for reason in row["reasons"]
+    )
+
+
+def common_lines(data_sets: Sequence[Mapping[str, Any]]) -> list[Text]:
+    """Say which offsets all clips of a data set share, and once what to do about them."""
+    lines = []
+    for one in data_sets:
+        where = f"{printable(one['dataset'])}: " if len(data_sets) > 1 else ""
+        lines += [
+            Text(f"{where}{printable(sentence)}.", style=STYLES[Verdict.REJECT])
+            for sentence in one["common"].values()
+        ]
+    if lines:
+        cures = [one["cure"] for one in data_sets if one["cure"]]
+        lines.append(Text(cures[0].replace("`", "'"), style="dim"))
+    return lines
 
 
 def recording_lines(recordings: Sequence[Mapping[str, Any]]) -> list[Text]:

@@ -43,6 +43,7 @@ def solve_clocks(
     span_s: float = 0.0,
     expected_offset_s: Mapping[str, float] | None = None,
     followers: Collection[str] = (),
+    usual_offset_s: Mapping[str, float] | None = None,
 ) -> ClockSolution:
     """Return the one set of clocks that the measurements agree on.
 
@@ -69,6 +70,9 @@ def solve_clocks(
         measurements, so that the solution holds what is left.
     followers : collection of str
         Clocks that have no say in who is wrong (transcripts: their times hang on their audio).
+    usual_offset_s : mapping of str to float, optional
+        What the clocks show in other recordings of the same set-up: consensus looks for whoever
+        departs from that. It is not taken off.
 
     Returns
     -------
@@ -101,7 +105,9 @@ def solve_clocks(
     tolerance = np.array([tolerance_s.get(name, math.inf) for name in graph.clocks])
     spread = spread_of(graph, network, span_s)
     voters = [i for i, name in enumerate(graph.clocks) if name not in followers]
-    consensus = _consensus(graph, spread, tolerance, trust, stated, voters)
+    usual_s = np.array([(usual_offset_s or {}).get(name, 0.0) for name in graph.clocks])
+    unusual = replace(spread, offset_s=spread.offset_s - (usual_s[:, None] - usual_s[None, :]))
+    consensus = _consensus(graph, unusual, tolerance, trust, stated, voters)
     chosen = consensus if stated is None else graph.clocks.index(stated)
     suspects = (
         []

@@ -21,6 +21,7 @@ from syncaudit.model.clocks import (
     EdgeResidual,
     LoopClosure,
 )
+from syncaudit.model.common_offsets import CommonOffset, CommonOffsets, DataSetClocks
 from syncaudit.model.correction import ClockCorrection
 from syncaudit.model.course import ClockCourse, CourseStep
 from syncaudit.model.evidence import (
@@ -77,7 +78,10 @@ __all__ = [
     "ClockEstimate",
     "ClockJump",
     "ClockSolution",
+    "CommonOffset",
+    "CommonOffsets",
     "CourseStep",
+    "DataSetClocks",
     "Distortion",
     "EdgeResidual",
     "EventStream",

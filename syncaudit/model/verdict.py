@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from syncaudit.model.clocks import ClockEstimate
+from syncaudit.model.common_offsets import CommonOffsets
 from syncaudit.model.finding import Finding
 from syncaudit.model.measurement import PairMeasurement
 from syncaudit.model.record import ClipRecord
@@ -94,6 +95,8 @@ class ClipVerdict:
         CPU seconds per stage (read, decode, detect, estimate, solve).
     record : ClipRecord, optional
         What was measured, so that another policy can judge it; None where nothing was.
+    common : CommonOffsets, optional
+        Offsets of its whole data set that the reference was chosen by.
     """
 
     clip_id: str
@@ -108,6 +111,7 @@ class ClipVerdict:
     seconds: float = 0.0
     stages: Mapping[str, float] = field(default_factory=dict)
     record: ClipRecord | None = None
+    common: CommonOffsets | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return the row of ``verdicts.jsonl`` (formats, section 3)."""
@@ -124,4 +128,5 @@ class ClipVerdict:
             "seconds": round(self.seconds, 4),
             "stages": {name: round(value, 4) for name, value in self.stages.items()},
             "record": None if self.record is None else self.record.to_json(),
+            "common_offsets": None if self.common is None else self.common.to_json(),
         }

@@ -2,6 +2,7 @@
 
 from syncaudit.pipeline.clip_evidence import ClipEvidence
 from syncaudit.pipeline.conclude import conclude
+from syncaudit.pipeline.data_sets import DataSet
 from syncaudit.pipeline.evidence import find_events
 from syncaudit.pipeline.examine import Examination, audit, examine, rotations_throughout
 from syncaudit.pipeline.reading import ReadClip, read_clip
@@ -12,6 +13,7 @@ from syncaudit.pipeline.tiers import measure_tier
 
 __all__ = [
     "ClipEvidence",
+    "DataSet",
     "Examination",
     "ReadClip",
     "Recording",

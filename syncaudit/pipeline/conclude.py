@@ -12,6 +12,7 @@ from syncaudit.model import (
     ClipRecord,
     ClipVerdict,
     ClockSolution,
+    CommonOffsets,
     PairMeasurement,
     TranscriptSpec,
     clock_of,
@@ -21,7 +22,9 @@ from syncaudit.policy import Policy, judge, judge_coverage
 __all__ = ["as_the_policy_takes_them", "conclude", "lasting_clocks", "solve_record"]
 
 
-def conclude(clip: Clip, record: ClipRecord, policy: Policy) -> tuple[ClockSolution, ClipVerdict]:
+def conclude(
+    clip: Clip, record: ClipRecord, policy: Policy, common: CommonOffsets | None = None
+) -> tuple[ClockSolution, ClipVerdict]:
     """Return clocks and verdict of a clip that was measured before; no file is opened.
 
     Parameters
@@ -32,9 +35,11 @@ def conclude(clip: Clip, record: ClipRecord, policy: Policy) -> tuple[ClockSolut
         What was measured on it.
     policy : Policy
         What is judged by.
+    common : CommonOffsets, optional
+        Offsets that all clips of its data set share: who departs from them is to blame.
     """
     began = time.process_time()
-    solution = solve_record(clip, record, policy)
+    solution = solve_record(clip, record, policy, common=common)
     spent_s = time.process_time() - began
     stages = {**record.stages, "solve": record.stages.get("solve", spent_s)}
     # Rounded as rows have them, so that judging again gives the same row.
@@ -53,11 +58,16 @@ def conclude(clip: Clip, record: ClipRecord, policy: Policy) -> tuple[ClockSolut
         stages=stages,
         record=record,
     )
-    return solution, verdict
+    return solution, replace(verdict, common=common)
 
 
 def solve_record(
-    clip: Clip, record: ClipRecord, policy: Policy, *, reference: str | None = None
+    clip: Clip,
+    record: ClipRecord,
+    policy: Policy,
+    *,
+    reference: str | None = None,
+    common: CommonOffsets | None = None,
 ) -> ClockSolution:
     """Return the clocks of a clip, read from the clip's reference or another one."""
     clocks = {name: clock_of(name, spec) for name, spec in clip.sources.items()}
@@ -70,11 +80,30 @@ def solve_record(
         at_ns=record.at_ns,
         tolerance_s=policy.clock_tolerances(clip),
         reference=reference,
-        preference=policy.clock_preference(clip),
+        preference=_preference(clip, policy, common),
         span_s=record.span_s,
         expected_offset_s=_expected_offsets(clip),
         followers=set(clocks.values()) - lasting_clocks(clip),
+        usual_offset_s=None if common is None else common.offset_s,
     )
+
+
+def _preference(clip: Clip, policy: Policy, common: CommonOffsets | None) -> tuple[str, ...]:
+    """Return the clocks of a clip, the most trusted first.
+
+    Before all others comes the reference of its data set, and then those that agree with it in the
+    set, so that a clip that lacks the reference blames nobody else than the other clips do.
+    """
+    ranked = policy.clock_preference(clip)
+    if common is None:
+        return ranked
+    tolerance_s = policy.clock_tolerances(clip)
+
+    def trust(clock: str) -> tuple[bool, bool]:
+        usual_s = common.offset_s.get(clock, 0.0)
+        return clock != common.reference, abs(usual_s) > tolerance_s[clock]
+
+    return tuple(sorted(ranked, key=trust))
 
 
 def as_the_policy_takes_them(record: ClipRecord, policy: Policy) -> tuple[PairMeasurement, ...]:

@@ -154,9 +154,22 @@ def _robot(evidence: ClipEvidence, max_offset_s: float) -> list[PairMeasurement]
     hub, *others = [*did, *told]
     return [
         *still,
-        *(measure_states(other, hub, max_offset_s=max_offset_s) for other in others),
         *(
-            measure_camera_state(picture, hub, max_offset_s=max_offset_s)
+            measure_states(
+                other,
+                hub,
+                max_offset_s=max_offset_s,
+                is_one_clock=evidence.share_a_clock(other.source, hub.source),
+            )
+            for other in others
+        ),
+        *(
+            measure_camera_state(
+                picture,
+                hub,
+                max_offset_s=max_offset_s,
+                is_one_clock=evidence.share_a_clock(picture.source, hub.source),
+            )
             for picture in evidence.picture_motions.values()
         ),
     ]

@@ -17,6 +17,7 @@ from syncaudit.model import (
     ClockCourse,
     ClockEstimate,
     ClockSolution,
+    CommonOffsets,
     clock_of,
 )
 from syncaudit.pipeline.conclude import (
@@ -52,7 +53,12 @@ class Recording:
     verdicts: tuple[ClipVerdict, ...]
 
 
-def pool_clips(clips: Sequence[Clip], records: Sequence[ClipRecord], policy: Policy) -> Recording:
+def pool_clips(
+    clips: Sequence[Clip],
+    records: Sequence[ClipRecord],
+    policy: Policy,
+    common: CommonOffsets | None = None,
+) -> Recording:
     """Pool the clips of one recording and judge each by the pooled clocks as well.
 
     Parameters
@@ -63,12 +69,16 @@ def pool_clips(clips: Sequence[Clip], records: Sequence[ClipRecord], policy: Pol
         What was measured on each.
     policy : Policy
         What is judged by.
+    common : CommonOffsets, optional
+        Offsets that all clips of their data set share.
 
     Returns
     -------
     Recording
     """
-    own = [conclude(clip, record, policy) for clip, record in zip(clips, records, strict=True)]
+    own = [
+        conclude(clip, record, policy, common) for clip, record in zip(clips, records, strict=True)
+    ]
     reference = _reference(clips, [solution for solution, _ in own], policy)
     verdicts = tuple(verdict for _, verdict in own)
     recording_id = clips[0].recording_id
@@ -79,7 +89,7 @@ def pool_clips(clips: Sequence[Clip], records: Sequence[ClipRecord], policy: Pol
     order = sorted(range(len(clips)), key=lambda k: (records[k].at_ns, k))
     solutions = [_read_from(reference, clips[k], records[k], policy, own[k][0]) for k in order]
     at_ns = np.array([records[k].at_ns for k in order], dtype=np.int64)
-    common = [
+    systematic = [
         common_errors(
             as_the_policy_takes_them(records[k], policy),
             {name: clock_of(name, spec) for name, spec in clips[k].sources.items()},
@@ -95,7 +105,7 @@ def pool_clips(clips: Sequence[Clip], records: Sequence[ClipRecord], policy: Pol
             at_ns,
             [None if e is None else e.offset_s for e in estimates],
             [None if e is None else e.offset_std_s for e in estimates],
-            common_std_s=[errors.get(clock, 0.0) for errors in common],
+            common_std_s=[errors.get(clock, 0.0) for errors in systematic],
         )
         if course is not None:
             clocks[clock] = course

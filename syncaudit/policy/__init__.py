@@ -1,6 +1,7 @@
 """Is that good enough: limits from a policy file, and verdicts from figures (design, section 4)."""
 
 from syncaudit.policy.coverage import judge_coverage
+from syncaudit.policy.data_sets import calibration_of, data_set_row, is_outside
 from syncaudit.policy.fleet import MIN_CLIPS, Fleet, FleetBaseline
 from syncaudit.policy.fleet_file import policy_text
 from syncaudit.policy.judge import judge
@@ -17,6 +18,9 @@ __all__ = [
     "FleetBaseline",
     "Limits",
     "Policy",
+    "calibration_of",
+    "data_set_row",
+    "is_outside",
     "judge",
     "judge_coverage",
     "judge_pictures",

@@ -81,7 +81,9 @@ class Overview:
                 }
                 for verdict in Verdict
             ],
-            "causes": [cause | {"beside": self._beside(cause)} for cause in causes],
+            "causes": [
+                cause | {"beside": self._beside(cause)} | self._common(cause) for cause in causes
+            ],
             "most": max((cause["clips"] for cause in causes), default=1),
             "sources": [source_view(tally) for tally in tallies],
             "n_unshown": len(self._unshown),
@@ -89,6 +91,18 @@ class Overview:
             "budget": [budget_row(tally, drifts) for tally in tallies],
             "stages": stage_times(self._summary, n_clips),
         }
+
+    def _common(self, cause: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a whole data set has in common, where that is the cause."""
+        told = [
+            (one["common"][clock], one["cure"])
+            for one in self._summary.get("data_sets") or ()
+            for clock in one["common"]
+            if cause["code"] == "offset" and cause["source"] in one["clocks"][clock]["sources"]
+        ]
+        if not told:
+            return {}
+        return {"beside": f"{'. '.join(text for text, _ in told)}.", "cure": told[0][1]}
 
     def _beside(self, cause: Mapping[str, Any]) -> str | None:
         """Return what stamps and content say of a source, where they differ by an offset."""

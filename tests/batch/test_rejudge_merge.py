@@ -212,9 +212,9 @@ def test_a_recording_is_pooled_once_until_its_clips_change(clips, tmp_path, monk
 
     pooled = []
 
-    def count(members, records, policy):
+    def count(members, records, policy, common):
         pooled.append(len(members))
-        return pool_clips(members, records, policy)
+        return pool_clips(members, records, policy, common)
 
     monkeypatch.setattr("syncaudit.pipeline.pool_clips", count)
     run_batch(clips, POLICY, out=tmp_path, workers=0)

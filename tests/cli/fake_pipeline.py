@@ -93,11 +93,25 @@ def examine(clip, policy, *, calibration=None, decoder="cpu"):
     )
 
 
+class DataSet:
+    """Clips that have nothing in common."""
+
+    def __init__(self, name, policy):
+        pass
+
+    def add(self, clip, row):
+        pass
+
+    def clocks(self):
+        return None
+
+
 def pipeline() -> ModuleType:
     """Return the stand-in for `syncaudit.pipeline`."""
     module = ModuleType("syncaudit.pipeline")
     module.audit = audit
     module.examine = examine
+    module.DataSet = DataSet
     return module
 
 

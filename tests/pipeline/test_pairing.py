@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from syncaudit.model import EventTrain, FlashIntervals, Quantity
+from syncaudit.model import (
+    Activity,
+    EventTrain,
+    FlashIntervals,
+    PairMeasurement,
+    PictureMotion,
+    Quantity,
+)
+from syncaudit.pipeline import pairing
 from syncaudit.pipeline.clip_evidence import ClipEvidence
 from syncaudit.pipeline.pairing import measure_pairs
 
@@ -95,3 +103,38 @@ def test_sources_share_a_clock_where_both_state_it():
     assert clip.share_a_clock("head", "wrist")
     assert not clip.share_a_clock("head", "cam")
     assert not clip.share_a_clock("mic", "can")
+
+
+def test_robots_sensors_on_one_clock_are_measured_as_such(monkeypatch):
+    asked = {}
+
+    def note(source, target, *, max_offset_s, is_one_clock):
+        asked[source.source] = is_one_clock
+        return PairMeasurement.refused(source.source, target.source, "joint_motion", 0, "a test")
+
+    monkeypatch.setattr(pairing, "measure_states", note)
+    monkeypatch.setattr(pairing, "measure_camera_state", note)
+    named = {
+        name: Activity(
+            source=name,
+            quantity=Quantity.STATE,
+            epoch_ns=0,
+            times_s=np.arange(3.0),
+            values=np.zeros((3, 1)),
+        )
+        for name in ("left", "right", "base")
+    }
+    frames_s = np.arange(3.0)
+    cameras = {
+        name: PictureMotion(
+            source=name, epoch_ns=0, start_s=frames_s, stop_s=frames_s + 1.0, moves=np.zeros((3, 2))
+        )
+        for name in ("head", "wrist")
+    }
+    clip = ClipEvidence(
+        motion={name: {Quantity.STATE: one} for name, one in named.items()},
+        picture_motions=cameras,
+        clocks={"left": "arm", "right": "arm", "base": "own", "head": "arm", "wrist": "usb"},
+    )
+    measure_pairs(clip, max_offset_s=2.0)
+    assert asked == {"right": True, "base": False, "head": True, "wrist": False}

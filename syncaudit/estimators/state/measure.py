@@ -70,7 +70,11 @@ MAX_STD_S = 0.02
 
 
 def measure_camera_state(
-    camera: PictureMotion, state: Activity, *, max_offset_s: float = 2.0
+    camera: PictureMotion,
+    state: Activity,
+    *,
+    max_offset_s: float = 2.0,
+    is_one_clock: bool = False,
 ) -> PairMeasurement:
     """Measure a camera's clock against that of a robot's state.
 
@@ -83,6 +87,8 @@ def measure_camera_state(
         with a baseline only.
     max_offset_s : float
         Search range.
+    is_one_clock : bool
+        Whether one clock stamps both: then nothing drifts or steps between them.
 
     Returns
     -------
@@ -103,6 +109,7 @@ def measure_camera_state(
         systematic_std_s=math.hypot(
             math.hypot(camera.stamp_std_s, CODING_PERIODS * period_s), READING_STD_S
         ),
+        is_one_clock=is_one_clock,
         is_baseline_only=is_command,
         max_drift_ppm=MAX_DRIFT_PPM,
     )
@@ -110,7 +117,11 @@ def measure_camera_state(
 
 
 def measure_states(
-    source: Activity, target: Activity, *, max_offset_s: float = 2.0
+    source: Activity,
+    target: Activity,
+    *,
+    max_offset_s: float = 2.0,
+    is_one_clock: bool = False,
 ) -> PairMeasurement:
     """Measure one state against another: a command against the arm that follows it, two arms.
 
@@ -120,6 +131,8 @@ def measure_states(
         Of quantities ``state`` or ``command``.
     max_offset_s : float
         Search range.
+    is_one_clock : bool
+        Whether one clock stamps both: then nothing drifts or steps between them.
 
     Returns
     -------
@@ -138,6 +151,7 @@ def measure_states(
         step_s=SEARCH_STEP_S,
         expected_gain=(),
         systematic_std_s=math.hypot(READING_STD_S, READING_STD_S),
+        is_one_clock=is_one_clock,
         is_baseline_only=is_command,
         max_drift_ppm=MAX_DRIFT_PPM,
     )
@@ -185,9 +199,10 @@ def _measure(
         "offset_std_s": fit.offset_std_s,
     }
     reduced = driver.mixed(mixing)
-    uneven = _why_apart(_parts(mixed, reduced, fit), slower_s, "parts of the clip")
-    step = None
-    if uneven is not None:
+    parts = _parts(mixed, reduced, fit)
+    uneven = _why_apart(parts, slower_s, "parts of the clip")
+    step, apart = None, uneven
+    if uneven is not None and not task.is_one_clock:
         step = find_shared_step(
             mixed,
             driver,
@@ -196,6 +211,8 @@ def _measure(
             side_std_s=PART_STD_PERIODS * slower_s,
             independent=foretold.n_values / increments.values.size,
         )
+        if step is None:
+            uneven = _why_no_line(parts, slower_s)
     repetition = _repetition_of(target, slower_s)
     why = _why_no_lobe(curve, foretold, has_step=step is not None)
     if why is None:
@@ -220,6 +237,8 @@ def _measure(
         return refuse(task, fit.anchor_s, why, **figures)
     record = record_delay(task, mixed, driver, fit, step, epochs_s, figures)
     why = why_no_clock(figures, most_ppm=task.max_drift_ppm)
+    if why is None and record.drift_ppm is None and record.step_s is None:
+        why = apart  # what a drift explains is told as one, or not at all
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     if record.drift_std_ppm is None or record.offset_std_s is None:
@@ -298,6 +317,27 @@ def _why_not(
             f"{1e3 * limit_s:.0f} ms: the robot moves too little, or too evenly"
         )
     return None
+
+
+def _why_no_line(parts: list[DelayFit], slower_s: float) -> str | None:
+    """Return why parts that disagree are no clock that drifts, or None where they are one."""
+    at_s, delays_s, stds_s = (
+        np.array([getattr(part, name) for part in parts])
+        for name in ("anchor_s", "offset_s", "offset_std_s")
+    )
+    stds_s = np.hypot(stds_s, PART_STD_PERIODS * slower_s)
+    at_s = at_s - np.average(at_s, weights=stds_s**-2.0)
+    slope_std = float(np.sum((at_s / stds_s) ** 2)) ** -0.5
+    slope = slope_std**2 * float(np.sum(at_s * delays_s / stds_s**2))
+    straight = [
+        replace(part, offset_s=part.offset_s - slope * float(since_s))
+        for part, since_s in zip(parts, at_s, strict=True)
+    ]
+    why = _why_apart(straight, slower_s, "parts of the clip")
+    if why is not None:
+        return why
+    drift = {"drift_ppm": 1e6 * slope, "drift_std_ppm": 1e6 * slope_std}
+    return why_no_clock(drift, most_ppm=MAX_DRIFT_PPM)
 
 
 def _parts(increments: Increments, reduced: RunningIntegral, fit: DelayFit) -> list[DelayFit]:

@@ -176,3 +176,61 @@ def test_short_state_is_refused_on_either_side():
     short = replace(state, times_s=state.times_s[:12], values=state.values[:12])
     assert "too short" in measure_camera_state(pictures(course, 14), short).why
     assert "too short" in measure_states(short, state).why
+
+
+def drifting(seed, drift_ppm, seconds=25.0, **how):
+    """Measure a camera whose content grows older by so many ppm, with what else it is told."""
+    course = arm(seed, seconds)
+    since_s = np.arange(round(seconds * 30.0)) / 30.0 - 0.5 * seconds
+    camera = pictures(course, seed, seconds, late_s=0.05 + 1e-6 * drift_ppm * since_s, noise=0.3)
+    return measure_camera_state(camera, joints(course, seconds), **how)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3])
+@pytest.mark.parametrize("drift_ppm", [6000.0, 12000.0])
+def test_a_steady_drift_is_no_step(seed, drift_ppm):
+    pair = drifting(seed, drift_ppm)
+    assert pair.step_s is None
+    assert not pair.accepted  # which no clock does
+
+
+def test_parts_that_disagree_by_a_drift_that_a_clock_may_have_are_a_drift():
+    pair = drifting(1, 4000.0)
+    assert pair.accepted, pair.why
+    assert abs(pair.drift_ppm + 4000.0) < 3.0 * pair.drift_std_ppm
+    assert abs(pair.offset_s + 0.05) < 3.0 * pair.offset_std_s
+
+
+def test_lost_frames_are_a_step_all_the_same():
+    course = arm(0, 25.0)
+    late_s = np.where(np.arange(750) > 375, -0.1, 0.0)
+    camera = pictures(course, 0, 25.0, late_s=late_s, noise=0.3)
+    pair = measure_camera_state(camera, joints(course, 25.0))
+    assert pair.accepted, pair.why
+    assert abs(pair.step_s - 0.1) < 3.0 * pair.step_std_s
+    one = measure_camera_state(camera, joints(course, 25.0), is_one_clock=True)
+    assert (one.accepted, one.step_s) == (False, None)
+
+
+def test_sensors_on_one_clock_do_not_drift():
+    assert drifting(1, 2000.0).drift_ppm is not None
+    pair = drifting(1, 0.0, is_one_clock=True)
+    assert pair.accepted, pair.why
+    assert (pair.drift_ppm, pair.step_s) == (None, None)
+    course = arm(8, 25.0)
+    other = replace(joints(course, 25.0, late_s=0.06), source="encoders")
+    assert "drift_ppm" in measure_states(other, joints(course, 25.0)).diagnostics
+    pair = measure_states(other, joints(course, 25.0), is_one_clock=True)
+    assert pair.accepted, pair.why
+    assert "drift_ppm" not in pair.diagnostics
+
+
+def test_parts_that_only_a_drift_explains_are_no_plain_offset(monkeypatch):
+    """A drift that is known too poorly to be told must not be passed over."""
+    monkeypatch.setattr(measure, "_why_no_line", lambda *_: None)
+    monkeypatch.setattr(measure, "find_shared_step", lambda *_, **__: None)
+    told = {"parts of the clip": "parts of the clip disagree"}
+    monkeypatch.setattr(measure, "_why_apart", lambda _, __, noun: told.get(noun))
+    pair = measured(1)
+    assert not pair.accepted
+    assert "parts of the clip disagree" in pair.why

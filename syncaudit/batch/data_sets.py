@@ -1,0 +1,103 @@
+"""What the clips of each data set of a run have in common, from the ledger."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from syncaudit.batch.defects import log_defect
+from syncaudit.batch.ledger import Ledger
+from syncaudit.batch.outputs import write_json
+from syncaudit.model import Clip, CommonOffsets, DataSetClocks
+from syncaudit.policy import Policy, calibration_of, data_set_row
+
+if TYPE_CHECKING:
+    from syncaudit.pipeline import DataSet
+
+__all__ = ["COMMON_FILE", "DataSets"]
+
+COMMON_FILE = "common_offsets.json"
+
+
+class DataSets:
+    """The clocks of every data set, found from the measurements alone.
+
+    A data set is what the manifest says that clips come from (their `origin`), or else all clips:
+    sources of one name are then taken for the same device. Verdicts are not looked at, so that it
+    comes out the same whatever became of them before.
+
+    Parameters
+    ----------
+    clips : sequence of Clip
+        The manifest.
+    ledger : Ledger
+        Rows of the clips that are done.
+    policy : Policy
+        What is judged by.
+    """
+
+    def __init__(self, clips: Sequence[Clip], ledger: Ledger, policy: Policy) -> None:
+        self._clips = clips
+        self._held: dict[str, Any] = {}
+        self._found: dict[str | None, DataSetClocks] = {}
+        sets: dict[str | None, DataSet] = {}
+        by_id = {clip.clip_id: clip for clip in clips}
+        for row in ledger.rows([*by_id]):
+            clip = by_id[row["clip_id"]]
+            if row.get("common_offsets") is not None:
+                self._held[clip.clip_id] = row["common_offsets"]
+            if not row["pairs"]:
+                continue
+            if _name(clip) not in sets:
+                from syncaudit.pipeline import DataSet  # heavy, and not needed by screens
+
+                sets[_name(clip)] = DataSet(_name(clip), policy)
+            try:
+                sets[_name(clip)].add(clip, row)
+            except Exception:  # noqa: BLE001  # the others are known without it
+                log_defect(ledger.path.parent, f"clip {clip.clip_id}", traceback.format_exc())
+        for name, one in sets.items():
+            try:
+                found = one.clocks()
+            except Exception:  # noqa: BLE001  # its clips keep their own verdicts
+                log_defect(ledger.path.parent, f"data set {name or ''}", traceback.format_exc())
+                continue
+            if found is not None:
+                self._found[name] = found
+
+    def common_of(self, clip: Clip) -> CommonOffsets | None:
+        """Return what choosing the reference of a clip takes into account."""
+        found = self._found.get(_name(clip))
+        return None if found is None else found.common
+
+    def is_stale(self, clip: Clip) -> bool:
+        """Return whether a clip was judged by other common offsets."""
+        common = self.common_of(clip)
+        return self._held.get(clip.clip_id) != (None if common is None else common.to_json())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the data sets as `summary.json` holds them."""
+        return [data_set_row(found) for found in self._found.values()]
+
+    def write(self, folder: Path) -> None:
+        """Write what takes the common offsets out; only where it can be told of all clips alike."""
+        path = folder / COMMON_FILE
+        common = [found for found in self._found.values() if found.common is not None]
+        if len(common) != 1 or len({_name(clip) for clip in self._clips}) != 1:
+            path.unlink(missing_ok=True)
+            return
+        write_json(calibration_of(common[0], self._intended_s()), path)
+
+    def _intended_s(self) -> Mapping[str, float]:
+        """Return the intended offset of each source, as the first clip that has it states it."""
+        intended_s: dict[str, float] = {}
+        for clip in self._clips:
+            for name, spec in clip.sources.items():
+                intended_s.setdefault(name, spec.expected_offset_s)
+        return intended_s
+
+
+def _name(clip: Clip) -> str | None:
+    return None if clip.origin is None else clip.origin.dataset

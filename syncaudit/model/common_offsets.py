@@ -1,0 +1,104 @@
+"""What the clips of one data set have in common: a constant offset is one cause, not a hundred."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["CommonOffset", "CommonOffsets", "DataSetClocks"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonOffsets:
+    """Offsets that the clips of a data set share, for choosing who is trusted in each of them.
+
+    Parameters
+    ----------
+    reference : str
+        Clock that they are read from, the same one for all clips.
+    offset_s : mapping of str to float
+        By clock.
+    """
+
+    reference: str
+    offset_s: Mapping[str, float]
+
+    def to_json(self) -> dict[str, object]:
+        """Return the object that a verdict row keeps."""
+        return {"reference": self.reference, "offset_s": dict(self.offset_s)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonOffset:
+    """One clock in all clips of a data set.
+
+    Parameters
+    ----------
+    clock : str
+        Its name.
+    sources : tuple of str
+        Sources that it stamps.
+    offset_s, offset_std_s : float
+        What its clips have in common, relative to the set's reference, with its standard error.
+    between_s : float
+        Standard deviation between recordings, beyond the errors of single measurements.
+    between_chance : float
+        How often measurements that share one offset scatter as much.
+    limit_s : float
+        Tolerated offset.
+    is_outside : bool
+        Whether the common offset is shown to lie outside of the limit.
+    n_clips : int
+        Clips that have the clock.
+    n_measured : int
+        Of these, clips in which it was measured.
+    n_alike : int
+        Of these, clips that share the common offset.
+    unlike : tuple of (str, float or None)
+        Clips that do not, with what was measured there against the reference; the first ones.
+    """
+
+    clock: str
+    sources: tuple[str, ...]
+    offset_s: float
+    offset_std_s: float
+    between_s: float
+    between_chance: float
+    limit_s: float
+    is_outside: bool
+    n_clips: int
+    n_measured: int
+    n_alike: int
+    unlike: tuple[tuple[str, float | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSetClocks:
+    """The clocks of a data set: one reference for all clips, and what is common to them.
+
+    Parameters
+    ----------
+    dataset : str, optional
+        Where its clips come from, if the manifest says so.
+    n_clips : int
+        Clips that were measured.
+    reference : str
+        Clock that offsets are read from.
+    reference_sources : tuple of str
+        Sources that it stamps.
+    is_undecided : bool
+        Whether nothing tells which side is wrong, the reference or those outside of their limits.
+    clocks : tuple of CommonOffset
+        Every other clock that enough recordings agree on.
+    common : CommonOffsets, optional
+        What choosing the reference of each clip takes into account; None where no clock is
+        commonly outside its limit.
+    """
+
+    dataset: str | None
+    n_clips: int
+    reference: str
+    reference_sources: tuple[str, ...]
+    is_undecided: bool
+    clocks: tuple[CommonOffset, ...]
+    common: CommonOffsets | None = None

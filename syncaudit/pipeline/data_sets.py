@@ -1,0 +1,212 @@
+"""Find what the clips of a data set have in common: one model of all of its clocks.
+
+Every clip is a set of pair offsets. What recordings agree on (`fit_random_effects`) is, pair by
+pair, a measurement of the data set as a whole, and `solve_clocks` turns those into clocks as it
+does for a clip: one reference for all, by the same consensus. Clips of one recording are fitted
+first, and the recordings then, so that a long one counts once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from syncaudit.graph import solve_clocks
+from syncaudit.model import (
+    Clip,
+    ClockSolution,
+    CommonOffset,
+    CommonOffsets,
+    DataSetClocks,
+    PairMeasurement,
+    clock_of,
+)
+from syncaudit.pipeline.conclude import lasting_clocks
+from syncaudit.pipeline.pair_agreement import MIN_RECORDINGS, Agreement, PairOffsets, agreement
+from syncaudit.policy import Policy, is_outside
+
+__all__ = ["DataSet"]
+
+# Clips that are listed for not sharing the common offset.
+MAX_UNLIKE = 1000
+
+
+class DataSet:
+    """Gathers the measurements of the clips of one data set, row by row.
+
+    Parameters
+    ----------
+    name : str, optional
+        Where its clips come from.
+    policy : Policy
+        What is judged by.
+    """
+
+    def __init__(self, name: str | None, policy: Policy) -> None:
+        self._name = name
+        self._policy = policy
+        self._clip_ids: list[str] = []
+        self._recordings: list[str] = []
+        self._references: set[str | None] = set()
+        self._n_clips: defaultdict[str, int] = defaultdict(int)
+        self._sources: defaultdict[str, set[str]] = defaultdict(set)
+        self._lasting: set[str] = set()
+        self._tolerance_s: dict[str, float] = {}
+        self._preference: dict[str, int] = {}
+        self._pairs: defaultdict[tuple[str, str], PairOffsets] = defaultdict(PairOffsets)
+
+    def add(self, clip: Clip, row: Mapping[str, Any]) -> None:
+        """Take one clip and its row of ``verdicts.jsonl``.
+
+        Refused measurements and those with a step of the clock say nothing of an offset that is
+        common. Intended offsets are taken off.
+        """
+        number = len(self._clip_ids)
+        self._clip_ids.append(clip.clip_id)
+        self._recordings.append(clip.recording_id)
+        clocks = {name: clock_of(name, spec) for name, spec in clip.sources.items()}
+        self._references.add(clocks.get(clip.reference or "", clip.reference))
+        for clock in set(clocks.values()):
+            self._n_clips[clock] += 1
+        for name, clock in clocks.items():
+            self._sources[clock].add(name)
+        self._lasting |= lasting_clocks(clip)
+        for clock, limit_s in self._policy.clock_tolerances(clip).items():
+            self._tolerance_s[clock] = min(limit_s, self._tolerance_s.get(clock, limit_s))
+        for rank, clock in enumerate(self._policy.clock_preference(clip)):
+            self._preference[clock] = min(rank, self._preference.get(clock, rank))
+        for ends, (offset_s, std_s, systematic_s) in self._sharpest(clip, clocks, row).items():
+            self._pairs[ends].add(number, offset_s, std_s, systematic_s)
+
+    def _sharpest(
+        self, clip: Clip, clocks: Mapping[str, str], row: Mapping[str, Any]
+    ) -> dict[tuple[str, str], tuple[float, float, float]]:
+        """Return the sharpest measurement of each two clocks: offset, its error, its systematic."""
+        found: dict[tuple[str, str], tuple[float, float, float]] = {}
+        for pair in row["pairs"]:
+            source, target = clocks[pair["source"]], clocks[pair["target"]]
+            is_asked = pair["is_baseline_only"] or pair["method"] in self._policy.baseline_only
+            if not pair["accepted"] or is_asked or pair.get("step_s") is not None:
+                continue
+            intended_s = (
+                clip.sources[pair["source"]].expected_offset_s
+                - clip.sources[pair["target"]].expected_offset_s
+            )
+            offset_s, std_s = pair["offset_s"] - intended_s, pair["offset_std_s"]
+            # Clocks of different epochs have nothing in common.
+            if source == target or abs(offset_s) > self._policy.max_offset_s:
+                continue
+            ends = (min(source, target), max(source, target))
+            sign = 1.0 if ends[0] == source else -1.0
+            if ends not in found or std_s < found[ends][1]:
+                found[ends] = (sign * offset_s, std_s, pair["systematic_std_s"])
+        return found
+
+    def clocks(self) -> DataSetClocks | None:
+        """Return the clocks of the data set, or None where too few recordings agree on any."""
+        if len(set(self._recordings)) < MIN_RECORDINGS:
+            return None
+        width_s = 2.0 * self._policy.max_offset_s
+        found = {
+            ends: common
+            for ends, pair in sorted(self._pairs.items())
+            if (common := agreement(pair, self._recordings, width_s=width_s)) is not None
+        }
+        if not found:
+            return None
+        solution = self._solved(found)
+        reference = solution.reference
+        if reference is None:
+            return None
+        clocks = tuple(self._told(found, solution, reference))
+        home = next(c for c in solution.components if reference in c)
+        is_any_outside = any(clock.is_outside for clock in clocks)
+        return DataSetClocks(
+            dataset=self._name,
+            n_clips=len(self._clip_ids),
+            reference=reference,
+            reference_sources=tuple(sorted(self._sources[reference])),
+            is_undecided=not solution.is_reference_stated
+            and 2 * sum(clock.is_outside for clock in clocks) >= len(home),
+            clocks=clocks,
+            common=CommonOffsets(
+                reference=reference, offset_s={clock.clock: clock.offset_s for clock in clocks}
+            )
+            if is_any_outside
+            else None,
+        )
+
+    def _solved(self, found: Mapping[tuple[str, str], Agreement]) -> ClockSolution:
+        (stated, *others) = self._references
+        return solve_clocks(
+            [
+                PairMeasurement(
+                    source=source,
+                    target=target,
+                    method="common",
+                    at_ns=0,
+                    offset_s=common.effects.mean,
+                    offset_std_s=math.hypot(common.effects.std, common.systematic_s),
+                    systematic_std_s=common.systematic_s,
+                    accepted=True,
+                )
+                for (source, target), common in found.items()
+            ],
+            {clock: clock for clock in self._n_clips},
+            at_ns=0,
+            tolerance_s=self._tolerance_s,
+            reference=None if others else stated,
+            preference=sorted(self._preference, key=lambda c: (self._preference[c], c)),
+            followers=set(self._n_clips) - self._lasting,
+        )
+
+    def _told(
+        self, found: Mapping[tuple[str, str], Agreement], solution: ClockSolution, reference: str
+    ) -> Iterator[CommonOffset]:
+        for name, clock in sorted(solution.clocks.items()):
+            if name == reference or clock.offset_s is None or clock.offset_std_s is None:
+                continue
+            ties = [(ends, common) for ends, common in found.items() if name in ends]
+            direct = [tie for tie in ties if reference in tie[0]]
+            share = _shares([common for _, common in ties]) | _shares([c for _, c in direct])
+            closest = (direct or ties)[0][1].effects
+            limit_s = self._tolerance_s[name]
+            alike = [clip for clip, part in share.items() if part >= 0.5]
+            yield CommonOffset(
+                clock=name,
+                sources=tuple(sorted(self._sources[name])),
+                offset_s=clock.offset_s,
+                offset_std_s=clock.offset_std_s,
+                between_s=closest.between,
+                between_chance=closest.chance,
+                limit_s=limit_s,
+                is_outside=is_outside(self._policy, clock.offset_s, clock.offset_std_s, limit_s),
+                n_clips=self._n_clips[name],
+                n_measured=len(share),
+                n_alike=len(alike),
+                unlike=tuple(
+                    (self._clip_ids[clip], _measured(direct, name, clip))
+                    for clip in sorted(share.keys() - set(alike))[:MAX_UNLIKE]
+                ),
+            )
+
+
+def _shares(commons: Sequence[Agreement]) -> dict[int, float]:
+    """Return how far each clip shares what is common, by the pair that says so best."""
+    shares: dict[int, float] = {}
+    for common in commons:
+        for clip, part in common.share.items():
+            shares[clip] = max(part, shares.get(clip, 0.0))
+    return shares
+
+
+def _measured(
+    direct: Sequence[tuple[tuple[str, str], Agreement]], name: str, clip: int
+) -> float | None:
+    """Return what a clip measured of a clock against the reference, if it did."""
+    for (source, _), common in direct:
+        if clip in common.offset_s:
+            return common.offset_s[clip] * (1.0 if source == name else -1.0)
+    return None
