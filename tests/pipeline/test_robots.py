@@ -38,7 +38,7 @@ def test_episode_of_ten_steps_says_that_it_is_too_short(tmp_path):
     assert str(verdict.verdict) == "unverified"
     said = {r.source: r.message for r in verdict.reasons if str(r.code) == "unobservable"}
     assert "state holds 10 samples over 1.8 s: at least 16 are needed" in said["state"]
-    assert "state holds 10 samples" in said["wrist"]
+    assert "only 9 usable increments" in said["wrist"]
 
 
 def test_late_wrist_camera_is_found_behind_perfect_stamps(late):
