@@ -22,7 +22,7 @@ from syncaudit.model.evidence import FlashEdges, FlashIntervals
 
 __all__ = ["FlashDetector"]
 
-# Fewer edges of lights that go on or off are none: light may change for once.
+# Fewer edges, none of them beside another of one band, are none: light may change for once.
 MIN_SWITCHES = 3
 # Ramps of a light that goes on at once are as long as the exposure at most.
 MAX_RAMP = 1.3
@@ -157,7 +157,8 @@ class FlashDetector:
         frame_s, epoch_ns, stamp_std_s = frame_times_s(stream)
         delay_s = stream.line_delay_s
         dated = _rows_of(learnt, self._exposure_px)
-        if dated.sense.any() and dated.sense.size < MIN_SWITCHES:
+        n_bands = np.unique(dated.band).size
+        if n_bands == dated.band.size < MIN_SWITCHES:
             return None
         half_s = dated.half_px * (delay_s or 0.0)
         half_std_s = learnt.half_std_px * (delay_s or 0.0) if dated.half_px else ONSET_STD_S

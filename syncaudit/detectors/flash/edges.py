@@ -48,11 +48,14 @@ MAX_ROW_STD = 2.0
 MAX_STD_SHARE = 0.1
 # An edge lies outside of the picture by this share of its ramp at most: the rest is tail.
 MAX_OUTSIDE = 0.3
-# What the picture cuts of a ramp is drawn by its shape, which is known to about this share.
-SHAPE_SHARE = 0.05
+# What the picture cuts of a ramp is drawn by its shape and by light that hardly any row shows full:
+# it is known to about this share.
+SHAPE_SHARE = 0.2
 # Rounds in which blocks that are fitted badly lose weight, from twice the usual misfit on.
 N_REWEIGHTED = 3
 USUAL_BLOCKS = 2.0
+# Frames whose lit cells are clipped by more than this share show no ramp, but a step in its foot.
+MAX_CLIPPED = 0.25
 # A block tells nothing of an edge that tells less than this share of the best.
 USABLE_SHARE = 0.02
 
@@ -205,7 +208,7 @@ def time_edges(
     for i, edges in enumerate(rough):
         at, curves[i], _ = fit_rows(light[i], info[i], edges, shape)
         n_tried += at.size
-        if at.size:
+        if at.size and lit.clipped_share[i] < MAX_CLIPPED:
             levels, unsure = pattern.without(lit, i)
             edges = replace(edges, rows=tuple(at.tolist()))
             found += _FrameFit(lit, i, levels, unsure, edges, curves[i], shape).edges()

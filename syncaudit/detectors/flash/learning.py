@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 from scipy.optimize import least_squares
 
-from syncaudit.detectors.flash.edges import Edge, FrameEdges, fit_rows, rough_edges, time_edges
+from syncaudit.detectors.flash.edges import (
+    MAX_CLIPPED,
+    Edge,
+    FrameEdges,
+    fit_rows,
+    rough_edges,
+    time_edges,
+)
 from syncaudit.detectors.flash.pattern import LitFrames, find_pattern, row_light
 from syncaudit.detectors.flash.shape import RampShape
 
@@ -50,9 +57,8 @@ MIN_POOLED = 4
 UNPOOLED_SHARE = 0.25
 POOLED_SHARE = 0.03
 ENCODED_ROWS = 1.5
-# Frames whose lit cells are clipped by more than this share, or that are fitted so many times worse
-# than most (two flashes at once, a car that passes), teach nothing.
-MAX_CLIPPED = 0.25
+# Frames that are fitted so many times worse than most (two flashes at once, a car that passes)
+# teach nothing, nor do clipped ones.
 UNUSUAL = 2.0
 LEAST_MISFIT = 0.01
 
