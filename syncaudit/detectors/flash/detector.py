@@ -10,12 +10,12 @@ from syncaudit.decode import Picture
 from syncaudit.detectors.flash.bands import DatedRows, date_rows
 from syncaudit.detectors.flash.crowd import CrowdedLight
 from syncaudit.detectors.flash.dead_zone import dead_zone_shifts
-from syncaudit.detectors.flash.learning import Learnt, learn
+from syncaudit.detectors.flash.learning import MIN_FRAMES, Learnt, learn
 from syncaudit.detectors.flash.lighting import find_lighting
 from syncaudit.detectors.flash.part_exposures import find_switches
 from syncaudit.detectors.flash.pattern import gather_lit
 from syncaudit.detectors.flash.whole_frames import dead_times, lit_intervals, watched_neighbours
-from syncaudit.detectors.flash.window import FrameWindow
+from syncaudit.detectors.flash.window import CROWDED_SHARE, FrameWindow
 from syncaudit.detectors.rotation import STAMP_PARTS, frame_times_s
 from syncaudit.model import CameraStream, Quantity
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
@@ -26,9 +26,8 @@ __all__ = ["FlashDetector"]
 MIN_SWITCHES = 3
 # Ramps of a light that goes on at once are as long as the exposure at most.
 MAX_RAMP = 1.3
-# Light is crowded where as many of all frames may be lit, and no more than this share of the edges
-# convinces as long as frames are taken one by one.
-CROWDED_SHARE = 0.85
+# Frames are fitted together, as crowded ones, where no more than this share of the edges convinces
+# as long as they are taken one by one.
 NEEDLESS_SHARE = 0.6
 # Least share of the edges that must be convincing: the few that pass where nearly all fail (light
 # that never leaves a row dark, clipped light, a moving camera) are wrong.
@@ -126,7 +125,7 @@ class FlashDetector:
 
     def _learnt(self) -> Learnt | None:
         window = self._window
-        if not window.candidates:
+        if len(window.candidates) < MIN_FRAMES:
             return None
         rate_hz = self._rate_hz
         lighting = find_lighting(window.rows(), rate_hz)

@@ -21,13 +21,15 @@ from syncaudit.detectors.flash.edges import (
 from syncaudit.detectors.flash.pattern import LitFrames, find_pattern, row_light
 from syncaudit.detectors.flash.shape import RampShape
 
-__all__ = ["Learnt", "learn"]
+__all__ = ["MIN_FRAMES", "Learnt", "learn"]
 
 Floats = NDArray[np.float64]
 
 # Full light is what most lit rows show: two flashes in one exposure show twice as much.
 FULL_PERCENTILE = 60
 LIT_SHARE = 0.2
+# Fewer frames tie no two clocks (chance finds two of anything), and teach no pattern.
+MIN_FRAMES = 3
 # A frame that is lit alike everywhere dates nothing; an exposure that answers the light (auto-
 # exposure) dims it in the frames that follow.
 MIN_CONTRAST = 0.4
@@ -99,7 +101,7 @@ def learn(lit: LitFrames) -> Learnt | None:
     """
     light = _first_light(lit)
     has_ramp = np.ptp(uniform_filter1d(light, SMOOTH_ROWS, axis=1), axis=1) > MIN_CONTRAST
-    if not has_ramp.any():
+    if np.count_nonzero(has_ramp) < MIN_FRAMES:
         return None
     lit, light = lit.take(has_ramp), light[has_ramp]
     is_clear = lit.clipped_share < MAX_CLIPPED
@@ -128,6 +130,8 @@ def learn(lit: LitFrames) -> Learnt | None:
         pattern, light, info = pattern.scaled(gain), light / gain, info * gain**2
         rough = _rough(light, info, shape)
         found = time_edges(lit, pattern, light, info, rough, shape)
+        if not found[0]:
+            return None
         misfit = np.sqrt(np.average((light - found[1]) ** 2, axis=1, weights=info + 1e-12))
         has_edges = np.array([bool(edges.rows) for edges in rough])
         usual = float(np.median(misfit[has_edges])) if has_edges.any() else 0.0

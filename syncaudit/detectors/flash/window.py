@@ -10,16 +10,18 @@ from numpy.typing import NDArray
 from syncaudit.decode import Picture
 from syncaudit.detectors.flash.lighting import REACH
 from syncaudit.detectors.flash.rows import FrameRows, row_sums, strips_of
-from syncaudit.detectors.flash.screen import RADIUS, lit_candidates
+from syncaudit.detectors.flash.screen import RADIUS, is_lit_across, lit_candidates
 from syncaudit.detectors.flash.step_screen import step_candidates
 from syncaudit.detectors.flash.whole_frames import FrameCells
 
-__all__ = ["FrameWindow"]
+__all__ = ["CROWDED_SHARE", "FrameWindow"]
 
 Singles = NDArray[np.float32]
 
 # Frames that are looked at in one go.
 N_AT_ONCE = 16
+# Light is crowded where as many of the frames may be lit.
+CROWDED_SHARE = 0.85
 
 
 @dataclass(slots=True)
@@ -53,7 +55,7 @@ class FrameWindow:
     _wanted: int = -1
     _sums: list[NDArray[np.int32]] = field(default_factory=list)
     _rows: list[Singles] = field(default_factory=list)
-    _strips: list[Singles] = field(default_factory=list)
+    _near: list[Singles] = field(default_factory=list)
     _width_px: int = 0
 
     def add(self, picture: Picture) -> None:
@@ -83,13 +85,17 @@ class FrameWindow:
     def _screen(self, stop: int) -> None:
         """Screen the frames from `_n_done` to `stop`, and forget the oldest."""
         self._reduce()
-        frames, strips, start = self._frames, np.concatenate(self._strips), self._n_done
-        lit, changed = lit_candidates(strips, start, stop), step_candidates(strips, start, stop)
+        frames, near, start = self._frames, np.concatenate(self._near), self._n_done
+        strips = strips_of(near)
+        changed = step_candidates(strips, start, stop)
+        lit = lit_candidates(strips, start, stop)
+        if len(lit) < CROWDED_SHARE * (stop - start):  # else the frames beside are lit as well
+            lit = [at for at in lit if is_lit_across(near, at)]
         found = sorted(frames[at].index for at in {*lit, *changed})
         self.candidates += found
         self._keep(found)
         n_kept = min(stop, max(RADIUS, REACH))
-        self._frames, self._strips = frames[stop - n_kept :], [strips[stop - n_kept :]]
+        self._frames, self._near = frames[stop - n_kept :], [near[stop - n_kept :]]
         self._n_done = n_kept
 
     def _keep(self, found: list[int]) -> None:
@@ -112,8 +118,7 @@ class FrameWindow:
                 self._width_px // n_blocks
             )
             self._sums.clear()
-            strips = strips_of(levels)
-            self.cells.add(strips)
+            self.cells.add(strips_of(levels))
             if self.has_rows:
                 self._rows.append(levels)
-                self._strips.append(strips)
+                self._near.append(levels)
