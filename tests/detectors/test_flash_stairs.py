@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from syncaudit.detectors.flash_shape import PulseShape
-from syncaudit.detectors.flash_stairs import (
+from syncaudit.detectors.flash.shape import RampShape
+from syncaudit.detectors.flash.stairs import (
     Stairs,
     find_stairs,
     first_unit,
@@ -13,7 +13,7 @@ from syncaudit.detectors.flash_stairs import (
 )
 
 ROWS = np.arange(1.0, 480.0, 3.0)
-SHAPE = PulseShape(60.0)
+SHAPE = RampShape(60.0)
 # Half a bin for the grid's guess; noise of 0.01 units over a ramp of 20 bins after the fit.
 GUESS_ROWS = 6.0
 FITTED_ROWS = 1.0

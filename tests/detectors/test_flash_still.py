@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from syncaudit.detectors.flash_still import CellSums, first_light, fit_picture, row_light
+from syncaudit.detectors.flash.still import CellSums, first_light, fit_picture, row_light
 
 
 def lit_cells(seed=1, n_frames=60):

@@ -1,4 +1,4 @@
-"""The course of a pulse's light, as the rows of a rolling shutter draw it."""
+"""The course of a light's going on, as the rows of a rolling shutter draw it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PulseShape"]
+__all__ = ["RampShape"]
 
 Floats = NDArray[np.float64]
 
@@ -19,24 +19,30 @@ N_HALF = 400
 
 
 @dataclass(frozen=True)
-class PulseShape:
-    """A box of light that dies away exponentially, in rows.
+class RampShape:
+    """A box of light that dies away exponentially, through a tone curve.
 
-    The box is the shape of LEDs and screens, a short box with a long tail that of xenon tubes.
-    The light that has arrived x rows after the onset, as a share of all, is::
+    Rows that are exposed for E while a light is on for w gain light along a ramp of min(E, w)
+    rows: the box. LEDs, screens and lamps draw it so, xenon tubes a short box with a long tail. The
+    light that has arrived x rows after the onset, as a share of all, is::
 
         F(x) = (G(x) - G(x - ramp)) / ramp,   G(u) = u - tail * (1 - exp(-u / tail)) for u > 0
+
+    and a picture shows ``F + bend * F * (1 - F)`` of its full change: tone curves bend upwards.
 
     Parameters
     ----------
     ramp_px : float
-        Length of the box.
+        Length of the box in rows.
     tail_px : float
         Decay constant of the tail.
+    bend : float
+        Bend of the tone curve, in (-1, 1).
     """
 
     ramp_px: float
     tail_px: float = 0.0
+    bend: float = 0.0
 
     @cached_property
     def half_px(self) -> float:
@@ -52,9 +58,9 @@ class PulseShape:
         return self.ramp_px - self.half_px + 3.0 * self.tail_px
 
     @property
-    def skewness(self) -> float:
-        """What part of the pulse is tail."""
-        return self.tail_px / (self.tail_px + 0.5 * self.ramp_px)
+    def length_px(self) -> float:
+        """Rows from the onset to where all but a twentieth has arrived."""
+        return self.half_px + self.reach_px
 
     def cdf(self, x: Floats) -> Floats:
         """Return the share of light that has arrived x rows after the half-light row."""
@@ -65,6 +71,14 @@ class PulseShape:
         arrived = self._arrived(np.stack((x + 0.25, x - 0.25)) + self.half_px)
         slope: Floats = 2.0 * (arrived[0] - arrived[1])
         return slope
+
+    def shown(self, light: Floats) -> Floats:
+        """Return what a picture shows of a share of light."""
+        return light + self.bend * light * (1.0 - light)
+
+    def shown_slope(self, light: Floats) -> Floats:
+        """Return the derivative of `shown`."""
+        return 1.0 + self.bend * (1.0 - 2.0 * light)
 
     def _arrived(self, x: Floats) -> Floats:
         ramp, tail = max(self.ramp_px, MIN_RAMP_PX), self.tail_px

@@ -7,14 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.detectors.flash_coarse import MIN_PLATEAU
-from syncaudit.detectors.flash_edges import MAX_ROW_STD, BandEdge
-from syncaudit.detectors.flash_fit import FLOOR_ROWS, EdgeFit
-from syncaudit.detectors.flash_pool import BandProfile
-from syncaudit.detectors.flash_shape import PulseShape
-from syncaudit.detectors.flash_solver import CORRELATED_ROWS, MIN_KNOWN_BLOCKS
-from syncaudit.detectors.flash_stairs import Stairs
-from syncaudit.detectors.flash_still import StillPicture
+from syncaudit.detectors.flash.edges import FLOOR_ROWS, MIN_BLOCKS, Edge
+from syncaudit.detectors.flash.shape import RampShape
+from syncaudit.detectors.flash.stairs import Stairs
+from syncaudit.detectors.flash.still import StillPicture
 
 __all__ = ["CrowdedFrame", "crowded_edges"]
 
@@ -31,6 +27,10 @@ HEIGHT_TOLERANCE = 0.15
 HEIGHT_SIGMAS = 3.0
 # Blocks agree that see an edge within this of the others.
 AGREE_ROWS = 6.0
+MAX_ROW_STD = 2.0
+# Rows that an edge needs on either side of its ramp, and over which errors hang together.
+MIN_PLATEAU = 6
+CORRELATED_ROWS = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,8 +57,8 @@ class CrowdedFrame:
 
 
 def crowded_edges(
-    frame: CrowdedFrame, picture: StillPicture, rows: Floats, shape: PulseShape
-) -> list[BandEdge]:
+    frame: CrowdedFrame, picture: StillPicture, rows: Floats, shape: RampShape
+) -> list[Edge]:
     """Return the convincing edges of a frame with their errors.
 
     The error of a row is the largest of the model's own, of a HAC estimate along the rows and of
@@ -73,7 +73,7 @@ def crowded_edges(
         What the light falls on.
     rows : ndarray, shape (n,)
         Rows of the cells.
-    shape : PulseShape
+    shape : RampShape
         Of one pulse.
     """
     x, signs = frame.stairs.x, frame.stairs.signs
@@ -102,7 +102,6 @@ def crowded_edges(
     steps = np.average(picture.gain, axis=0, weights=np.maximum(info, 1e-9)).astype(np.float64)
     ramp = 2.0 * shape.half_px
     n_blocks = np.count_nonzero(block_info > 0.1 * block_info.max(initial=1e-12), axis=1)
-    profile = BandProfile(rows, frame.light, info, x, signs)
     edges = []
     for j in range(x.size):
         near = np.abs(below[j] - 0.5 * (shape.reach_px - shape.half_px)) < ramp
@@ -122,27 +121,22 @@ def crowded_edges(
             and is_one
             and misfit < MAX_MISFIT
             and std < MAX_ROW_STD
-            and n_agreeing >= MIN_KNOWN_BLOCKS
+            and n_agreeing >= MIN_BLOCKS
             and 3 * n_agreeing >= 2 * n_blocks[j]
         ):
             continue
-        fit = EdgeFit(
-            row=float(x[j]),
-            row_std=std,
-            converged_rows=0.0,
-            is_whole=True,
-            step=step,
-            misfit=misfit,
-            significance=float(1.0 / max(height_stds[j], 1e-9)),
-            contrast=float(1.0 / max(misfit, 1e-9)),
-            n_usable=int(n_blocks[j]),
-            n_agreeing=n_agreeing,
-            profile=profile,
-            block_shift=shifts[j],
-            block_info=block_info[j],
-            block_step=steps,
+        edges.append(
+            Edge(
+                index=frame.index,
+                is_upper=bool(signs[j] > 0.0),
+                row=float(x[j]),
+                row_std=std,
+                lit_share=0.5,
+                block_shift=shifts[j],
+                block_info=block_info[j],
+                block_step=steps,
+            )
         )
-        edges.append(BandEdge(frame.index, bool(signs[j] > 0.0), fit, 0.5))
     return edges
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from syncaudit.detectors.flash_shape import PulseShape
+from syncaudit.detectors.flash.shape import RampShape
 
 __all__ = ["Stairs", "find_stairs", "first_unit", "improve_stairs", "stairs_light"]
 
@@ -50,14 +50,14 @@ class Stairs:
     signs: Floats
 
 
-def stairs_light(stairs: Stairs, rows: Floats, shape: PulseShape) -> Floats:
+def stairs_light(stairs: Stairs, rows: Floats, shape: RampShape) -> Floats:
     """Return the light of steps of one unit in each row, up to a constant, shape (n,)."""
     below = rows - stairs.x[:, None]
     return np.asarray(stairs.signs @ shape.cdf(below)) if stairs.x.size else np.zeros(rows.size)
 
 
 def find_stairs(
-    light: Floats, weights: Floats, rows: Floats, shape: PulseShape, unit: float | None = 1.0
+    light: Floats, weights: Floats, rows: Floats, shape: RampShape, unit: float | None = 1.0
 ) -> tuple[list[Stairs], float]:
     """Return the steps of frames, and the unit of light.
 
@@ -71,7 +71,7 @@ def find_stairs(
         Light of the rows and inverse variances.
     rows : ndarray, shape (n,)
         Rows that the columns of `light` are of, evenly spaced.
-    shape : PulseShape
+    shape : RampShape
         Of one pulse.
     unit : float, optional
         Light of one pulse; found where not given.
@@ -114,7 +114,7 @@ def _joined(heights: Floats, grid: Floats, apart: float) -> list[tuple[float, fl
     return sorted(steps)
 
 
-def first_unit(light: Floats, rows: Floats, height: int) -> tuple[PulseShape, float]:
+def first_unit(light: Floats, rows: Floats, height: int) -> tuple[RampShape, float]:
     """Return the shape of a pulse and its unit that explain light best by few equal steps.
 
     Any light is a sum of many small steps. The shape is chosen by misfit and number of steps
@@ -129,8 +129,8 @@ def first_unit(light: Floats, rows: Floats, height: int) -> tuple[PulseShape, fl
     height : int
         Of the picture.
     """
-    shapes = [PulseShape(share * height) for share in FIRST_RAMPS]
-    shapes += [PulseShape(TAIL_RAMP * share * height, share * height) for share in FIRST_TAILS]
+    shapes = [RampShape(share * height) for share in FIRST_RAMPS]
+    shapes += [RampShape(TAIL_RAMP * share * height, share * height) for share in FIRST_TAILS]
     tried = []
     for shape in shapes:
         stairs, unit = find_stairs(light, np.ones_like(light), rows, shape, None)
@@ -152,7 +152,7 @@ def first_unit(light: Floats, rows: Floats, height: int) -> tuple[PulseShape, fl
 
 
 def improve_stairs(
-    stairs: Stairs, light: Floats, weights: Floats, rows: Floats, shape: PulseShape
+    stairs: Stairs, light: Floats, weights: Floats, rows: Floats, shape: RampShape
 ) -> Stairs:
     """Return stairs after some Gauss-Newton steps of their rows, the light's constant free."""
     x, signs = stairs.x, stairs.signs

@@ -8,19 +8,18 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.detectors.flash_crowd_edges import CrowdedFrame, crowded_edges
-from syncaudit.detectors.flash_edges import BandEdge
-from syncaudit.detectors.flash_pool import BandProfile, half_light_std_px, pool_shape
-from syncaudit.detectors.flash_rows import FrameRows
-from syncaudit.detectors.flash_shape import PulseShape
-from syncaudit.detectors.flash_stairs import (
+from syncaudit.detectors.flash.crowd_edges import CrowdedFrame, crowded_edges
+from syncaudit.detectors.flash.edges import Edge
+from syncaudit.detectors.flash.pool import BandProfile, half_light_std_px, pool_shape
+from syncaudit.detectors.flash.shape import RampShape
+from syncaudit.detectors.flash.stairs import (
     Stairs,
     find_stairs,
     first_unit,
     improve_stairs,
     stairs_light,
 )
-from syncaudit.detectors.flash_still import (
+from syncaudit.detectors.flash.still import (
     CellSums,
     StillPicture,
     first_light,
@@ -37,10 +36,8 @@ Floats = NDArray[np.float64]
 # Frames that are fitted together, and the fewest that tell a picture from its light.
 N_TOGETHER = 64
 MIN_TOGETHER = 16
-# Share of the edges tried that must convince, and the share of those fitted one by one from which
-# none is fitted together.
+# Share of the edges tried that must convince.
 MIN_KEPT = 0.4
-NEEDLESS_SHARE = 0.6
 # Rows are averaged to about as many.
 N_BINS = 160
 MAX_BIN_ROWS = 4
@@ -70,19 +67,19 @@ class CrowdedLight:
 
     Attributes
     ----------
-    edges : list of BandEdge
+    edges : list of Edge
         Found so far.
     n_tried : int
         Edges that were tried.
-    shape : PulseShape, optional
+    shape : RampShape, optional
         Of the pulse.
     half_std_px : float, optional
         Error of its half-light row.
     """
 
-    edges: list[BandEdge] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
     n_tried: int = 0
-    shape: PulseShape | None = None
+    shape: RampShape | None = None
     half_std_px: float | None = None
     _picture: StillPicture | None = None
     _before: CellSums | None = None
@@ -97,37 +94,34 @@ class CrowdedLight:
         """Whether most of the edges tried convince."""
         return len(self.edges) > MIN_KEPT * self.n_tried
 
-    def add(self, frames: Sequence[FrameRows], kept_share: float) -> None:
-        """Take frames that are lit one and all, and fit them when there are enough.
+    def add(self, index: int, levels: Singles, is_clean: NDArray[np.bool_]) -> None:
+        """Take a frame, and fit some when there are enough.
 
         Parameters
         ----------
-        frames : sequence of FrameRows
-            In order.
-        kept_share : float
-            What part of the edges convinces when every band is fitted by itself: where most do, no
-            more is needed.
+        index : int
+            Position in file order.
+        levels, is_clean : ndarray, shape (h, b)
+            Brightness of its rows in column blocks, and where it is not clipped.
         """
         if self._is_needless:
             return
-        for frame in frames:
-            self._height = frame.levels.shape[0]
-            size = int(np.clip(self._height // N_BINS, 1, MAX_BIN_ROWS))
-            n = self._height // size
-            shape = (n, size, frame.levels.shape[1])
-            self._indices.append(frame.index)
-            levels = frame.levels[: n * size].reshape(shape)
-            self._levels.append(np.asarray(levels.mean(axis=1), dtype=np.float32))
-            clean = frame.is_clean[: n * size].reshape(shape).all(axis=1)
-            self._clean.append(np.asarray(clean, dtype=np.float32))
+        self._height = levels.shape[0]
+        size = int(np.clip(self._height // N_BINS, 1, MAX_BIN_ROWS))
+        n = self._height // size
+        shape = (n, size, levels.shape[1])
+        self._indices.append(index)
+        binned = levels[: n * size].reshape(shape)
+        self._levels.append(np.asarray(binned.mean(axis=1), dtype=np.float32))
+        clean = is_clean[: n * size].reshape(shape).all(axis=1)
+        self._clean.append(np.asarray(clean, dtype=np.float32))
         if len(self._indices) >= N_TOGETHER:
-            self.finish(kept_share)
+            self.finish()
 
-    def finish(self, kept_share: float) -> None:
-        """Fit the frames taken since the last time; parameter as of `add`."""
+    def finish(self) -> None:
+        """Fit the frames taken since the last time."""
         indices, levels, clean = self._indices, self._levels, self._clean
         self._indices, self._levels, self._clean = [], [], []
-        self._is_needless |= kept_share > NEEDLESS_SHARE and not self.is_believed
         if len(indices) < MIN_TOGETHER or self._is_needless:
             return
         cells, used = np.stack(levels), np.stack(clean)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from syncaudit.decode import Picture
 
-__all__ = ["FrameRows", "strip_levels", "strip_sums"]
+__all__ = ["N_BLOCKS", "FrameRows", "row_sums", "strips_of"]
 
 Singles = NDArray[np.float32]
 
@@ -63,18 +62,19 @@ class FrameRows:
         return self.levels @ np.full(n_blocks, 1.0 / n_blocks, dtype=np.float32)
 
 
-def strip_sums(picture: Picture) -> NDArray[np.int32]:
-    """Return sums along about 120 of the rows of a picture, evenly spread, in up to four strips."""
+def row_sums(picture: Picture) -> NDArray[np.int32]:
+    """Return sums along about 120 of the rows of a picture, evenly spread, in column blocks."""
     height, width = picture.shape
-    return picture.block_sums(min(N_STRIPS, width), max(1, height // N_STRIP_ROWS))
+    return picture.block_sums(min(N_BLOCKS, width), max(1, height // N_STRIP_ROWS))
 
 
-def strip_levels(sums: Sequence[NDArray[np.int32]], width_px: int) -> Singles:
-    """Return the mean luma in the strips of some pictures, shape (m, n, s)."""
-    n, n_strips = sums[0].shape
-    levels = np.concatenate(sums).reshape(-1, n, n_strips).astype(np.float32)
-    levels /= np.float32(width_px // n_strips)
-    return levels
+def strips_of(levels: Singles) -> Singles:
+    """Return the mean brightness in up to four strips, shape (m, n, s), of blocks (m, n, b)."""
+    m, n, n_blocks = levels.shape
+    if n_blocks % N_STRIPS:
+        return levels
+    strips: Singles = levels.reshape(m, n, N_STRIPS, -1).mean(axis=3)
+    return strips
 
 
 def _block_means(picture: Picture, n_blocks: int) -> Singles:

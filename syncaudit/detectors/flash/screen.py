@@ -14,6 +14,7 @@ __all__ = [
     "MIN_LIT_ROWS",
     "MIN_LIT_SHARE",
     "RADIUS",
+    "is_lit_across",
     "lit_candidates",
 ]
 
@@ -35,6 +36,10 @@ STRIP_PART = 0.75
 CLIPPED_LEVEL = 235.0
 # Level of frames that are not there.
 NO_FRAME = 1e6
+# Share of the column blocks in which a lit row must be lit.
+MIN_LIT_BLOCKS = 0.6
+# Median change between the frames before and after up to which a picture counts as still.
+STILL_LEVELS = 1.0
 # Mean change between the frames before and after from which a picture moves, and how far up and
 # down its rows may have come from, as a share of the height.
 MOVING_LEVELS = 2.0
@@ -124,3 +129,31 @@ def _is_common(frames: Singles, floor: Singles) -> NDArray[np.bool_]:
     cells = share.reshape(m, -1)
     common = n_strips * np.vecdot(rows, rows)
     return np.asarray(common >= COMMON_SHARE * np.vecdot(cells, cells))
+
+
+def is_lit_across(levels: Singles, at: int) -> bool:
+    """Tell whether whole rows of a frame are brighter than anything near them before and after.
+
+    Near means a thirtieth of the height up or down and one column block left or right: a horizon
+    that bumps and a bright object that passes are no flash. In still pictures it means the cell
+    itself, so that faint flashes count.
+
+    Parameters
+    ----------
+    levels : ndarray of float32, shape (m, n, b)
+        Rows of consecutive frames in column blocks.
+    at : int
+        Place of the frame.
+    """
+    m, n, n_blocks = levels.shape
+    if not 0 < at < m - 1:
+        return False
+    before, after = levels[max(0, at - RADIUS) : at], levels[at + 1 : at + 1 + RADIUS]
+    floor = np.maximum(before.min(axis=0), after.min(axis=0))
+    if float(np.median(np.abs(before[-1] - after[0]))) > STILL_LEVELS:
+        kernel = np.ones((2 * round(GUARD * n) + 1, 3), dtype=np.uint8)
+        floor = np.asarray(cv2.dilate(floor, kernel)).reshape(n, n_blocks)
+    frame = levels[at]
+    is_lit = (frame > (1.0 + MIN_LIT_SHARE) * floor + MIN_LIT_LEVELS) | (frame > CLIPPED_LEVEL)
+    n_rows = np.count_nonzero(np.count_nonzero(is_lit, axis=1) >= MIN_LIT_BLOCKS * n_blocks)
+    return bool(n_rows >= max(1.0, MIN_LIT_ROWS * n))

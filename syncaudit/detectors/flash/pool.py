@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from syncaudit.detectors.flash_shape import MIN_RAMP_PX, PulseShape
+from syncaudit.detectors.flash.shape import MIN_RAMP_PX, RampShape
 
-__all__ = ["BandProfile", "half_light_std_px", "is_halved", "pool_shape"]
+__all__ = ["BandProfile", "half_light_std_px", "pool_shape"]
 
 Floats = NDArray[np.float64]
 
-# Edges of one sign that lie a ramp apart within this share of it may be halves of one.
-HALVED_SHARE = 0.3
 # Fewest windows whose scatter tells the error of the half-light time.
 MIN_PROFILES = 4
 # What an encoder adds to the half-light row, in rows: measured with x264 at crf 23-28.
@@ -49,7 +47,7 @@ class BandProfile:
     signs: Floats
 
 
-def pool_shape(profiles: Sequence[BandProfile], start: PulseShape) -> PulseShape:
+def pool_shape(profiles: Sequence[BandProfile], start: RampShape) -> RampShape:
     """Return the shape that all edges share.
 
     Weighted least squares over ramp and tail; each window keeps a level and a step of its own, each
@@ -59,13 +57,13 @@ def pool_shape(profiles: Sequence[BandProfile], start: PulseShape) -> PulseShape
     ----------
     profiles : sequence of BandProfile
         At least one.
-    start : PulseShape
+    start : RampShape
         First guess.
     """
     return _fit(_padded(profiles), start)
 
 
-def half_light_std_px(profiles: Sequence[BandProfile], shape: PulseShape) -> float | None:
+def half_light_std_px(profiles: Sequence[BandProfile], shape: RampShape) -> float | None:
     """Return the one-sigma error of the half-light row of a pooled shape.
 
     What the windows' own misfits say, by the sandwich formula with derivatives by differences
@@ -84,7 +82,7 @@ def half_light_std_px(profiles: Sequence[BandProfile], shape: PulseShape) -> flo
     slopes, halves = [], []
     for ramp, tail in nudges:
         if ramp or tail:
-            other = PulseShape(shape.ramp_px + ramp, shape.tail_px + tail)
+            other = RampShape(shape.ramp_px + ramp, shape.tail_px + tail)
             slopes.append((_residuals(table, other) - start) / (ramp + tail))
             halves.append((other.half_px - shape.half_px) / (ramp + tail))
     jacobian = np.stack(slopes, axis=-1)  # (profiles, rows, parameters)
@@ -120,12 +118,12 @@ def _padded(profiles: Sequence[BandProfile]) -> _Table:
     return offsets, signs, light, root
 
 
-def _fit(table: _Table, start: PulseShape) -> PulseShape:
+def _fit(table: _Table, start: RampShape) -> RampShape:
     """Search ramp (by its logarithm) and tail, both in half-light rows of the first guess."""
     unit = start.half_px
 
-    def shape_of(x: Floats) -> PulseShape:
-        return PulseShape(max(unit * float(np.exp(x[0])), MIN_RAMP_PX), unit * float(x[1]))
+    def shape_of(x: Floats) -> RampShape:
+        return RampShape(max(unit * float(np.exp(x[0])), MIN_RAMP_PX), unit * float(x[1]))
 
     def residuals(x: Floats) -> Floats:
         return _residuals(table, shape_of(x)).ravel()
@@ -142,7 +140,7 @@ def _fit(table: _Table, start: PulseShape) -> PulseShape:
     return shape_of(found.x)
 
 
-def _residuals(table: _Table, shape: PulseShape) -> Floats:
+def _residuals(table: _Table, shape: RampShape) -> Floats:
     """Return what a shape leaves of each window, times the roots of the weights."""
     offsets, signs, light, root = table
     curve = np.sum(signs * shape.cdf(offsets), axis=1, keepdims=True)
@@ -153,17 +151,3 @@ def _residuals(table: _Table, shape: PulseShape) -> Floats:
     found = np.linalg.solve(normal, columns @ target[..., None])
     residuals: Floats = target - (columns * found).sum(axis=1)
     return residuals
-
-
-def is_halved(profiles: list[BandProfile], shape: PulseShape) -> bool:
-    """Tell whether most ramps are drawn by two edges of half their height, one after the other."""
-    steps = [
-        (np.diff(profile.edges), profile.signs[1:] == profile.signs[:-1]) for profile in profiles
-    ]
-    n_edges = sum(profile.edges.size for profile in profiles)
-    ramp = 2.0 * shape.half_px
-    n_next = sum(
-        int(np.count_nonzero(is_alike & (np.abs(apart - ramp) < HALVED_SHARE * ramp)))
-        for apart, is_alike in steps
-    )
-    return 3 * n_next > n_edges

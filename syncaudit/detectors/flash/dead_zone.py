@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.detectors.flash_edges import BandEdge
+from syncaudit.detectors.flash.edges import Edge
 from syncaudit.dsp.robust import cauchy_weights, mad_std
 
 __all__ = ["dead_zone_shifts"]
@@ -25,7 +25,7 @@ MAX_BLOCK_SHARE = 0.2
 LEFT_SHARE = 0.5
 
 
-def dead_zone_shifts(edges: Sequence[BandEdge]) -> tuple[Floats, Floats]:
+def dead_zone_shifts(edges: Sequence[Edge]) -> tuple[Floats, Floats]:
     """Return by how many rows each edge is too low in the picture, and the error that leaves.
 
     Encoders quantise the difference from their prediction towards zero: every ramp is drawn some
@@ -44,7 +44,7 @@ def dead_zone_shifts(edges: Sequence[BandEdge]) -> tuple[Floats, Floats]:
 
     Parameters
     ----------
-    edges : sequence of BandEdge
+    edges : sequence of Edge
         All edges of one camera.
 
     Returns
@@ -58,9 +58,9 @@ def dead_zone_shifts(edges: Sequence[BandEdge]) -> tuple[Floats, Floats]:
     signs = np.array([1.0 if edge.is_upper else -1.0 for edge in edges])
     shares = np.array([edge.lit_share for edge in edges])
     factors = np.stack((signs * (1.0 - 2.0 * shares), signs), axis=1)
-    info = np.stack([edge.fit.block_info for edge in edges])
-    steps = np.stack([np.abs(edge.fit.block_step) for edge in edges])
-    shifts = np.stack([edge.fit.block_shift for edge in edges])
+    info = np.stack([edge.block_info for edge in edges])
+    steps = np.stack([np.abs(edge.block_step) for edge in edges])
+    shifts = np.stack([edge.block_shift for edge in edges])
     weights = info / info.sum(axis=1, keepdims=True)
     weights = np.minimum(weights, MAX_BLOCK_SHARE)
     weights = weights * (np.abs(shifts) < MAX_BLOCK_SHIFT) + 1e-12

@@ -1,0 +1,195 @@
+"""Tell which edges belong to one flash, and what instant of its light each dates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.detectors.flash.edges import Edge
+from syncaudit.detectors.flash.shape import RampShape
+from syncaudit.dsp.robust import mad_std
+
+__all__ = ["DatedRows", "date_rows"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Two edges are of one band where their distance is the common one, within this many rows and this
+# share of it.
+GAP_ROWS = 3.0
+GAP_SHARE = 0.1
+# Fewest bands whose scatter is believed.
+MIN_BANDS = 4
+# Part of the bands that must have the common height: flashes of one length.
+MIN_ALIKE = 0.5
+# A ramp is as long as the exposure within this factor.
+LIKE_EXPOSURE = math.log(1.25)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DatedRows:
+    """Rows that date lights: columns of `FlashEdges`, rows counted from the top of the picture.
+
+    Parameters
+    ----------
+    index, band : ndarray of int64, shape (n,)
+        Frame and number of the band.
+    row, row_std, part : ndarray, shape (n,)
+        Row, its error, and the part of the exposure that lies between row and instant.
+    sense : ndarray of int64, shape (n,)
+        0 for the half-light instants of pulses; +1 and -1 for a light that goes on or off.
+    half_px : float
+        Rows from onset to half-light; 0 where onsets are dated themselves.
+    """
+
+    index: Ints
+    band: Ints
+    row: Floats
+    row_std: Floats
+    part: Floats
+    sense: Ints
+    half_px: float
+
+
+def date_rows(
+    edges: Sequence[Edge],
+    rows: Floats,
+    stds: Floats,
+    *,
+    shape: RampShape,
+    exposure_px: float | None,
+) -> DatedRows:
+    """Group edges to bands, widen errors by the scatter of their heights, and choose parts.
+
+    A light of w rows under an exposure of e rows draws a trapezoid whose edges lie max(w, e) apart
+    with ramps of min(w, e) rows.
+
+    - Is the light shorter than the exposure, the edges date the instant of half its light by the
+      end (+1/2) and the begin (-1/2) of their rows' exposures.
+    - Is it longer, and all flashes as long as each other, the mean of both edges dates half-light
+      (part 0); a single edge is moved by half of the common height.
+    - Is it longer, and of any length, or longer than the picture is exposed: each edge dates the
+      light's going on, or off, by itself (part 0).
+
+    Ramps as long as a stated exposure tell the longer ones. Where no exposure is stated, bands of
+    one height are taken as short flashes.
+
+    The true height is the same in all bands of flashes of one length; where heights scatter more
+    than the errors say (encoder, moving background), what is missing is added to every error.
+
+    Parameters
+    ----------
+    edges : sequence of Edge
+        At least one.
+    rows, stds : ndarray, shape (n,)
+        Corrected rows of the edges and their errors.
+    shape : RampShape
+        Of their ramps.
+    exposure_px : float, optional
+        Exposure in rows, where stated.
+    """
+    index = np.array([edge.index for edge in edges], dtype=np.int64)
+    is_upper = np.array([edge.is_upper for edge in edges])
+    candidates = _candidates(edges, rows)
+    height = _common_height(candidates, rows, exposure_px)
+    pairs = _pairs(candidates, rows, height)
+    is_alike = len(pairs) > MIN_ALIKE * max(len({edges[up].index for up, _ in candidates}), 1)
+    ramp = shape.ramp_px
+    if exposure_px is None:
+        is_longer = not is_alike
+    else:
+        is_longer = _unlike(ramp, exposure_px) < LIKE_EXPOSURE and not (
+            is_alike and _unlike(height, exposure_px) < _unlike(ramp, exposure_px)
+        )
+    nothing = np.zeros(rows.size, dtype=np.int64)
+    number = np.arange(rows.size, dtype=np.int64)
+    if is_longer and (not is_alike or len(pairs) < MIN_BANDS):
+        sense = np.where(is_upper, 1, -1).astype(np.int64)
+        return DatedRows(index, number, rows, stds, np.zeros(rows.size), sense, 0.0)
+    gaps = np.array([rows[low] - rows[up] for up, low in pairs])
+    stds = _widened(stds, pairs, gaps)
+    for up, low in pairs:
+        number[low] = up
+    part = np.where(is_upper, 0.5, -0.5)
+    if not is_longer:
+        return DatedRows(index, number, rows, stds, part, nothing, shape.half_px)
+    rows = rows + part * height
+    for up, low in pairs:
+        rows[up] = 0.5 * (rows[up] + rows[low])
+        stds[up] = 0.5 * float(np.hypot(stds[up], stds[low]))
+    kept = ~np.isin(np.arange(rows.size), [low for _, low in pairs])
+    zeros = np.zeros(int(kept.sum()))
+    return DatedRows(
+        index[kept], number[kept], rows[kept], stds[kept], zeros, nothing[kept], 0.5 * height
+    )
+
+
+def _unlike(one: float, other: float) -> float:
+    return abs(math.log(max(one, 1e-3) / max(other, 1e-3)))
+
+
+def _candidates(edges: Sequence[Edge], rows: Floats) -> list[tuple[int, int]]:
+    """Return (upper, lower) of edges of one frame between which light may lie."""
+    frames: dict[int, list[int]] = {}
+    for i, edge in enumerate(edges):
+        frames.setdefault(edge.index, []).append(i)
+    return [
+        (up, low)
+        for members in frames.values()
+        for up in members
+        for low in members
+        if edges[up].is_upper and not edges[low].is_upper and rows[low] > rows[up]
+    ]
+
+
+def _common_height(
+    candidates: Sequence[tuple[int, int]], rows: Floats, exposure_px: float | None
+) -> float:
+    """Return the distance from an upper to a lower edge that most bands share.
+
+    Flashes come irregularly: other distances scatter. Where several are about as common, as those
+    of periodic pulses are, the one nearest to the stated exposure, else the shortest.
+    """
+    if not candidates:
+        return 0.0
+    ordered = np.sort([rows[low] - rows[up] for up, low in candidates])
+    first = np.searchsorted(ordered, ordered - GAP_ROWS, side="left")
+    last = np.searchsorted(ordered, ordered + GAP_ROWS, side="right")
+    counts = last - first
+    common = ordered[2 * counts > counts.max()]
+    chosen = common[0] if exposure_px is None else common[np.argmin(np.abs(common - exposure_px))]
+    near = np.abs(ordered - chosen) <= GAP_ROWS
+    return float(np.median(ordered[near]))
+
+
+def _pairs(
+    candidates: Sequence[tuple[int, int]], rows: Floats, height: float
+) -> list[tuple[int, int]]:
+    """Return the candidates that are as far apart as most are, each edge in one at most."""
+    if not candidates:
+        return []
+    gaps = np.array([rows[low] - rows[up] for up, low in candidates])
+    apart = np.abs(gaps - height)
+    limit = GAP_ROWS + GAP_SHARE * height
+    taken: set[int] = set()
+    pairs = []
+    for i in np.argsort(apart, kind="stable").tolist():
+        if apart[i] < limit and not taken & set(candidates[i]):
+            pairs.append(candidates[i])
+            taken |= set(candidates[i])
+    return sorted(pairs)
+
+
+def _widened(stds: Floats, pairs: list[tuple[int, int]], gaps: Floats) -> Floats:
+    """Return errors with what the scatter of the heights shows to be missing."""
+    if gaps.size < MIN_BANDS:
+        return stds.copy()
+    apart = gaps - np.median(gaps)
+    limit = 3.0 * mad_std(apart)
+    scatter = float(np.sum(np.clip(apart, -limit, limit) ** 2)) / (gaps.size - 1)
+    claimed = float(np.mean([stds[up] ** 2 + stds[low] ** 2 for up, low in pairs]))
+    return np.asarray(np.sqrt(stds**2 + max(0.0, 0.5 * (scatter - claimed))))

@@ -1,0 +1,256 @@
+"""Find light flashes in a camera's frames and time them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from syncaudit.decode import Picture
+from syncaudit.detectors.flash.bands import DatedRows, date_rows
+from syncaudit.detectors.flash.crowd import CrowdedLight
+from syncaudit.detectors.flash.dead_zone import dead_zone_shifts
+from syncaudit.detectors.flash.learning import MIN_FRAMES, Learnt, learn
+from syncaudit.detectors.flash.lighting import find_lighting
+from syncaudit.detectors.flash.part_exposures import find_switches
+from syncaudit.detectors.flash.pattern import gather_lit
+from syncaudit.detectors.flash.whole_frames import dead_times, lit_intervals, watched_neighbours
+from syncaudit.detectors.flash.window import CROWDED_SHARE, FrameWindow
+from syncaudit.detectors.rotation import STAMP_PARTS, frame_times_s
+from syncaudit.model import CameraStream, Quantity
+from syncaudit.model.evidence import FlashEdges, FlashIntervals
+
+__all__ = ["FlashDetector"]
+
+# Fewer edges, none of them beside another of one band, are none: light may change for once.
+MIN_SWITCHES = 3
+# Ramps of a light that goes on at once are as long as the exposure at most.
+MAX_RAMP = 1.3
+# Frames are fitted together, as crowded ones, where no more than this share of the edges convinces
+# as long as they are taken one by one.
+NEEDLESS_SHARE = 0.6
+# Least share of the edges that must be convincing: the few that pass where nearly all fail (light
+# that never leaves a row dark, clipped light, a moving camera) are wrong.
+MIN_KEPT = 0.3
+# Flashes that clip more of what they light are told of even where none can be timed.
+CLIPPED_SHARE = 0.25
+# How far from its half-light the onset of a light that stays may be: it rises while rows expose.
+ONSET_STD_S = 1e-4
+
+
+@dataclass(slots=True)
+class FlashDetector:
+    """Accumulate the flashes in the frames of one camera.
+
+    Call `update` with each picture in order and `finish` at the end.
+
+    One model for any light that goes on and off: a row gains what falls on it while it is exposed.
+    In rolling shutters each going on or off is thus a ramp over the rows that were exposed
+    meanwhile (after Šmíd and Matas, "Rolling shutter camera synchronization with sub-millisecond
+    accuracy", VISAPP 2017, arXiv:1902.11084, who dated the first lit row by a step), as long as the
+    light or the exposure, whichever is shorter. What full light adds to each cell of the picture,
+    the ramp and the rows are estimated together, over all frames (`learn`); `date_rows` says which
+    instant of the light a row dates. A row of half the light does not depend on the length of the
+    light, both edges of a band together not on the exposure. Errors that move both edges apart
+    alike (encoder, tone curve) look like another exposure: estimate the exposure from the edges
+    rather than take the one that is stated.
+
+    Global shutters, and pictures without ramps, give the intervals in which whole frames were lit,
+    and the instants of lights that go on or off while a frame is exposed (`find_switches`).
+
+    Parameters
+    ----------
+    stream : CameraStream
+        The camera.
+    """
+
+    stream: CameraStream
+    _indices: list[int] = field(default_factory=list)
+    _size: tuple[int, ...] = ()
+    _clipped: list[float] = field(default_factory=list)
+    _window: FrameWindow = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Keep what frames need of their neighbours."""
+        self._window = FrameWindow(has_rows=self.stream.line_delay_s != 0.0)
+
+    def update(self, picture: Picture) -> None:
+        """Take one frame."""
+        shape = picture.shape
+        self._size = self._size or shape
+        if picture.index >= self.stream.time_ns.size or shape != self._size or 0 in shape:
+            return
+        self._indices.append(picture.index)
+        self._window.add(picture)
+
+    def finish(self) -> FlashEdges | FlashIntervals | None:
+        """Return edges of light, or intervals of lit frames, or None where nothing flashed.
+
+        Intervals are none where flashes clip so much of the picture that they cannot be timed.
+        """
+        self._window.finish()
+        if not self._indices:
+            return None
+        learnt = self._learnt()
+        kept = len(learnt.edges) / max(learnt.n_tried, 1) if learnt is not None else 0.0
+        if kept < NEEDLESS_SHARE:
+            learnt = self._crowded() or learnt
+        if learnt is not None and self._is_believed(learnt):
+            return self._dated(learnt)
+        return self._intervals()
+
+    def _is_believed(self, learnt: Learnt) -> bool:
+        """Tell whether most edges convince, of light that goes on or off at once."""
+        longest_px = MAX_RAMP * (self._exposure_px or self._size[0])
+        return len(learnt.edges) > MIN_KEPT * learnt.n_tried and learnt.shape.ramp_px < longest_px
+
+    def _crowded(self) -> Learnt | None:
+        """Return the edges of light so dense that hardly a row is ever dark."""
+        window = self._window
+        if len(window.candidates) < CROWDED_SHARE * len(self._indices):
+            return None
+        crowd = CrowdedLight()
+        for index in sorted(window.levels):
+            crowd.add(index, window.levels[index], window.clean[index])
+        crowd.finish()
+        if not crowd.is_believed or crowd.shape is None:
+            return None
+        half_std_px = crowd.half_std_px
+        return Learnt(
+            edges=crowd.edges,
+            n_tried=crowd.n_tried,
+            shape=crowd.shape,
+            half_std_px=0.25 * crowd.shape.half_px if half_std_px is None else half_std_px,
+        )
+
+    def _learnt(self) -> Learnt | None:
+        window = self._window
+        if len(window.candidates) < MIN_FRAMES:
+            return None
+        rate_hz = self._rate_hz
+        lighting = find_lighting(window.rows(), rate_hz)
+        places = {index: place for place, index in enumerate(self._indices)}
+        lit = gather_lit(window.candidates, window.levels, window.clean, lighting, places)
+        if lit is None:
+            return None
+        self._clipped = lit.clipped_share.tolist()
+        return learn(lit)
+
+    @property
+    def _rate_hz(self) -> float:
+        steps = np.diff(self.stream.time_ns[self._indices]) * 1e-9
+        usual = float(np.median(steps)) if steps.size else 0.0
+        return 1.0 / usual if usual > 0.0 else 1.0
+
+    @property
+    def _exposure_px(self) -> float | None:
+        exposure_s, delay_s = self.stream.exposure_s, self.stream.line_delay_s
+        return exposure_s / delay_s if exposure_s and delay_s else None
+
+    @property
+    def _clipped_share(self) -> float:
+        return float(np.median(self._clipped)) if self._clipped else 0.0
+
+    def _dated(self, learnt: Learnt) -> FlashEdges | None:
+        stream = self.stream
+        frame_s, epoch_ns, stamp_std_s = frame_times_s(stream)
+        delay_s = stream.line_delay_s
+        dated = _rows_of(learnt, self._exposure_px)
+        n_bands = np.unique(dated.band).size
+        if n_bands == dated.band.size < MIN_SWITCHES:
+            return None
+        half_s = dated.half_px * (delay_s or 0.0)
+        half_std_s = learnt.half_std_px * (delay_s or 0.0) if dated.half_px else ONSET_STD_S
+        is_half_known = delay_s is not None or not dated.half_px
+        order = np.lexsort((dated.row, dated.index))
+        index = dated.index[order]
+        return FlashEdges(
+            source=stream.name,
+            epoch_ns=epoch_ns,
+            frame_index=index,
+            frame_s=frame_s[index],
+            row_px=dated.row[order] - 0.5 * (self._size[0] - 1),
+            row_std_px=dated.row_std[order],
+            exposure_part=dated.part[order],
+            band=dated.band[order],
+            height_px=self._size[0],
+            watched_s=watched_neighbours(self._indices[1:-1], frame_s),
+            line_delay_s=delay_s,
+            exposure_s=stream.exposure_s,
+            half_light_s=half_s if is_half_known else None,
+            half_light_std_s=half_std_s if is_half_known else None,
+            stamp_part=STAMP_PARTS[stream.stamp_at],
+            from_stamp_s=float(frame_s[0]),  # the first stamp is the epoch
+            stamp_std_s=stamp_std_s,
+            sense=dated.sense[order] if dated.sense.any() else None,
+            clipped_share=self._clipped_share,
+        )
+
+    def _intervals(self) -> FlashIntervals | None:
+        stream = self.stream
+        times_s, epoch_ns, stamp_std_s = frame_times_s(stream)
+        frame_s, delay_s = times_s[self._indices], stream.line_delay_s
+        exposure_s = stream.exposure_s
+        readout_s = None if delay_s is None else delay_s * self._size[0]
+        cells = self._window.cells.finish()
+        switched = find_switches(
+            frame_s, cells if delay_s == 0.0 else cells[:0], exposure_s=exposure_s
+        )
+        pulses = lit_intervals(
+            frame_s,
+            cells,
+            exposure_s=exposure_s,
+            readout_s=readout_s,
+            switched=switched.frame,
+        )
+        starts, stops, stds = (
+            np.concatenate(pair)
+            for pair in zip(
+                pulses, (switched.start_s, switched.stop_s, switched.std_s), strict=True
+            )
+        )
+        if not starts.size and self._clipped_share < CLIPPED_SHARE:
+            return None
+        order = np.argsort(starts, kind="stable")
+        is_dated = not pulses[0].size
+        return FlashIntervals(
+            source=stream.name,
+            quantity=Quantity.FLASH,
+            epoch_ns=epoch_ns,
+            start_s=starts[order],
+            stop_s=stops[order],
+            std_s=np.hypot(stds, stamp_std_s)[order],
+            count=np.ones(starts.size, dtype=np.int64),
+            is_onset=False,
+            half_light_s=0.0 if is_dated else None,
+            half_light_std_s=ONSET_STD_S if is_dated else None,
+            sense=np.append(np.zeros(pulses[0].size, dtype=np.int64), switched.sense)[order],
+            clipped_share=self._clipped_share,
+            dead_s=dead_times(
+                watched_neighbours(self._indices[1:-1], times_s),
+                exposure_s=exposure_s,
+                readout_s=readout_s,
+            ),
+        )
+
+
+def _rows_of(learnt: Learnt, exposure_px: float | None) -> DatedRows:
+    """Return what the edges date; those of pulses without what the encoder does to them.
+
+    Lights that stay are as bright as they are, and tone curves bend each cell as its brightness
+    says: what differs between cells is no dead zone there.
+    """
+    rows = np.array([edge.row for edge in learnt.edges])
+    stds = np.array([edge.row_std for edge in learnt.edges])
+    shape = learnt.shape
+    dated = date_rows(learnt.edges, rows, stds, shape=shape, exposure_px=exposure_px)
+    if dated.sense.any():
+        return dated
+    shifts, shift_stds = dead_zone_shifts(learnt.edges)
+    return date_rows(
+        learnt.edges,
+        rows - shifts,
+        np.hypot(stds, shift_stds),
+        shape=shape,
+        exposure_px=exposure_px,
+    )

@@ -1,0 +1,314 @@
+"""Find the rows of a frame at which a light goes on or off, and how well each is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import median_filter, uniform_filter1d
+
+from syncaudit.detectors.flash.pattern import MAX_INFO, LitFrames, Pattern
+from syncaudit.detectors.flash.shape import RampShape
+from syncaudit.dsp.robust import cauchy_weights
+
+__all__ = ["Edge", "FrameEdges", "fit_rows", "rough_edges", "time_edges"]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+# Rows are smoothed over this share of a ramp before edges are looked for, within these rows.
+SMOOTH_SHARE = 0.3
+SMOOTH_ROWS = (3, 41)
+# Runs of rows shorter than this are noise.
+MIN_RUN_ROWS = 7
+# A ramp that the picture's first or last rows cut is looked for from this share of light on.
+MIN_CUT_LIGHT = 0.08
+N_ITERATIONS = 8
+CONVERGED_ROWS = 0.01
+# Least error: interlocking of rows and transform blocks, and an error of the encoded levels on the
+# way through a ramp, common to all blocks, that grows with what a frame's coding leaves in single
+# cells (measured with x264 at crf 23-28: 0.2 levels where cells are left with 0.35, 0.36 where with
+# 0.75).
+FLOOR_ROWS = 0.05
+FLOOR_LEVELS = 0.13
+CODED_SHARE = 0.38
+# Blocks that the light reaches and that do not clip, at least, and the share of them that must
+# see the edge where the others do, within so many rows and this share of its ramp.
+MIN_BLOCKS = 4
+MIN_AGREEING = 2.0 / 3.0
+AGREE_ROWS = 3.0
+AGREE_SHARE = 0.15
+# Deviation of light from the fit, as a share of full light in a frame, and on a ramp as a share of
+# what the picture shows of it.
+MAX_MISFIT = 0.12
+# Largest error, in rows or as a share of a ramp.
+MAX_ROW_STD = 2.0
+MAX_STD_SHARE = 0.1
+# An edge lies outside of the picture by this share of its ramp at most: the rest is tail.
+MAX_OUTSIDE = 0.3
+# What the picture cuts of a ramp is drawn by its shape and by light that hardly any row shows full:
+# it is known to about this share.
+SHAPE_SHARE = 0.2
+# Rounds in which blocks that are fitted badly lose weight, from twice the usual misfit on.
+N_REWEIGHTED = 3
+USUAL_BLOCKS = 2.0
+# Frames whose lit cells are clipped by more than this share show no ramp, but a step in its foot.
+MAX_CLIPPED = 0.25
+# A block tells nothing of an edge that tells less than this share of the best.
+USABLE_SHARE = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameEdges:
+    """First guesses of the edges in a frame.
+
+    Parameters
+    ----------
+    rows : tuple of float
+        From the top of the picture to its bottom, or beyond where it cuts a ramp.
+    signs : tuple of int
+        +1 where rows below are lit, -1 where rows above are.
+    is_lit : bool
+        Whether the rows above the first are lit.
+    """
+
+    rows: tuple[float, ...]
+    signs: tuple[int, ...]
+    is_lit: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Edge:
+    """A row at which half of the light of a ramp has arrived.
+
+    Parameters
+    ----------
+    index : int
+        Frame in file order.
+    is_upper : bool
+        Whether light begins below it.
+    row, row_std : float
+        Row of the picture (0 is the first) and its one-sigma error.
+    lit_share : float
+        Share of the frame that is lit.
+    block_shift, block_info, block_step : ndarray, shape (b,)
+        How many rows lower each block sees the edge, the inverse variance of that, and its step.
+    """
+
+    index: int
+    is_upper: bool
+    row: float
+    row_std: float
+    lit_share: float
+    block_shift: Floats
+    block_info: Floats
+    block_step: Floats
+
+
+def rough_edges(light: Floats, is_known: Bools, ramp_px: float) -> FrameEdges:
+    """Return where the light of a frame crosses a half, and the ramps that the picture cuts.
+
+    Parameters
+    ----------
+    light : ndarray, shape (h,)
+        Share of full light in each row.
+    is_known : ndarray of bool, shape (h,)
+        Rows that count.
+    ramp_px : float
+        Length of a ramp.
+    """
+    height = light.size
+    length = int(np.clip(SMOOTH_SHARE * ramp_px, *SMOOTH_ROWS))
+    smooth = uniform_filter1d(np.where(is_known, light, 0.0), length, mode="nearest")
+    is_lit = median_filter((smooth > 0.5).astype(np.uint8), MIN_RUN_ROWS, mode="nearest") > 0
+    change = np.flatnonzero(np.diff(is_lit.astype(np.int8)))
+    rows = [float(row) + 0.5 for row in change]
+    signs = [1 if is_lit[row + 1] else -1 for row in change]
+    is_first = bool(is_lit[0])
+    border = max(8, int(0.5 * ramp_px))
+    top, bottom = float(smooth[:5].mean()), float(smooth[-5:].mean())
+    # A ramp that the border cuts need not cross a half.
+    if not is_lit[:border].any() and top > MIN_CUT_LIGHT:
+        rows.insert(0, -(0.5 - top) * ramp_px)
+        signs.insert(0, -1)
+        is_first = True
+    elif is_lit[:border].all() and top < 1.0 - MIN_CUT_LIGHT:
+        rows.insert(0, -(top - 0.5) * ramp_px)
+        signs.insert(0, 1)
+        is_first = False
+    if not is_lit[-border:].any() and bottom > MIN_CUT_LIGHT:
+        rows.append(height - 1 + (0.5 - bottom) * ramp_px)
+        signs.append(1)
+    elif is_lit[-border:].all() and bottom < 1.0 - MIN_CUT_LIGHT:
+        rows.append(height - 1 + (bottom - 0.5) * ramp_px)
+        signs.append(-1)
+    return FrameEdges(rows=tuple(rows), signs=tuple(signs), is_lit=is_first)
+
+
+def drawn(rows: Floats, edges: FrameEdges, at: Floats, shape: RampShape) -> tuple[Floats, Floats]:
+    """Return what edges at some rows draw, shape (h,), and its derivatives by these, (h, e)."""
+    signs = np.array(edges.signs, dtype=np.float64)
+    apart = rows[:, None] - at
+    light = float(edges.is_lit) + shape.cdf(apart) @ signs
+    light = np.clip(light, 0.0, 1.0)
+    slope = -shape.slope(apart) * signs * shape.shown_slope(light)[:, None]
+    return shape.shown(light), slope
+
+
+def fit_rows(
+    light: Floats, weight: Floats, edges: FrameEdges, shape: RampShape, n: int = N_ITERATIONS
+) -> tuple[Floats, Floats, Floats]:
+    """Return the rows of the edges by Gauss-Newton, what they draw, and its derivatives."""
+    rows = np.arange(light.size, dtype=np.float64)
+    at = np.array(edges.rows, dtype=np.float64)
+    limit = max(4.0, 0.3 * shape.length_px)
+    for _ in range(n if at.size else 0):
+        curve, slope = drawn(rows, edges, at, shape)
+        weighted = slope * weight[:, None]
+        normal = weighted.T @ slope
+        normal += np.diag(1e-6 * np.diag(normal).max() + np.full(at.size, 1e-9))
+        step = np.clip(np.linalg.solve(normal, weighted.T @ (light - curve)), -limit, limit)
+        at = at + step
+        if np.max(np.abs(step)) < CONVERGED_ROWS:
+            break
+    curve, slope = drawn(rows, edges, at, shape)
+    return at, curve, slope
+
+
+def time_edges(
+    lit: LitFrames,
+    pattern: Pattern,
+    light: Floats,
+    info: Floats,
+    rough: Sequence[FrameEdges],
+    shape: RampShape,
+) -> tuple[list[Edge], Floats, int]:
+    """Return the edges that convince, what they draw in each frame, and how many were tried.
+
+    Each frame is fitted by the pattern that the other frames tell.
+
+    Parameters
+    ----------
+    lit : LitFrames
+        Frames.
+    pattern : Pattern
+        From `find_pattern`.
+    light, info : ndarray, shape (f, h)
+        From `row_light`.
+    rough : sequence of FrameEdges
+        First guesses for each frame.
+    shape : RampShape
+        Shape of all ramps.
+    """
+    found: list[Edge] = []
+    curves = np.zeros_like(light)
+    n_tried = 0
+    for i, edges in enumerate(rough):
+        at, curves[i], _ = fit_rows(light[i], info[i], edges, shape)
+        n_tried += at.size
+        if at.size and lit.clipped_share[i] < MAX_CLIPPED:
+            levels, unsure = pattern.without(lit, i)
+            edges = replace(edges, rows=tuple(at.tolist()))
+            found += _FrameFit(lit, i, levels, unsure, edges, curves[i], shape).edges()
+    return found, curves, n_tried
+
+
+class _FrameFit:
+    """The edges of one frame, fitted to its cells.
+
+    The error of an edge is the scatter of the column blocks around it (a sandwich over blocks:
+    cells of one block err alike along the rows), or that of the encoder if it is larger.
+    """
+
+    def __init__(
+        self,
+        lit: LitFrames,
+        i: int,
+        levels: Floats,
+        unsure: Floats,
+        edges: FrameEdges,
+        curve: Floats,
+        shape: RampShape,
+    ) -> None:
+        self.index = int(lit.index[i])
+        self.shape, self.signs = shape, edges.signs
+        self.levels = levels
+        self.clean = lit.is_clean[i]
+        variance = lit.variance + unsure * np.clip(curve, 0.0, 1.0)[:, None] ** 2
+        self.weight = self.clean / variance
+        for _ in range(N_REWEIGHTED):
+            info = np.sum(levels**2 * self.weight, axis=1)
+            light = np.sum(levels * self.weight * lit.excess[i], axis=1) / np.maximum(info, 1e-9)
+            info = np.minimum(info, MAX_INFO)
+            self.at, self.curve, self.slope = fit_rows(light, info, edges, shape)
+            self.residual = lit.excess[i] - levels * self.curve[:, None]
+            # Who walks through some blocks disturbs these only.
+            apart = np.sqrt(np.average(self.residual**2 / variance, axis=0, weights=info + 1e-12))
+            apart /= max(float(np.median(apart)), 1.0)
+            self.weight = self.clean / variance * cauchy_weights(apart / USUAL_BLOCKS)
+        self.off = np.where(info > 0.0, light - self.curve, 0.0)
+        self.misfit = float(np.sqrt(np.average(self.off**2, weights=info))) if info.any() else 1.0
+
+    def edges(self) -> list[Edge]:
+        """Return the edges that the blocks agree on."""
+        if self.misfit > MAX_MISFIT:
+            return []
+        slope, weight = self.slope, self.weight
+        normals = np.einsum("rx,ry,rb->bxy", slope, slope, self.levels**2 * weight, optimize=True)
+        gradients = np.einsum("rx,rb->bx", slope, self.levels * weight * self.residual)
+        covariance = np.linalg.pinv(normals.sum(axis=0))
+        scores = gradients - normals @ (covariance @ gradients.sum(axis=0))
+        n_blocks = max(2, scores.shape[0])
+        scatter = covariance @ (scores.T @ scores) @ covariance * n_blocks / (n_blocks - 1.0)
+        random = np.maximum(np.diag(scatter), np.diag(covariance))
+        is_clean = self.clean.any()
+        coded = float(np.sqrt(np.median(self.residual[self.clean] ** 2))) if is_clean else 0.0
+        made = [
+            self._edge(j, float(random[j]), normals[:, j, j], scores[:, j], coded)
+            for j in range(self.at.size)
+        ]
+        return [edge for edge in made if edge is not None]
+
+    def _edge(
+        self, j: int, random: float, own: Floats, scores: Floats, coded: float
+    ) -> Edge | None:
+        """Return an edge, or None where too few blocks see it, or it is known too badly."""
+        row, length, height = float(self.at[j]), self.shape.length_px, self.curve.size
+        own = np.maximum(own, 1e-12)
+        shift = scores / own
+        is_usable = own > USABLE_SHARE * own.max()
+        limit = np.maximum(AGREE_ROWS + AGREE_SHARE * length, 2.0 / np.sqrt(own))
+        n_agreeing = np.count_nonzero(is_usable & (np.abs(shift) < limit))
+        n_usable = np.count_nonzero(is_usable)
+        if n_usable < MIN_BLOCKS or n_agreeing < MIN_AGREEING * n_usable:
+            return None
+        near = np.abs(np.arange(height) - np.clip(row, 0, height - 1)) <= length + 2.0
+        steps = self.levels[near].mean(axis=0)
+        step = max(float(np.average(steps, weights=own)), 1.0)
+        encoded = (FLOOR_LEVELS + CODED_SHARE * coded) * length / step
+        outside = max(0.0, self.shape.half_px - row, row + self.shape.reach_px - (height - 1))
+        row_std = float(np.sqrt(random + FLOOR_ROWS**2 + encoded**2 + (SHAPE_SHARE * outside) ** 2))
+        # A tail that the border cuts off from its onset may be that of any light, at any time.
+        outside_px = MAX_OUTSIDE * length if self.shape.tail_px == 0.0 else -self.shape.half_px
+        if not -outside_px < row < height - 1 + outside_px:
+            return None
+        rows = np.arange(height, dtype=np.float64)
+        drawn_part = np.ptp(self.shape.cdf(rows - row))
+        is_ramp = (rows > row - self.shape.half_px) & (rows < row + self.shape.reach_px)
+        off = np.sqrt(np.mean(self.off[is_ramp] ** 2)) if is_ramp.any() else np.inf
+        if off > MAX_MISFIT * drawn_part:
+            return None
+        if row_std > max(MAX_ROW_STD, MAX_STD_SHARE * length):
+            return None
+        return Edge(
+            index=self.index,
+            is_upper=self.signs[j] > 0,
+            row=row,
+            row_std=row_std,
+            lit_share=float(np.clip(self.curve, 0.0, 1.0).mean()),
+            block_shift=shift,
+            block_info=own,
+            block_step=steps,
+        )

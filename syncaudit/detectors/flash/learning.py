@@ -1,0 +1,281 @@
+"""Learn the ramp and the pattern that all flashes of a camera share, and time them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter1d
+from scipy.optimize import least_squares
+
+from syncaudit.detectors.flash.edges import (
+    MAX_CLIPPED,
+    Edge,
+    FrameEdges,
+    fit_rows,
+    rough_edges,
+    time_edges,
+)
+from syncaudit.detectors.flash.pattern import LitFrames, find_pattern, row_light
+from syncaudit.detectors.flash.shape import RampShape
+
+__all__ = ["MIN_FRAMES", "Learnt", "learn"]
+
+Floats = NDArray[np.float64]
+
+# Full light is what most lit rows show: two flashes in one exposure show twice as much.
+FULL_PERCENTILE = 60
+LIT_SHARE = 0.2
+# Fewer frames tie no two clocks (chance finds two of anything), and teach no pattern.
+MIN_FRAMES = 3
+# A frame that is lit alike everywhere dates nothing; an exposure that answers the light (auto-
+# exposure) dims it in the frames that follow.
+MIN_CONTRAST = 0.4
+SMOOTH_ROWS = 9
+N_ROUNDS = 14
+SETTLED = 0.003
+# Frames that the shape is learnt from.
+N_LEARNT = 16
+# Ramps that are tried first, in rows.
+FIRST_RAMPS_PX = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
+FIRST_BEND = 0.1
+# A tail is believed where it leaves this share of what a box leaves.
+TAIL_GAIN = 0.8
+FIRST_TAIL = 0.9
+MAX_BEND = 0.9
+MAX_TAIL = 0.98
+MIN_TAIL = 0.03
+MAX_RAMP_PX = 1500.0
+# Full light is not taken for more than so many times too small or too large at first.
+MAX_GAIN = 2.0
+# Misfits beyond so many deviations count linearly.
+ROBUST_SIGMAS = 10.0
+N_STEPS = 10
+# What is known of the half-light row: from few frames hardly anything, from more what an encoder
+# adds (measured with x264 at crf 23-28) and what a tone curve hides.
+MIN_POOLED = 4
+UNPOOLED_SHARE = 0.25
+POOLED_SHARE = 0.03
+ENCODED_ROWS = 1.5
+# Frames that are fitted so many times worse than most (two flashes at once, a car that passes)
+# teach nothing, nor do clipped ones.
+UNUSUAL = 2.0
+LEAST_MISFIT = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Learnt:
+    """Edges of all frames, and what they have in common.
+
+    Parameters
+    ----------
+    edges : list of Edge
+        In the order of frames and rows.
+    n_tried : int
+        Edges that were tried.
+    shape : RampShape
+        Of their ramps.
+    half_std_px : float
+        Error of the half-light row of that shape.
+    """
+
+    edges: list[Edge]
+    n_tried: int
+    shape: RampShape
+    half_std_px: float
+
+
+def learn(lit: LitFrames) -> Learnt | None:
+    """Return the edges of light in some frames, None where there are none.
+
+    What full light adds to each cell, the shape of the ramps and the rows of the edges are
+    estimated in turn until the shape settles. The shape is fitted with the rows free (variable
+    projection, by a few Gauss-Newton steps inside of each).
+
+    Parameters
+    ----------
+    lit : LitFrames
+        From `gather_lit`.
+    """
+    light = _first_light(lit)
+    has_ramp = np.ptp(uniform_filter1d(light, SMOOTH_ROWS, axis=1), axis=1) > MIN_CONTRAST
+    if np.count_nonzero(has_ramp) < MIN_FRAMES:
+        return None
+    lit, light = lit.take(has_ramp), light[has_ramp]
+    is_clear = lit.clipped_share < MAX_CLIPPED
+    shape = RampShape(FIRST_RAMPS_PX[4], 0.0, FIRST_BEND)
+    has_tail = False
+    found: tuple[list[Edge], Floats, int] | None = None
+    for n_round in range(N_ROUNDS):
+        pattern = find_pattern(lit, np.clip(light, 0.0, 1.0) * is_clear[:, None])
+        light, info = row_light(lit, pattern.levels)
+        if n_round == 0:
+            full = _scale(light, info)
+            pattern, light, info = pattern.scaled(full), light / full, info * full**2
+            shape = _first_shape(light, info, is_clear)
+        rough = _rough(light, info, shape)
+        chosen = _to_learn(rough, is_clear)
+        if not chosen:
+            return None
+        before = shape
+        start = _tailed(shape) if n_round == 1 else shape
+        fitted = _fit_shape(light, info, rough, chosen, start, has_tail=has_tail or n_round == 1)
+        if n_round == 1:
+            box = _fit_shape(light, info, rough, chosen, shape, has_tail=False)
+            has_tail = fitted.cost < TAIL_GAIN * box.cost
+            fitted = fitted if has_tail else box
+        shape, gain = fitted.shape, fitted.gain
+        pattern, light, info = pattern.scaled(gain), light / gain, info * gain**2
+        rough = _rough(light, info, shape)
+        found = time_edges(lit, pattern, light, info, rough, shape)
+        if not found[0]:
+            return None
+        misfit = np.sqrt(np.average((light - found[1]) ** 2, axis=1, weights=info + 1e-12))
+        has_edges = np.array([bool(edges.rows) for edges in rough])
+        usual = float(np.median(misfit[has_edges])) if has_edges.any() else 0.0
+        is_clear = (lit.clipped_share < MAX_CLIPPED) & (misfit <= UNUSUAL * usual + LEAST_MISFIT)
+        light = found[1]
+        change = abs(shape.length_px - before.length_px) / shape.length_px
+        if n_round > 1 and max(change, abs(shape.bend - before.bend)) < SETTLED:
+            break
+    if found is None:
+        return None
+    return Learnt(
+        edges=found[0],
+        n_tried=found[2],
+        shape=shape,
+        half_std_px=_half_std_px(shape, int(np.count_nonzero(is_clear))),
+    )
+
+
+def _half_std_px(shape: RampShape, n: int) -> float:
+    """Return the error of the half-light row of a shape that n frames tell."""
+    if n < MIN_POOLED:
+        return UNPOOLED_SHARE * shape.half_px
+    return float(np.hypot(ENCODED_ROWS, POOLED_SHARE * shape.half_px))
+
+
+def _first_light(lit: LitFrames) -> Floats:
+    """Return light as a share of the brightest that rows show, a parabola over the rows.
+
+    Rows near the border that few frames show in full light take after the others.
+    """
+    share = np.where(lit.is_known, lit.share, 0.0)
+    is_lit = share > LIT_SHARE * np.percentile(share.max(axis=0), FULL_PERCENTILE)
+    n_lit = np.count_nonzero(is_lit, axis=0)
+    rows = np.linspace(-1.0, 1.0, share.shape[1])
+    has_any = n_lit > 0
+    bright = np.where(is_lit, share, np.nan)[:, has_any]
+    full = np.nanpercentile(bright, FULL_PERCENTILE, axis=0)
+    degree = min(2, int(np.count_nonzero(has_any)) - 1)
+    curve = np.polynomial.Polynomial.fit(rows[has_any], full, degree, w=np.sqrt(n_lit[has_any]))
+    lowest = 0.2 * float(np.median(full))
+    light: Floats = np.clip(share / np.maximum(curve(rows), max(lowest, 1e-3)), 0.0, 1.2)
+    return light
+
+
+def _scale(light: Floats, info: Floats) -> float:
+    is_lit = (light > 0.4) & (info > 0.0)
+    return float(np.percentile(light[is_lit], FULL_PERCENTILE)) if is_lit.any() else 1.0
+
+
+def _rough(light: Floats, info: Floats, shape: RampShape) -> list[FrameEdges]:
+    return [
+        rough_edges(row, weight > 0.0, shape.length_px)
+        for row, weight in zip(light, info, strict=True)
+    ]
+
+
+def _to_learn(rough: Sequence[FrameEdges], is_clear: NDArray[np.bool_]) -> list[int]:
+    """Return the frames with edges that are clear, or an even choice of them."""
+    some = [i for i, edges in enumerate(rough) if edges.rows and is_clear[i]]
+    return some[:: max(1, len(some) // N_LEARNT)]
+
+
+def _misfit(
+    light: Floats,
+    info: Floats,
+    rough: Sequence[FrameEdges],
+    chosen: Sequence[int],
+    shape: RampShape,
+    n: int,
+) -> Floats:
+    """Return the weighted residuals of some frames, their rows fitted."""
+    parts = []
+    for i in chosen:
+        _, curve, _ = fit_rows(light[i], info[i], rough[i], shape, n)
+        parts.append(np.sqrt(info[i]) * (light[i] - curve))
+    return np.concatenate(parts)
+
+
+def _first_shape(light: Floats, info: Floats, is_clear: NDArray[np.bool_]) -> RampShape:
+    shapes = [RampShape(ramp, 0.0, FIRST_BEND) for ramp in FIRST_RAMPS_PX]
+    costs = []
+    for shape in shapes:
+        rough = _rough(light, info, shape)
+        chosen = _to_learn(rough, is_clear)
+        left = _misfit(light, info, rough, chosen, shape, 4) if chosen else np.array([np.inf])
+        costs.append(float(np.sum(np.minimum(left**2, ROBUST_SIGMAS**2))))
+    return shapes[int(np.argmin(costs))]
+
+
+def _tailed(shape: RampShape) -> RampShape:
+    length = shape.ramp_px
+    return RampShape(length * (1.0 - FIRST_TAIL), 0.5 * length * FIRST_TAIL, shape.bend)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fitted:
+    """A shape, by what factor full light was taken too small, and what both leave."""
+
+    shape: RampShape
+    gain: float
+    cost: float
+
+
+def _fit_shape(
+    light: Floats,
+    info: Floats,
+    rough: Sequence[FrameEdges],
+    chosen: Sequence[int],
+    start: RampShape,
+    *,
+    has_tail: bool,
+) -> _Fitted:
+    """Return the shape that draws some frames best."""
+    settled = list(rough)
+    for i in chosen:
+        rows, _, _ = fit_rows(light[i], info[i], rough[i], start)
+        settled[i] = FrameEdges(
+            rows=tuple(rows.tolist()), signs=rough[i].signs, is_lit=rough[i].is_lit
+        )
+
+    def shape_of(x: Floats) -> RampShape:
+        length = float(np.exp(x[0]))
+        part = float(x[3]) if has_tail else 0.0
+        if part < MIN_TAIL:
+            return RampShape(length, 0.0, float(x[1]))
+        return RampShape(length * (1.0 - part), 0.5 * length * part, float(x[1]))
+
+    def residuals(x: Floats) -> Floats:
+        gain = float(x[2])
+        return _misfit(light / gain, info * gain**2, settled, chosen, shape_of(x), 2)
+
+    length = start.ramp_px + 2.0 * start.tail_px
+    first = [np.log(length), start.bend, 1.0, 2.0 * start.tail_px / length]
+    low = np.array([0.0, -MAX_BEND, 1.0 / MAX_GAIN, -1e-9])
+    high = np.array([np.log(MAX_RAMP_PX), MAX_BEND, MAX_GAIN, MAX_TAIL])
+    n = 4 if has_tail else 3
+    margin = 1e-3
+    found = least_squares(
+        residuals,
+        np.clip(first, low + margin, high - margin)[:n],
+        bounds=(low[:n], high[:n]),
+        loss="soft_l1",
+        f_scale=ROBUST_SIGMAS,
+        diff_step=np.full(n, 0.02),
+        max_nfev=N_STEPS,
+    )
+    return _Fitted(shape=shape_of(found.x), gain=float(found.x[2]), cost=float(found.cost))

@@ -1,0 +1,157 @@
+"""Tell which rows of which frames a light reaches, and what they would look like without it.
+
+A camera at rest sees every row at one brightness, again and again; a light adds to it. What is
+common to the column blocks of a row is light; people who walk, screens that flicker and leaves that
+move change some blocks only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import percentile_filter, uniform_filter1d
+
+__all__ = ["Lighting", "find_lighting", "grown"]
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Bools = NDArray[np.bool_]
+
+# Lights that people switch by hand stay on for up to two seconds: within so long on either side,
+# a row is dark for a quarter of the time at least.
+DARK_WITHIN_S = 3.0
+DARK_PERCENTILE = 25
+# Light that often goes on and off leaves a quarter of the changes from frame to frame to noise;
+# that quantile of the difference of two normal variables, in sigmas of one.
+QUIET_PERCENTILE = 25
+QUIET_SIGMAS = 1.0 / (0.3186 * np.sqrt(2.0))
+LEAST_NOISE = 0.05
+# Points of the running percentile: it is a first guess only.
+N_POINTS = 60
+N_ROUNDS = 3
+# Rows are lit from so many deviations of their own noise, and so much of their brightness (0.5
+# levels in the dark): the eye sees as much.
+MIN_SIGMAS = 6.0
+MIN_LEVELS = 0.5
+MIN_SHARE = 0.02
+# What is added to a brightness before shares are taken: black is not zero.
+BLACK_LEVELS = 16.0
+# Dark frames farther off than this tell little of a row: scenery moves on.
+REACH = 6
+# Rows next to lit ones may be lit by less than can be seen.
+GUARD_ROWS = 2
+# Least variance of a cell: the encoder's rounding.
+LEAST_VARIANCE = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Lighting:
+    """Light on the rows of all frames of a camera.
+
+    Parameters
+    ----------
+    is_lit : ndarray of bool, shape (n, r)
+        Rows that are brighter than they are without light.
+    is_known : ndarray of bool, shape (n, r)
+        Rows that are dark in some frame near.
+    share : ndarray, shape (n, r)
+        Light as a share of the brightness without it, median of the blocks; 0 where not known.
+    variance : ndarray, shape (r, b)
+        Of the cells without light, in squared levels.
+    """
+
+    is_lit: Bools
+    is_known: Bools
+    share: Floats
+    variance: Floats
+
+
+def find_lighting(levels: Singles, rate_hz: float) -> Lighting:
+    """Return which rows are lit in some frames in a row.
+
+    Parameters
+    ----------
+    levels : ndarray of float32, shape (n, r, b)
+        Mean brightness of r rows in b column blocks of n frames.
+    rate_hz : float
+        Frames per second.
+    """
+    rows = levels.mean(axis=2)
+    dark, noise = _dark_level(rows, rate_hz)
+    first = rows - dark > np.maximum(MIN_SIGMAS * noise, MIN_LEVELS) + MIN_SHARE * dark
+    is_lit = first
+    for _ in range(2):
+        is_dark = ~grown(is_lit)
+        background, is_known = _background(levels, is_dark)
+        excess = levels - background
+        excess[~is_known] = 0.0
+        share = np.median(excess / (background + BLACK_LEVELS), axis=2)
+        quiet = share[is_known & is_dark]
+        scatter = 1.4826 * float(np.median(np.abs(quiet))) if quiet.size else 0.0
+        is_bright = share > max(MIN_SIGMAS * scatter, MIN_SHARE)
+        is_lit = first & (is_bright | ~is_known)
+    weight = (is_known & is_dark).astype(np.float32)
+    n_dark = np.maximum(weight.sum(axis=0), 1.0)[:, None]
+    variance = np.einsum("nr,nrb->rb", weight, excess**2) / n_dark + LEAST_VARIANCE
+    return Lighting(
+        is_lit=is_lit & is_known,
+        is_known=is_known,
+        share=share.astype(np.float64),
+        variance=variance.astype(np.float64),
+    )
+
+
+def grown(is_lit: Bools) -> Bools:
+    """Return lit rows and the ones beside them, shape (n, r)."""
+    near = is_lit.copy()
+    for step in range(1, GUARD_ROWS + 1):
+        near[:, step:] |= is_lit[:, :-step]
+        near[:, :-step] |= is_lit[:, step:]
+    return near
+
+
+def _dark_level(rows: Singles, rate_hz: float) -> tuple[Singles, Singles]:
+    """Return the brightness of each row without light, by its lower mode in time, and its noise."""
+    n = rows.shape[0]
+    window = min(n, 2 * round(DARK_WITHIN_S * rate_hz) + 1)
+    step = max(1, window // N_POINTS)
+    size = (max(3, window // step), 1)
+    dark: Singles = percentile_filter(rows[::step], DARK_PERCENTILE, size=size, mode="reflect")
+    dark = np.repeat(dark, step, axis=0)[:n].astype(np.float32)
+    noise = np.full(rows.shape[1], LEAST_NOISE, dtype=np.float32)
+    if n > 1:
+        change = np.percentile(np.abs(np.diff(rows, axis=0)), QUIET_PERCENTILE, axis=0)
+        noise = np.maximum(np.float32(QUIET_SIGMAS) * change, noise).astype(np.float32)
+    for _ in range(N_ROUNDS):
+        apart = rows - dark
+        near = (np.abs(apart) < 4.0 * noise + 0.3).astype(np.float32)
+        total = uniform_filter1d(near, window, axis=0, mode="reflect")
+        mean = uniform_filter1d(near * apart, window, axis=0, mode="reflect")
+        dark = (dark + mean / np.maximum(total, 1e-6)).astype(np.float32)
+    return dark, noise
+
+
+def _background(levels: Singles, is_dark: Bools) -> tuple[Singles, Bools]:
+    """Return what each row looks like in the dark frames before and after, and where there are any.
+
+    Running means of the dark frames on either side, weighted by the inverse square of how long ago
+    the last was.
+    """
+    n, n_rows, _ = levels.shape
+    sides = np.zeros((2, *levels.shape), dtype=np.float32)
+    weights = np.zeros((2, n, n_rows), dtype=np.float32)
+    for side, order in enumerate((range(n), range(n - 1, -1, -1))):
+        mean = np.zeros(levels.shape[1:], dtype=np.float32)
+        age = np.full(n_rows, np.inf, dtype=np.float32)
+        for k in order:
+            sides[side, k] = mean
+            weights[side, k] = np.where(age <= REACH, 1.0 / age**2, 0.0)
+            dark = is_dark[k]
+            part = np.where(age > REACH, 1.0, 0.5)
+            mean = np.where(dark[:, None], mean + part[:, None] * (levels[k] - mean), mean)
+            age = np.where(dark, 1.0, age + 1.0).astype(np.float32)
+    total = weights.sum(axis=0)
+    background = (weights[..., None] * sides).sum(axis=0) / np.maximum(total, 1e-9)[..., None]
+    return background.astype(np.float32), total > 0.0

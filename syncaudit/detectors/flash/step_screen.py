@@ -1,0 +1,79 @@
+"""Tell cheaply in which frames a light may go on or off that stays."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["step_candidates"]
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+
+# Frames on either side that must be alike: a light of less than two frame periods is no step.
+REACH = 2
+# Least change of the whole picture's mean, as a share and in levels.
+MIN_MEAN_SHARE = 0.02
+MIN_MEAN_LEVELS = 1.5
+# Least change of a column block in levels.
+MIN_BLOCK_LEVELS = 3.0
+# Frames of one side differ by no more than this share of the change.
+STEADY_SHARE = 0.12
+# Share of the cells that must change in one sense.
+ONE_SENSE = 0.8
+
+
+def step_candidates(strips: Singles, start: int, stop: int) -> list[int]:
+    """Return which frames lie between two steady states of unlike brightness.
+
+    A cheap test by the mean of the picture first, then cell by cell of the strips: most change in
+    one sense, and little within the two frames on either side.
+
+    Parameters
+    ----------
+    strips : ndarray of float32, shape (m, n, s)
+        Of consecutive frames.
+    start, stop : int
+        Frames to tell of.
+
+    Returns
+    -------
+    list of int
+        Their places.
+    """
+    m = strips.shape[0]
+    low, high = max(start, REACH), min(stop, m - REACH)
+    if high <= low:
+        return []
+    cells = strips.reshape(m, -1)
+    means = cells @ np.full(cells.shape[1], 1.0 / cells.shape[1], np.float32)
+    step = np.abs(means[low + 1 : high + 1] - means[low - 1 : high - 1])
+    limit = np.maximum(MIN_MEAN_LEVELS, MIN_MEAN_SHARE * means[low - 1 : high - 1])
+    at = (step > limit).nonzero()[0] + low
+    pairs, mean_pairs = cells[:-1] + cells[1:], means[:-1] + means[1:]
+    change = pairs[at + 1] - pairs[at - 2]
+    sense = np.sign(mean_pairs[at + 1] - mean_pairs[at - 2])
+    change *= np.float32(0.5) * sense[:, None]
+    # Where there is no step, too many cells change by too little for the least one.
+    may_be = (change > 0.25 * MIN_BLOCK_LEVELS).mean(axis=1) >= ONE_SENSE
+    at, change = at[may_be], change[may_be]
+    if not at.size:
+        return []
+    size = _medians(change)
+    in_sense = (change > 0.25 * size[:, None]).mean(axis=1)
+    is_step = (size > MIN_BLOCK_LEVELS) & (in_sense >= ONE_SENSE)
+    at, size = at[is_step], size[is_step]
+    if not at.size:
+        return []
+    before, after = np.abs(cells[at - 1] - cells[at - 2]), np.abs(cells[at + 1] - cells[at + 2])
+    unsteady = np.maximum(_medians(before), _medians(after))
+    found: list[int] = at[unsteady < 2 * STEADY_SHARE * size].tolist()
+    return found
+
+
+def _medians(values: Singles) -> Singles:
+    """Return the median of each row; `np.median` spends most of its time on other matters."""
+    low, high = (values.shape[1] - 1) // 2, values.shape[1] // 2
+    ordered = np.partition(values, (low, high), axis=1)
+    medians: Singles = 0.5 * (ordered[:, low] + ordered[:, high])
+    return medians

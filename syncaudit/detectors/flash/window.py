@@ -1,0 +1,124 @@
+"""Keep of a camera's frames what is needed to find lights, as they come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.decode import Picture
+from syncaudit.detectors.flash.lighting import REACH
+from syncaudit.detectors.flash.rows import FrameRows, row_sums, strips_of
+from syncaudit.detectors.flash.screen import RADIUS, is_lit_across, lit_candidates
+from syncaudit.detectors.flash.step_screen import step_candidates
+from syncaudit.detectors.flash.whole_frames import FrameCells
+
+__all__ = ["CROWDED_SHARE", "FrameWindow"]
+
+Singles = NDArray[np.float32]
+
+# Frames that are looked at in one go.
+N_AT_ONCE = 16
+# Light is crowded where as many of the frames may be lit.
+CROWDED_SHARE = 0.85
+
+
+@dataclass(slots=True)
+class FrameWindow:
+    """Take the frames of one camera in order, all of one size.
+
+    Attributes
+    ----------
+    cells : FrameCells
+        Of all frames.
+    candidates : list of int
+        Frames, by their position in file order, that may be lit or show a light that goes on or
+        off: nearly none of an ordinary clip.
+    levels, clean : dict of int to ndarray, shape (h, b)
+        Brightness of the candidates and of the frames near them, and where it is not clipped.
+
+    Parameters
+    ----------
+    has_rows : bool
+        Whether rows are exposed one after the other. Where all are at once, frames are reduced to
+        `cells` alone, and no picture is kept.
+    """
+
+    has_rows: bool
+    cells: FrameCells = field(default_factory=FrameCells)
+    candidates: list[int] = field(default_factory=list)
+    levels: dict[int, Singles] = field(default_factory=dict)
+    clean: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
+    _frames: list[FrameRows] = field(default_factory=list)
+    _n_done: int = 0
+    _wanted: int = -1
+    _sums: list[NDArray[np.int32]] = field(default_factory=list)
+    _rows: list[Singles] = field(default_factory=list)
+    _near: list[Singles] = field(default_factory=list)
+    _width_px: int = 0
+
+    def add(self, picture: Picture) -> None:
+        """Take a frame."""
+        self._width_px = picture.shape[1]
+        self._sums.append(row_sums(picture))
+        if self.has_rows:
+            self._frames.append(FrameRows(picture))
+            stop = len(self._frames) - RADIUS
+            if stop - self._n_done >= N_AT_ONCE:
+                self._screen(stop)
+        elif len(self._sums) == N_AT_ONCE:
+            self._reduce()
+
+    def finish(self) -> None:
+        """Look at the frames that are left."""
+        stop = len(self._frames)
+        if stop > self._n_done:
+            self._screen(stop)
+        else:
+            self._reduce()
+
+    def rows(self) -> Singles:
+        """Return the brightness of about 120 rows in column blocks, of all frames, (n, r, b)."""
+        return np.concatenate(self._rows)
+
+    def _screen(self, stop: int) -> None:
+        """Screen the frames from `_n_done` to `stop`, and forget the oldest."""
+        self._reduce()
+        frames, near, start = self._frames, np.concatenate(self._near), self._n_done
+        strips = strips_of(near)
+        changed = step_candidates(strips, start, stop)
+        lit = lit_candidates(strips, start, stop)
+        if len(lit) < CROWDED_SHARE * (stop - start):  # else the frames beside are lit as well
+            lit = [at for at in lit if is_lit_across(near, at)]
+        found = sorted(frames[at].index for at in {*lit, *changed})
+        self.candidates += found
+        self._keep(found)
+        n_kept = min(stop, max(RADIUS, REACH))
+        self._frames, self._near = frames[stop - n_kept :], [near[stop - n_kept :]]
+        self._n_done = n_kept
+
+    def _keep(self, found: list[int]) -> None:
+        """Keep the rows of frames near candidates."""
+        for frame in self._frames:
+            is_near = frame.index <= self._wanted or any(
+                abs(frame.index - index) <= REACH for index in found
+            )
+            if is_near and frame.index not in self.levels:
+                self.levels[frame.index] = frame.levels
+                self.clean[frame.index] = frame.is_clean
+        if found:
+            self._wanted = found[-1] + REACH
+
+    def _reduce(self) -> None:
+        """Reduce the frames that came since; many at once cost little more than one."""
+        if self._sums:
+            n_blocks = self._sums[0].shape[1]
+            levels = np.stack(self._sums).astype(np.float32) / np.float32(
+                self._width_px // n_blocks
+            )
+            self._sums.clear()
+            self.cells.add(strips_of(levels))
+            if self.has_rows:
+                self._rows.append(levels)
+                self._near.append(levels)
