@@ -10,7 +10,7 @@ from syncaudit.decode import Picture
 from syncaudit.detectors.flash.bands import DatedRows, date_rows
 from syncaudit.detectors.flash.crowd import CrowdedLight
 from syncaudit.detectors.flash.dead_zone import dead_zone_shifts
-from syncaudit.detectors.flash.learning import MIN_FRAMES, Learnt, learn
+from syncaudit.detectors.flash.learning import MIN_FRAMES, UNPOOLED_SHARE, Learnt, learn
 from syncaudit.detectors.flash.lighting import find_lighting
 from syncaudit.detectors.flash.part_exposures import find_switches
 from syncaudit.detectors.flash.pattern import gather_lit
@@ -120,7 +120,9 @@ class FlashDetector:
             edges=crowd.edges,
             n_tried=crowd.n_tried,
             shape=crowd.shape,
-            half_std_px=0.25 * crowd.shape.half_px if half_std_px is None else half_std_px,
+            half_std_px=UNPOOLED_SHARE * crowd.shape.half_px
+            if half_std_px is None
+            else half_std_px,
         )
 
     def _learnt(self) -> Learnt | None:

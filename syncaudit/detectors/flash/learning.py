@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from syncaudit.detectors.flash.edges import (
 from syncaudit.detectors.flash.pattern import LitFrames, find_pattern, row_light
 from syncaudit.detectors.flash.shape import RampShape
 
-__all__ = ["MIN_FRAMES", "Learnt", "learn"]
+__all__ = ["MIN_FRAMES", "UNPOOLED_SHARE", "Learnt", "learn"]
 
 Floats = NDArray[np.float64]
 
@@ -248,9 +248,7 @@ def _fit_shape(
     settled = list(rough)
     for i in chosen:
         rows, _, _ = fit_rows(light[i], info[i], rough[i], start)
-        settled[i] = FrameEdges(
-            rows=tuple(rows.tolist()), signs=rough[i].signs, is_lit=rough[i].is_lit
-        )
+        settled[i] = replace(rough[i], rows=tuple(rows.tolist()))
 
     def shape_of(x: Floats) -> RampShape:
         length = float(np.exp(x[0]))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from syncaudit.decode import Picture
 
-__all__ = ["N_BLOCKS", "FrameRows", "row_sums", "strips_of"]
+__all__ = ["FrameRows", "row_sums", "strips_of"]
 
 Singles = NDArray[np.float32]
 
@@ -54,12 +54,6 @@ class FrameRows:
             return np.ones(self.levels.shape, dtype=np.bool_)
         share = _block_means(Picture(0, np.asarray(clipped, dtype=np.uint8)), N_BLOCKS)
         return share <= CLIPPED_SHARE
-
-    @cached_property
-    def row_levels(self) -> Singles:
-        """Mean luma of each row over all blocks, shape (h,)."""
-        n_blocks = self.levels.shape[1]
-        return self.levels @ np.full(n_blocks, 1.0 / n_blocks, dtype=np.float32)
 
 
 def row_sums(picture: Picture) -> NDArray[np.int32]:
