@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from syncaudit.cli.options import Force, Partial
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -45,6 +47,8 @@ def inject(
         str | None, typer.Option("--verdicts", help="Only clips that passed in this run.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Another draw.")] = 0,
+    partial: Partial = False,
+    force: Force = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
 ) -> None:
     """Write clips that are wrong by a known amount, to measure the filter on your own data.
@@ -77,7 +81,7 @@ def inject(
         raise typer.BadParameter("neither --offsets nor --drift-ppm names a size")
     clips = load_clips(manifest)
     if verdicts is not None:
-        clips = _passed(clips, verdicts)
+        clips = _passed(clips, verdicts, partial=partial)
     inputs = [manifest] if verdicts is None else [manifest, verdicts]
     console = stderr()
     console.quiet = quiet
@@ -120,7 +124,7 @@ def _sizes(text: str, option: str, unit: str, most: float) -> list[float]:
     return list(sizes)
 
 
-def _passed(clips: Sequence[Clip], verdicts: str) -> Sequence[Clip]:
+def _passed(clips: Sequence[Clip], verdicts: str, *, partial: bool) -> Sequence[Clip]:
     """Return the clips that passed.
 
     Raises
@@ -132,7 +136,7 @@ def _passed(clips: Sequence[Clip], verdicts: str) -> Sequence[Clip]:
     from syncaudit.errors import UsageError
     from syncaudit.ingest import VerdictIndex
 
-    index = VerdictIndex.load(verdicts, unknown="drop")
+    index = VerdictIndex.load(verdicts, unknown="drop", partial=partial)
     kept = ClipTable(clip for clip in clips if index.admits(clip.clip_id))
     if not kept:
         raise UsageError(

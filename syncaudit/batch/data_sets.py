@@ -12,6 +12,7 @@ from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.outputs import write_json
 from syncaudit.model import Clip, CommonOffsets, DataSetClocks
 from syncaudit.policy import Policy, calibration_of, data_set_row
+from syncaudit.writing import Signature, remove_ours
 
 if TYPE_CHECKING:
     from syncaudit.pipeline import DataSet
@@ -86,7 +87,7 @@ class DataSets:
         path = folder / COMMON_FILE
         common = [found for found in self._found.values() if found.common is not None]
         if len(common) != 1 or len({_name(clip) for clip in self._clips}) != 1:
-            path.unlink(missing_ok=True)
+            remove_ours(path, Signature.CALIBRATION)
             return
         write_json(calibration_of(common[0], self._intended_s()), path)
 

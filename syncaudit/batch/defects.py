@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from syncaudit import __version__
+from syncaudit.writing import append_line
 
 __all__ = ["log_defect"]
 
@@ -23,5 +25,7 @@ def log_defect(folder: Path, subject: str, trace: str) -> None:
         The traceback.
     """
     stamp = datetime.now(UTC).isoformat(timespec="seconds")
-    with (folder / "errors.log").open("a", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(f"{stamp} {subject}, syncaudit {__version__}\n{trace}\n")
+    with suppress(OSError):  # a full disk: the verdict tells the error itself
+        append_line(
+            folder / "errors.log", f"{stamp} {subject}, syncaudit {__version__}\n{trace}\n"
+        )

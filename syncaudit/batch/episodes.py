@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from syncaudit.model import Clip, Verdict
+from syncaudit.writing import Signature, remove_ours, replace_text
 
 __all__ = ["KEEP_FILE", "episode_lists", "write_keep"]
 
@@ -84,16 +85,14 @@ def write_keep(clips: Iterable[Clip], verdict_of: Callable[[str], str | None], o
     lists = episode_lists(clips, verdict_of)
     path = out / KEEP_FILE
     if not lists:
-        path.unlink(missing_ok=True)
+        remove_ours(path, Signature.KEEP)
         return
     text = (
         _worded(lists[0])
         if len(lists) == 1
         else '{"datasets": [\n' + ",\n".join(map(_worded, lists)) + "\n]}"
     )
-    draft = path.with_name(f".{path.name}.tmp")
-    draft.write_text(text + "\n", encoding="utf-8")
-    draft.replace(path)
+    replace_text(path, f"{text}\n")
 
 
 def _worded(content: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ from syncaudit.batch.summary import BatchSummary, Tally
 from syncaudit.model import Clip
 from syncaudit.policy import Policy
 from syncaudit.report import Picture, PictureMaker, write_report
+from syncaudit.writing import sync_folder
 
 __all__ = ["RunFacts", "finish"]
 
@@ -106,6 +107,7 @@ def finish(
         data_sets=data_sets.rows(),
         about={
             **facts.about,
+            "row_digests": True,
             "repeated_clips": repeated_clips(clips),
             "policy": plain(policy),
             "versions": _versions(),
@@ -115,7 +117,6 @@ def finish(
     if to_row is not None:
         write_split(clips, ledger.verdict, to_row, folder)
     write_keep(clips, ledger.verdict, folder)
-    write_json(summary.to_json(), folder / "summary.json")
     write_report(
         ledger.rows(clip_ids),
         summary.to_json(),
@@ -123,6 +124,9 @@ def finish(
         # Whoever stops a run does not wait for pictures.
         pictures=_picture_maker(clips) if with_pictures and facts.stopped is None else None,
     )
+    # Last, and on the disk: it says that all the others are complete.
+    sync_folder(folder)
+    write_json(summary.to_json(), folder / "summary.json", is_durable=True)
     return summary
 
 

@@ -1,9 +1,10 @@
 """The ledger of done clips: ``verdicts.jsonl``, appended to as verdicts come.
 
 A run that was killed leaves whole lines and at most one half-written last one, which is cut off
-when the ledger is opened again. Where a clip stands twice, the later line counts. Lines whose
-policy is out of date are no verdicts, but hold measurements: a run that is stopped before it has
-judged them again keeps them in a hidden file beside.
+when the ledger is opened again. Where a clip stands twice, the later line counts. A line that was
+changed since it was written (its digest tells) is no verdict. Lines whose policy is out of date are
+none either, but hold measurements: a run that is stopped before it has judged them again keeps them
+in a hidden file beside, as it does the lines of clips that its manifest no longer names.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import os
 import time
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +22,14 @@ from types import TracebackType
 from typing import Any
 
 from syncaudit.errors import UsageError
+from syncaudit.model import Verdict
+from syncaudit.readers.runs import finished_run, is_intact
+from syncaudit.writing import Signature, remove_ours, replacing
 
 __all__ = ["Entry", "Ledger", "VerdictFile"]
 
 _SYNC_EVERY_S = 1.0
+_VERDICTS = frozenset(map(str, Verdict))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,20 +59,23 @@ class VerdictFile:
     ----------
     path : Path
         The file.
+    partial : bool
+        Take what is there of a run that was not finished, and leave out what is damaged.
 
     Raises
     ------
     UsageError
-        If it cannot be read or holds no verdict.
+        If it cannot be read or holds no verdict; unless `partial`, also if the run that wrote it
+        was not finished, or a row is missing, damaged or was edited.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, partial: bool = False) -> None:
         self.path = path
         try:
             # One file for index and lines, even if the path is replaced meanwhile.
             self._file = os.open(path, os.O_RDONLY)
             weakref.finalize(self, os.close, self._file)
-            self._index, _ = _scan(self._file)
+            self._index, _, damaged = _scan(self._file)
         except OSError as error:
             raise UsageError(
                 f"the verdicts cannot be read: {error.strerror}",
@@ -79,6 +88,18 @@ class VerdictFile:
                 path=str(path),
                 hint="Expected the output of 'syncaudit validate'.",
             )
+        if partial:
+            return
+        expected = finished_run(str(path))
+        if damaged:
+            number, why = damaged[0]
+            raise UsageError(
+                f"line {number} {why}",
+                path=str(path),
+                hint="Run the same 'syncaudit validate' again: it measures that clip anew. Or "
+                "leave out what is damaged with --partial (in Python, partial=True).",
+            )
+        expected.check(Counter(entry.verdict for entry in self._index.values()), str(path))
 
     @property
     def clip_ids(self) -> list[str]:
@@ -109,8 +130,9 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = _lock(path.with_name(f".{path.name}.lock"))
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-        self._index, self._end = _scan(self._file)
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+        self._file = os.open(path, flags, 0o666)
+        self._index, self._end, _ = _scan(self._file)
         os.ftruncate(self._file, self._end)
         self._stale: dict[str, str] = dict(_lines_of(self._stale_path))
         self._synced_at = time.monotonic()
@@ -130,6 +152,11 @@ class Ledger:
 
     def __contains__(self, clip_id: object) -> bool:
         return clip_id in self._index
+
+    @property
+    def clip_ids(self) -> list[str]:
+        """Clips that have a verdict."""
+        return list(self._index)
 
     def entry(self, clip_id: str) -> Entry | None:
         """Return what is known of a clip; None where it is not done."""
@@ -195,14 +222,10 @@ class Ledger:
 
     def rewrite(self, clip_ids: Iterable[str]) -> None:
         """Replace the file by the lines of these clips in this order, in one step."""
-        draft = self.path.with_name(f".{self.path.name}.tmp")
-        with draft.open("w", encoding="utf-8", newline="\n") as file:
+        with replacing(self.path, is_durable=True) as file:
             for line in self.lines(clip_ids):
-                file.write(line + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        _write_lines(self._stale_path, self._stale.values())
-        draft.replace(self.path)
+                file.write(f"{line}\n".encode())
+            _write_lines(self._stale_path, self._stale.values())
 
     def close(self) -> None:
         """Close the file and release the lock."""
@@ -226,17 +249,25 @@ def _line(file: int, entry: Entry) -> str:
     return os.pread(file, entry.length, entry.start).decode()
 
 
-def _scan(handle: int) -> tuple[dict[str, Entry], int]:
-    """Return the whole verdict lines of a file by clip, and where they end."""
+def _scan(handle: int) -> tuple[dict[str, Entry], int, list[tuple[int, str]]]:
+    """Return the verdict lines of a file by clip, where whole lines end, and what is damaged.
+
+    The damage: the number of the line, counted from 1, and what is wrong with it.
+    """
     index: dict[str, Entry] = {}
+    damaged = []
     end = 0
     with open(handle, "rb", closefd=False) as file:  # it is open already
         file.seek(0)
-        for data in file:
+        for number, data in enumerate(file, start=1):
             if not data.endswith(b"\n"):
-                break  # half written when the last run was killed
+                # Half written when the last run was killed.
+                damaged.append((number, "is cut off"))
+                break
             row = _row_of(data)
-            if row is not None:
+            if row is None:
+                damaged.append((number, "is no verdict as a run writes it, or was edited"))
+            else:
                 index[row["clip_id"]] = Entry(
                     start=end,
                     length=len(data) - 1,
@@ -244,41 +275,51 @@ def _scan(handle: int) -> tuple[dict[str, Entry], int]:
                     fingerprint=row.get("fingerprint"),
                 )
             end += len(data)
-    return index, end
+    return index, end, damaged
 
 
 def _lines_of(path: Path) -> Iterator[tuple[str, str]]:
-    if not path.exists():
+    if not path.is_file() or path.is_symlink() or not path.stat().st_size:
         return
-    file = VerdictFile(path)
+    file = VerdictFile(path, partial=True)
     for clip_id in file.clip_ids:
         yield clip_id, file.line(clip_id)
 
 
 def _write_lines(path: Path, lines: Iterable[str]) -> None:
     """Replace a file by these lines in one step; none: no file."""
-    draft = path.with_name(f"{path.name}.tmp")
-    draft.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    if draft.stat().st_size:
-        draft.replace(path)
-    else:
-        draft.unlink()
-        path.unlink(missing_ok=True)
+    texts = list(lines)
+    if not texts:
+        remove_ours(path, Signature.VERDICTS)
+        return
+    with replacing(path, is_durable=True) as file:
+        file.writelines(f"{text}\n".encode() for text in texts)
+
+
+# What every row has, and of which type; older rows have no digest that tells of an edit.
+_TYPES = {"reasons": list, "warnings": list, "pairs": list, "sources": dict, "stages": dict}
 
 
 def _row_of(data: bytes) -> dict[str, Any] | None:
+    """Return a verdict row; None for anything else, and for one that was changed."""
+    if is_intact(data) is False:
+        return None
     try:
         row = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    is_verdict = isinstance(row, dict) and all(
-        isinstance(row.get(key), str) for key in ("clip_id", "verdict")
+    is_verdict = (
+        isinstance(row, dict)
+        and isinstance(row.get("clip_id"), str)
+        and row.get("verdict") in _VERDICTS
+        and isinstance(row.get("fingerprint"), str | None)
+        and all(isinstance(row.get(key, kind()), kind) for key, kind in _TYPES.items())
     )
     return row if is_verdict else None
 
 
 def _lock(path: Path) -> int:
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

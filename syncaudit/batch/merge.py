@@ -10,10 +10,17 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
+from syncaudit.batch.begin import (
+    begin_run,
+    check_outputs,
+    keep_others,
+    make_folder,
+    refuse_other_run,
+)
 from syncaudit.batch.finish import RunFacts, finish
 from syncaudit.batch.ledger import Ledger, VerdictFile
 from syncaudit.batch.outputs import RowMaker
-from syncaudit.batch.run import check_unique, make_folder
+from syncaudit.batch.run import check_unique
 from syncaudit.batch.summary import BatchSummary
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip
@@ -68,7 +75,7 @@ def read_shard(folder: Path, clips: Sequence[Clip], *, name: str | None = None) 
     path = folder / "summary.json"
     try:
         summary = json.loads(path.read_text(encoding="utf-8"))
-        is_complete, policy = summary["complete"], summary["policy"]
+        is_complete, policy = summary["complete"] is True, summary["policy"]
         shard = summary.get("shard") or {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(
@@ -93,17 +100,23 @@ def read_shard(folder: Path, clips: Sequence[Clip], *, name: str | None = None) 
 
 
 def merge_shards(
-    shards: Sequence[Shard], *, out: str | Path, to_row: RowMaker | None = None
+    shards: Sequence[Shard],
+    *,
+    out: str | Path,
+    to_row: RowMaker | None = None,
+    prune: bool = False,
+    force: bool = False,
 ) -> BatchSummary:
     """Write the outputs of several runs as those of one.
 
     Shards of one manifest come out in the manifest's order; other runs one after the other.
-    Clips of one recording are pooled over all shards.
+    Clips of one recording are pooled over all shards. `prune` and `force` are as for `run_batch`.
 
     Raises
     ------
     UsageError
-        If policies differ, clips repeat, or shards are missing.
+        If policies differ, clips repeat, shards are missing, or files or verdicts in `out` would
+        be lost.
     """
     began = time.monotonic()
     policy = _one_policy(shards)
@@ -114,7 +127,12 @@ def merge_shards(
         raise UsageError(
             f"{out} is one of the folders to merge", hint="Choose another --out folder."
         )
+    about = {"merged": [shard.name for shard in shards]}
+    check_outputs(folder, is_forced=force)
+    refuse_other_run(folder, about, is_forced=force)
     with Ledger(folder / "verdicts.jsonl") as ledger:
+        keep_others(ledger, [clip.clip_id for clip in clips], is_pruning=prune)
+        begin_run(ledger, len(clips), policy, about)
         for shard in shards:
             verdicts = VerdictFile(shard.folder / "verdicts.jsonl")
             for clip in shard.clips:
@@ -126,7 +144,7 @@ def merge_shards(
             wall_s=time.monotonic() - began,
             workers=0,
             stopped=None,
-            about={"merged": [shard.name for shard in shards]},
+            about=about,
         )
         return finish(clips, ledger, policy, folder, facts, to_row=to_row)
 

@@ -19,15 +19,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from syncaudit.batch.begin import check_outputs
 from syncaudit.batch.episodes import KEEP_FILE
 from syncaudit.batch.marks import marks_in
-from syncaudit.batch.outputs import RowMaker
+from syncaudit.batch.outputs import OUTPUTS, RowMaker
 from syncaudit.errors import UsageError
 from syncaudit.readers.uris import is_url, resolve
+from syncaudit.writing import HEAD_BYTES, replace_text
 
 __all__ = ["OutputFolder", "fetch_outputs"]
 
 _LEDGER = "verdicts.jsonl"
+_SUMMARY = "summary.json"
 _OUTDATED = f".{_LEDGER}.outdated"
 _SENT = ".sent.json"  # what the store said of the ledger when it was last sent from here
 _SEND_EVERY_S = 60.0
@@ -45,15 +48,21 @@ class OutputFolder:
         Local folder or any fsspec URL.
     cache : Path, optional
         Folder for the local copies; default the user's cache.
+    force : bool
+        Write also over files there that syncaudit did not write.
 
     Raises
     ------
     UsageError
-        On entering, if the URL cannot be reached and written to; on leaving, if the outputs
+        If `out` is empty; on entering, if the URL cannot be reached and written to, or files of
+        others lie there; on leaving, if the outputs
         cannot be sent: they are kept then.
     """
 
-    def __init__(self, out: str, *, cache: Path | None = None) -> None:
+    def __init__(self, out: str, *, cache: Path | None = None, force: bool = False) -> None:
+        if not out.strip():
+            raise UsageError("--out is empty", hint="Name a folder; '.' is the working folder.")
+        self._is_forced = force
         self.uri = _cleaned(out)
         self.is_remote = is_url(self.uri)
         self.folder = Path(self.uri)
@@ -62,10 +71,12 @@ class OutputFolder:
             name = re.sub(r"[^A-Za-z0-9_-]+", "_", self.uri)[-40:].strip("_")
             self.folder = (cache or _user_cache()) / "outputs" / f"{name}-{digest}"
         self._next_at = time.monotonic() + _SEND_EVERY_S
+        self._is_announced = False
 
     def __enter__(self) -> OutputFolder:
-        """Fetch the verdicts of an earlier run."""
+        """Fetch the verdicts of an earlier run, and refuse a place with files of others."""
         if not self.is_remote:
+            check_outputs(self.folder.resolve(), is_forced=self._is_forced)
             return self
         self.folder.mkdir(parents=True, exist_ok=True)
         with _reworded(self.uri, "the output folder cannot be written to"):
@@ -73,6 +84,9 @@ class OutputFolder:
             system.makedirs(place, exist_ok=True)
             system.pipe_file(f"{place}/.probe", b"syncaudit was here\n")
             system.rm_file(f"{place}/.probe")
+        if not self._is_forced:
+            self._refuse_foreign()
+        with _reworded(self.uri, "the verdicts of an earlier run cannot be fetched"):
             self._fetch(system, place)
         return self
 
@@ -114,6 +128,9 @@ class OutputFolder:
         def told(state: _State) -> None:
             tell(state)
             began = time.monotonic()
+            if not self._is_announced:
+                with _reworded(self.uri, "the output folder cannot be written to"):
+                    self._announce()
             if began < self._next_at:
                 return
             with suppress(Exception):  # every store raises its own kinds; the end tells
@@ -128,7 +145,33 @@ class OutputFolder:
         system, place = _at(self.uri)
         system.put_file(str(self.folder / _LEDGER), f"{place}/{_LEDGER}")
         marks = marks_in(system.info(f"{place}/{_LEDGER}"))
-        (self.folder / _SENT).write_text(json.dumps(marks), encoding="utf-8")
+        replace_text(self.folder / _SENT, json.dumps(marks))
+
+    def _announce(self) -> None:
+        """Tell the store that what lies there is not complete any more."""
+        system, place = _at(self.uri)
+        path = self.folder / _SUMMARY
+        known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"version": 1}
+        text = json.dumps({**known, "complete": False, "stopped": "running"}, indent=2)
+        system.pipe_file(f"{place}/{_SUMMARY}", text.encode("utf-8", "backslashreplace"))
+        self._is_announced = True
+
+    def _refuse_foreign(self) -> None:
+        """Refuse a store that holds, under the names of outputs, what syncaudit did not write."""
+        with _reworded(self.uri, "the output folder cannot be read"):
+            system, place = _at(self.uri)
+            heads = {
+                name: system.cat_file(f"{place}/{name}", start=0, end=HEAD_BYTES)
+                for name in OUTPUTS
+                if system.exists(f"{place}/{name}")
+            }
+        for name, head in heads.items():
+            if head and not OUTPUTS[name].fits(head):
+                raise UsageError(
+                    "exists, and syncaudit did not write it",
+                    path=f"{self.uri}/{name}",
+                    hint="Choose another --out, or allow it with --force.",
+                )
 
     def to_row(self, make: RowMaker) -> RowMaker:
         """Return what makes manifest rows that resolve from where they will lie."""
@@ -148,19 +191,20 @@ class OutputFolder:
         self.folder.mkdir()
         if marks is None:
             return
-        for name in (_OUTDATED, "errors.log", _LEDGER):
+        for name in (_OUTDATED, "errors.log", _SUMMARY, _LEDGER):
             if system.exists(f"{place}/{name}"):
                 system.get_file(f"{place}/{name}", str(self.folder / name))
-        sent.write_text(json.dumps(marks), encoding="utf-8")
+        replace_text(sent, json.dumps(marks))
 
     def _send_all(self) -> None:
         system, place = _at(self.uri)
+        self._announce()
         self.checkpoint()
         made = [path for path in sorted(self.folder.iterdir()) if path.is_file()]
         names = {path.name for path in made if not path.name.startswith(".")}
         names |= {_OUTDATED} & {path.name for path in made}
         # The summary last: it says that a run is complete.
-        for name in sorted(names - {_LEDGER}, key=lambda name: (name == "summary.json", name)):
+        for name in sorted(names - {_LEDGER}, key=lambda name: (name == _SUMMARY, name)):
             system.put_file(str(self.folder / name), f"{place}/{name}")
         for name in {KEEP_FILE, _OUTDATED} - names:
             if system.exists(f"{place}/{name}"):
@@ -189,8 +233,9 @@ def fetch_outputs(folder: str, scratch: Path) -> Path:
     target.mkdir(exist_ok=True)
     with _reworded(uri, "the verdicts cannot be read"):
         system, place = _at(uri)
-        for name in (_LEDGER, "summary.json"):
-            system.get_file(f"{place}/{name}", str(target / name))
+        for name in (_LEDGER, _SUMMARY):
+            if name == _LEDGER or system.exists(f"{place}/{name}"):
+                system.get_file(f"{place}/{name}", str(target / name))
     return target
 
 

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
 from syncaudit.batch.ledger import Ledger
-from syncaudit.batch.plain import json_line
+from syncaudit.batch.plain import json_line, plain
 from syncaudit.batch.tables import write_parquet
 from syncaudit.model import Clip, Verdict
+from syncaudit.writing import Signature, replace_text, replacing
 
-__all__ = ["SPLIT_FILES", "RowMaker", "write_json", "write_split", "write_verdicts"]
+__all__ = ["OUTPUTS", "SPLIT_FILES", "RowMaker", "write_json", "write_split", "write_verdicts"]
 
 # Which file takes the manifest rows of which verdict.
 SPLIT_FILES: dict[str, str] = {
     Verdict.PASS: "passed.jsonl",
     Verdict.REJECT: "rejected.jsonl",
     Verdict.UNVERIFIED: "unverified.jsonl",
+}
+
+# Every file of a run that can be replaced or removed, and how it shows that a run wrote it.
+OUTPUTS: dict[str, Signature] = {
+    "verdicts.jsonl": Signature.VERDICTS,
+    "verdicts.parquet": Signature.PARQUET,
+    **dict.fromkeys(SPLIT_FILES.values(), Signature.MANIFEST),
+    "recordings.jsonl": Signature.RECORDINGS,
+    "common_offsets.json": Signature.CALIBRATION,
+    "keep.json": Signature.KEEP,
+    "changes.jsonl": Signature.CHANGES,
+    "report.html": Signature.REPORT,
+    "summary.json": Signature.SUMMARY,
 }
 
 
@@ -51,27 +67,19 @@ def write_split(
     out : Path
         Folder of the files.
     """
-    drafts = {verdict: out / f".{name}.tmp" for verdict, name in SPLIT_FILES.items()}
-    files = {v: path.open("w", encoding="utf-8", newline="\n") for v, path in drafts.items()}
-    try:
+    with ExitStack() as stack:
+        files = {
+            str(verdict): stack.enter_context(replacing(out / name, is_durable=True))
+            for verdict, name in SPLIT_FILES.items()
+        }
         for clip in clips:
             verdict = verdict_of(clip.clip_id)
             if verdict is not None:
-                files[verdict].write(json_line(to_row(clip, relative_to=str(out))) + "\n")
-    finally:
-        for file in files.values():
-            file.close()
-    for verdict, draft in drafts.items():
-        draft.replace(out / SPLIT_FILES[verdict])
+                line = json_line(to_row(clip, relative_to=str(out)))
+                files[verdict].write(f"{line}\n".encode())
 
 
-def write_json(content: object, path: Path) -> None:
+def write_json(content: object, path: Path, *, is_durable: bool = False) -> None:
     """Write one JSON document for people and programs."""
-    import json
-
-    from syncaudit.batch.plain import plain
-
-    draft = path.with_name(f".{path.name}.tmp")
     text = json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False)
-    draft.write_text(text + "\n", encoding="utf-8")
-    draft.replace(path)
+    replace_text(path, f"{text}\n", is_durable=is_durable)

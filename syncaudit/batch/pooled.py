@@ -13,6 +13,7 @@ from syncaudit.batch.fingerprint import policy_half
 from syncaudit.batch.plain import json_line
 from syncaudit.model import Clip, CommonOffsets
 from syncaudit.policy import Policy
+from syncaudit.writing import replacing
 
 __all__ = ["Pooled"]
 
@@ -61,11 +62,9 @@ class Pooled:
         if not self._kept:
             self._path.unlink(missing_ok=True)
             return
-        draft = self._path.with_name(f"{self._path.name}.tmp")
-        with draft.open("w", encoding="utf-8") as file:
+        with replacing(self._path) as file:
             for digest, row in self._kept.items():
-                file.write(f"{json_line({'digest': digest, 'row': row})}\n")
-        draft.replace(self._path)
+                file.write(f"{json_line({'digest': digest, 'row': row})}\n".encode())
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:

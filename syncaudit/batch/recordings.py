@@ -19,6 +19,7 @@ from syncaudit.batch.task import row_result
 from syncaudit.model import Clip, ClipRecord, ClockCourse, CommonOffsets, clock_of
 from syncaudit.model.wording import MS_PER_H_PER_PPM
 from syncaudit.policy import Policy
+from syncaudit.writing import Signature, remove_ours, replace_text
 
 if TYPE_CHECKING:
     from syncaudit.pipeline import Recording
@@ -101,11 +102,9 @@ def write_recordings(rows: Iterator[dict[str, object]], path: Path) -> list[dict
     """Write ``recordings.jsonl`` and return its rows; no recordings, no file."""
     kept = list(rows)
     if not kept:
-        path.unlink(missing_ok=True)
+        remove_ours(path, Signature.RECORDINGS)
         return kept
-    draft = path.with_name(f".{path.name}.tmp")
-    draft.write_text("".join(f"{json_line(row)}\n" for row in kept), encoding="utf-8")
-    draft.replace(path)
+    replace_text(path, "".join(f"{json_line(row)}\n" for row in kept))
     return kept
 
 

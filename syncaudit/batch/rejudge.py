@@ -9,6 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from syncaudit.batch.begin import (
+    begin_run,
+    check_outputs,
+    keep_others,
+    make_folder,
+    refuse_other_run,
+)
 from syncaudit.batch.engines import engine_called
 from syncaudit.batch.finish import RunFacts, finish
 from syncaudit.batch.ledger import Ledger, VerdictFile
@@ -16,12 +23,12 @@ from syncaudit.batch.outputs import RowMaker
 from syncaudit.batch.picked import Picked
 from syncaudit.batch.plain import json_line
 from syncaudit.batch.pool import Lost
-from syncaudit.batch.run import make_folder
 from syncaudit.batch.summary import BatchSummary, Progress, VerdictCounter
 from syncaudit.batch.task import JudgeTask
 from syncaudit.errors import SyncAuditError, UsageError
 from syncaudit.model import Clip
 from syncaudit.policy import Policy
+from syncaudit.writing import replace_text
 
 __all__ = ["Change", "judge_again"]
 
@@ -56,6 +63,9 @@ def judge_again(
     on_progress: Callable[[Progress], None] | None = None,
     to_row: RowMaker | None = None,
     judged_from: str | None = None,
+    partial: bool = False,
+    prune: bool = False,
+    force: bool = False,
 ) -> tuple[BatchSummary, list[Change]]:
     """Judge clips by `policy` and write all outputs of a run, and ``changes.jsonl``.
 
@@ -77,6 +87,10 @@ def judge_again(
         Makes manifest rows.
     judged_from : str, optional
         What the user calls the folder of `verdicts`, where that is only a copy.
+    partial : bool
+        `verdicts` may be a part of a run: then this one is not called complete either.
+    prune, force : bool
+        As for `run_batch`; with `force` also over the verdicts of another run.
 
     Returns
     -------
@@ -85,7 +99,8 @@ def judge_again(
     Raises
     ------
     UsageError
-        If the policy asks for another search range than the clips were measured with.
+        If the policy asks for another search range than the clips were measured with, or files or
+        verdicts in `out` would be lost.
     """
     began = time.monotonic()
     folder = make_folder(out)
@@ -96,7 +111,12 @@ def judge_again(
         )
     items = Picked(range(len(clips)), lambda k: (clips[k], _checked(verdicts, clips[k], policy)))
     counter = VerdictCounter(len(clips), on_progress)
+    about = {"judged_from": judged_from or str(verdicts.path.parent)}
+    check_outputs(folder, is_forced=force)
+    refuse_other_run(folder, about, is_forced=force)
     with Ledger(folder / "verdicts.jsonl") as ledger:
+        keep_others(ledger, [clip.clip_id for clip in clips], is_pruning=prune)
+        begin_run(ledger, len(clips), policy, about)
         counter.tell()
         run = engine_called("local")
         for index, value in run(JudgeTask(policy=policy), items, workers=workers):
@@ -109,11 +129,8 @@ def judge_again(
             reused=0,
             wall_s=time.monotonic() - began,
             workers=workers,
-            stopped=None,
-            about={
-                "judged_from": judged_from or str(verdicts.path.parent),
-                "judged_again": len(clips),
-            },
+            stopped="partial" if partial else None,
+            about={**about, "judged_again": len(clips)},
         )
         summary = finish(clips, ledger, policy, folder, facts, to_row=to_row, with_pictures=False)
         changes = list(_changes(clips, verdicts, ledger))
@@ -121,7 +138,7 @@ def judge_again(
         json_line({"clip_id": c.clip_id, "before": c.before, "after": c.after, "why": c.why}) + "\n"
         for c in changes
     )
-    (folder / "changes.jsonl").write_text(text, encoding="utf-8")
+    replace_text(folder / "changes.jsonl", text)
     return summary, changes
 
 

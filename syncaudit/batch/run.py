@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from syncaudit.batch.answers import audited, judged
+from syncaudit.batch.begin import begin_run, check_outputs, keep_others, make_folder
 from syncaudit.batch.defects import log_defect
 from syncaudit.batch.engines import engine_called
 from syncaudit.batch.finish import RunFacts, finish
@@ -23,9 +24,8 @@ from syncaudit.batch.task import AuditFunction, AuditTask
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip
 from syncaudit.policy import Policy
-from syncaudit.readers.uris import is_url
 
-__all__ = ["check_unique", "make_folder", "run_batch"]
+__all__ = ["check_unique", "run_batch"]
 
 # Judging again takes a millisecond a clip: fewer are not worth starting workers for.
 _FEW = 500
@@ -47,6 +47,8 @@ def run_batch(
     settings: Mapping[str, object] | None = None,
     engine: str = "local",
     address: str | None = None,
+    prune: bool = False,
+    force: bool = False,
 ) -> BatchSummary:
     """Audit `clips`, one task each, and write verdicts, split manifests, summary and report.
 
@@ -90,6 +92,10 @@ def run_batch(
         ``local`` or ``ray``.
     address : str, optional
         Of a running Ray cluster.
+    prune : bool
+        Let verdicts in `out` go of clips that are not among `clips`; else they are refused.
+    force : bool
+        Write also over files in `out` that syncaudit did not write.
 
     Returns
     -------
@@ -99,7 +105,8 @@ def run_batch(
     Raises
     ------
     UsageError
-        If clip ids repeat, an argument is out of range, or another run writes to `out`.
+        If clip ids repeat, an argument is out of range, another run writes to `out`, or files or
+        verdicts there would be lost.
     """
     _check(clips, workers, timeout_s)
     memory = MemoryLimit.parse(memory_limit)
@@ -107,6 +114,10 @@ def run_batch(
     began = time.monotonic()
     started_at = datetime.now(UTC)
     folder = make_folder(out)
+    manifest = (about or {}).get("manifest")
+    check_outputs(
+        folder, inputs=[manifest] if isinstance(manifest, str) else [], is_forced=force
+    )
     task = AuditTask(
         audit=audit or _pipeline_audit(),
         policy=policy,
@@ -115,7 +126,15 @@ def run_batch(
     )
     clip_ids = [clip.clip_id for clip in clips]
     stopped: str | None = None
+    known = {
+        "started_at": started_at.isoformat(timespec="seconds"),
+        **(about or {}),
+        "engine": engine,
+        "calibrated": calibration is not None,
+    }
     with Ledger(folder / "verdicts.jsonl") as ledger:
+        keep_others(ledger, clip_ids, is_pruning=prune)
+        begin_run(ledger, len(clips), policy, known)
         todo, again = sort_out(clips, ledger, task)
         kept = [v for v in map(ledger.verdict, clip_ids) if v is not None]
         counter = VerdictCounter(len(clips), on_progress, kept=kept)
@@ -154,13 +173,7 @@ def run_batch(
                 wall_s=time.monotonic() - began,
                 workers=min(workers, len(todo)),
                 stopped=stopped,
-                about={
-                    "started_at": started_at.isoformat(timespec="seconds"),
-                    **(about or {}),
-                    "engine": engine,
-                    "calibrated": calibration is not None,
-                    "judged_again": len(again),
-                },
+                about={**known, "judged_again": len(again)},
             ),
             to_row=to_row,
         )
@@ -188,32 +201,6 @@ def _check(clips: Sequence[Clip], workers: int, timeout_s: float | None) -> None
         raise UsageError(f"workers must be 0 or more, got {workers}")
     if timeout_s is not None and not timeout_s > 0:
         raise UsageError(f"timeout must be more than 0 s, got {timeout_s}")
-
-
-def make_folder(out: str | Path) -> Path:
-    """Return the output folder, made where missing.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be made, or is a URL.
-    """
-    if is_url(str(out)):
-        raise UsageError(
-            "outputs are written to local folders",
-            path=str(out),
-            hint="Send them with syncaudit.batch.OutputFolder, as the command line does.",
-        )
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"the output folder cannot be made: {error.strerror}",
-            path=str(folder),
-            hint="Choose another --out folder.",
-        ) from error
-    return folder.resolve()
 
 
 def _pipeline_audit() -> AuditFunction:

@@ -9,14 +9,19 @@ from contextlib import contextmanager
 
 __all__ = ["Terminated", "terminable"]
 
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came: a scheduler or a shutdown wants the run to end."""
+    """SIGTERM or SIGHUP came: a scheduler, a shutdown or a lost terminal ends the run."""
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Turn SIGTERM into an exception while a run is on, where signals can be caught."""
+    """Turn SIGTERM and SIGHUP into an exception while a run is on, where they can be caught.
+
+    What is ignored stays ignored: SIGHUP under nohup.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -24,8 +29,13 @@ def terminable() -> Iterator[None]:
     def stop(*_: object) -> None:
         raise Terminated
 
-    before = signal.signal(signal.SIGTERM, stop)
+    before = {
+        number: signal.signal(number, stop)
+        for number in _SIGNALS
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

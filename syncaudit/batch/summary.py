@@ -178,7 +178,8 @@ class BatchSummary:
     workers : int
         Worker processes; 0 for none.
     stopped : str, optional
-        ``interrupted`` or ``terminated`` where the run was stopped; None where it is complete.
+        ``interrupted``, ``terminated`` or ``partial`` (judged from a part of a run); None where
+        the run came to its end.
     out : Path
         Folder with the outputs.
     about : mapping
@@ -223,7 +224,7 @@ class BatchSummary:
         """Return the content of ``summary.json``."""
         return {
             "version": 1,
-            "complete": self.stopped is None,
+            "complete": self.stopped is None and self.done == self.total,
             "stopped": self.stopped,
             "clips": {"total": self.total, "done": self.done, "reused": self.reused, **self.counts},
             "reasons": dict(sorted(self.tally.reasons.items())),

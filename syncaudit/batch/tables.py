@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from syncaudit.batch.plain import json_line
+from syncaudit.writing import replacing
 
 __all__ = ["verdict_schema", "write_parquet"]
 
@@ -127,6 +128,7 @@ def verdict_schema() -> Any:
             ("record", pa.string()),
             ("common_offsets", common),
             ("fingerprint", pa.string()),
+            ("digest", pa.string()),
         ]
     )
 
@@ -145,11 +147,12 @@ def write_parquet(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     import pyarrow.parquet as pq
 
     schema = verdict_schema()
-    draft = path.with_name(f".{path.name}.tmp")
-    with pq.ParquetWriter(draft, schema, compression="zstd") as writer:
+    with (
+        replacing(path, is_durable=True) as file,
+        pq.ParquetWriter(file, schema, compression="zstd") as writer,
+    ):
         for group in _groups(rows, _ROWS_PER_GROUP):
             writer.write_table(pa.Table.from_pylist([_arrow_row(row) for row in group], schema))
-    draft.replace(path)
 
 
 def _arrow_row(row: Mapping[str, Any]) -> dict[str, Any]:

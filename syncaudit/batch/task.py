@@ -21,6 +21,7 @@ from syncaudit.model import (
     clock_of,
 )
 from syncaudit.policy import Policy
+from syncaudit.readers.runs import sealed
 
 __all__ = [
     "SWOLLEN",
@@ -157,11 +158,11 @@ class JudgeTask:
         if fingerprint is not None:
             fingerprint = with_policy(fingerprint, self._judged_by)
         if record is None:
-            row["fingerprint"] = fingerprint
+            kept = {key: value for key, value in row.items() if key != "digest"}
             return TaskResult(
                 clip_id=clip.clip_id,
                 verdict=row["verdict"],
-                line=json_line(row),
+                line=sealed(json_line({**kept, "fingerprint": fingerprint})),
                 fingerprint=fingerprint,
             )
         from syncaudit.pipeline import conclude  # heavy
@@ -210,7 +211,7 @@ def row_result(
     verdict: ClipVerdict, fingerprint: str | None, *, trace: str | None = None
 ) -> TaskResult:
     """Return a verdict as its row."""
-    line = json_line({**verdict.to_json(), "fingerprint": fingerprint})
+    line = sealed(json_line({**verdict.to_json(), "fingerprint": fingerprint}))
     return TaskResult(
         clip_id=verdict.clip_id,
         verdict=str(verdict.verdict),

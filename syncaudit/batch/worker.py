@@ -32,6 +32,8 @@ _SETTINGS = {
     "OPENCV_LOG_LEVEL": "SILENT",
 }
 _START_LIMIT_S = 120.0
+# A terminal sends these to all its processes; they are the parent's to handle.
+_PARENTS = (signal.SIGINT, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +165,8 @@ def limit_threads() -> None:
 
 def _serve(pipe: Connection[object, object], function: Callable[[_Task], _Value]) -> None:
     """Work until the pipe closes; runs in the worker."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    for number in _PARENTS:
+        signal.signal(number, signal.SIG_IGN)
     logging.getLogger().addHandler(logging.NullHandler())  # libraries would fill the terminal
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     limit_threads()
@@ -189,12 +192,12 @@ def _spawning() -> Iterator[None]:
     before = {name: os.environ.get(name) for name in _SETTINGS}
     os.environ.update(_SETTINGS)
     is_main = threading.current_thread() is threading.main_thread()
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
+    handlers = {n: signal.signal(n, signal.SIG_IGN) for n in _PARENTS} if is_main else {}
     try:
         yield
     finally:
-        if is_main:
-            signal.signal(signal.SIGINT, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         for name, value in before.items():
             if value is None:
                 del os.environ[name]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from syncaudit.cli.options import Force, Partial
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -28,6 +30,8 @@ def baseline(
     profile: Annotated[
         str | None, typer.Option("--profile", help="Profile to extend: driving, vla ...")
     ] = None,
+    partial: Partial = False,
+    force: Force = False,
 ) -> None:
     """Learn the baselines of a fleet from its measured clips.
 
@@ -41,13 +45,15 @@ def baseline(
     """
     from syncaudit.cli.console import stdout
     from syncaudit.policy import DEFAULT_PROFILE, load_policy, policy_text
+    from syncaudit.writing import Signature, check_target, replace_text
 
+    check_target(out, Signature.BASELINE, is_forced=force)
     rules = load_policy(None if policy is None else str(policy), profile=profile)
     extends = profile or DEFAULT_PROFILE if policy is None else _relative(policy, profile, out)
-    found = list(_fleet_of(verdicts, rules).baselines())
+    found = list(_fleet_of(verdicts, rules, partial=partial).baselines())
     _check(found, verdicts)
     title = f"Baselines of the clips in {verdicts}, by 'syncaudit baseline'."
-    _write(out, policy_text(found, extends=extends, title=title))
+    replace_text(out, policy_text(found, extends=extends, title=title))
     _print(stdout(), found, out)
 
 
@@ -71,7 +77,7 @@ def _relative(policy: Path, profile: str | None, out: Path) -> str:
     return Path(os.path.relpath(policy.resolve(), out.resolve().parent)).as_posix()
 
 
-def _fleet_of(verdicts: str, rules: Policy) -> Fleet:
+def _fleet_of(verdicts: str, rules: Policy, *, partial: bool) -> Fleet:
     import json
 
     from syncaudit.batch import VerdictFile, fetch_outputs
@@ -81,7 +87,9 @@ def _fleet_of(verdicts: str, rules: Policy) -> Fleet:
     fleet = Fleet(rules)
     with TemporaryDirectory(prefix="syncaudit-") as scratch:
         folder = fetch_outputs(verdicts, Path(scratch))
-        file = VerdictFile(folder if folder.is_file() else folder / "verdicts.jsonl")
+        file = VerdictFile(
+            folder if folder.is_file() else folder / "verdicts.jsonl", partial=partial
+        )
         for clip_id in file.clip_ids:
             try:
                 fleet.add(json.loads(file.line(clip_id)))
@@ -112,18 +120,6 @@ def _check(found: Sequence[FleetBaseline], verdicts: str) -> None:
             path=verdicts,
             hint="Measure more clips of the fleet.",
         )
-
-
-def _write(out: Path, text: str) -> None:
-    from syncaudit.errors import UsageError
-
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8", newline="\n")
-    except (FileExistsError, NotADirectoryError, PermissionError, IsADirectoryError) as error:
-        raise UsageError(
-            f"cannot be written: {error.strerror}", path=str(out), hint="Name another file."
-        ) from error
 
 
 def _print(console: Console, found: Sequence[FleetBaseline], out: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from syncaudit.cli.exit_codes import ExitCode
+from syncaudit.cli.options import Partial
 
 __all__ = ["evaluate"]
 
@@ -29,6 +30,7 @@ def evaluate(
         str | None,
         typer.Option("--originals", help="Run over the unmoved clips, where controls are missing."),
     ] = None,
+    partial: Partial = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Tell how often a run errs: by errors injected on purpose, or by people's labels.
@@ -58,7 +60,7 @@ def evaluate(
                 hint="Name --truth (of 'syncaudit inject') or --labels (of 'syncaudit view').",
             )
         labels = str(beside)
-    found = evaluate_run(verdicts, truth=truth, labels=labels, originals=originals)
+    found = evaluate_run(verdicts, truth=truth, labels=labels, originals=originals, partial=partial)
     if as_json:
         typer.echo(json.dumps(found.to_json(), indent=2, ensure_ascii=False))
     else:

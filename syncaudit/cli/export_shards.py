@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncaudit.cli.exit_codes import ExitCode
+from syncaudit.cli.options import Partial
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,6 +42,7 @@ def export_shards(
         list[str] | None,
         typer.Option("--include", help="Also these: unverified (or reject). Repeatable."),
     ] = None,
+    partial: Partial = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
 ) -> None:
     """Write WebDataset shards of the clips that passed, and of no others.
@@ -71,10 +73,10 @@ def export_shards(
     from syncaudit.readers.uris import resolve
 
     admit = {str(Verdict.PASS), *(include or ())}
-    index = VerdictIndex.load(verdicts, admit=admit, unknown="drop")
+    index = VerdictIndex.load(verdicts, admit=admit, unknown="drop", partial=partial)
     if manifest is None:
         with TemporaryDirectory(prefix="syncaudit-") as scratch:
-            clips = load_outputs(verdicts, Path(scratch))[0]
+            clips = load_outputs(verdicts, Path(scratch), partial=partial)[0]
     else:
         clips = load_clips(manifest)
     if out.resolve() == Path(resolve(verdicts)).resolve():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncaudit.cli.exit_codes import FailOn, code_for
+from syncaudit.cli.options import Force, Partial, Prune
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +42,9 @@ def judge(
     fail_on: Annotated[
         FailOn, typer.Option("--fail-on", help="Which verdicts make the exit code 1.")
     ] = FailOn.REJECT,
+    partial: Partial = False,
+    prune: Prune = False,
+    force: Force = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
 ) -> None:
     """Judge measured clips by another policy, without opening a recording.
@@ -64,9 +68,9 @@ def judge(
     from syncaudit.policy import load_policy
 
     rules = load_policy(None if policy is None else str(policy), profile=profile)
-    with TemporaryDirectory(prefix="syncaudit-") as scratch, OutputFolder(out) as place:
+    with TemporaryDirectory(prefix="syncaudit-") as scratch, OutputFolder(out, force=force) as place:
         place.check_apart([verdicts])
-        clips, known = load_outputs(verdicts, Path(scratch))
+        clips, known = load_outputs(verdicts, Path(scratch), partial=partial)
         if workers is None:
             workers = cores() if len(clips) > 2000 else 0
         with ProgressView(stderr(), is_quiet=quiet) as view:
@@ -79,6 +83,9 @@ def judge(
                 on_progress=place.watching(view),
                 to_row=place.to_row(clip_to_row),
                 judged_from=verdicts,
+                partial=partial,
+                prune=prune,
+                force=force,
             )
         if not quiet:
             _print_changes(stdout(), changes)

@@ -16,7 +16,7 @@ __all__ = ["load_judged", "load_outputs"]
 
 
 def load_judged(
-    folder: Path, *, manifests_in: str | None = None
+    folder: Path, *, manifests_in: str | None = None, partial: bool = False
 ) -> tuple[Sequence[Clip], VerdictFile]:
     """Return the clips of an output folder in the order of its verdicts, and the verdicts.
 
@@ -26,11 +26,13 @@ def load_judged(
         The folder, or its ``verdicts.jsonl``.
     manifests_in : str, optional
         URL of the split manifests, where `folder` is only a copy of the verdicts.
+    partial : bool
+        Take what is there of a run that was not finished.
 
     Raises
     ------
     UsageError
-        If the folder lacks its verdicts or its split manifests.
+        If the folder lacks its verdicts or its split manifests; as `VerdictFile`.
     """
     from syncaudit.batch import VerdictFile
     from syncaudit.batch.outputs import SPLIT_FILES
@@ -38,7 +40,7 @@ def load_judged(
 
     if folder.name == "verdicts.jsonl":
         folder = folder.parent
-    verdicts = VerdictFile(folder / "verdicts.jsonl")
+    verdicts = VerdictFile(folder / "verdicts.jsonl", partial=partial)
     table = ClipTable(
         clip
         for name in SPLIT_FILES.values()
@@ -56,7 +58,9 @@ def load_judged(
     return ClipTable(table[place[clip_id]] for clip_id in verdicts.clip_ids), verdicts
 
 
-def load_outputs(folder: str, scratch: Path) -> tuple[Sequence[Clip], VerdictFile]:
+def load_outputs(
+    folder: str, scratch: Path, *, partial: bool = False
+) -> tuple[Sequence[Clip], VerdictFile]:
     """Return clips and verdicts of an output folder, local or any fsspec URL.
 
     Parameters
@@ -65,6 +69,8 @@ def load_outputs(folder: str, scratch: Path) -> tuple[Sequence[Clip], VerdictFil
         The folder.
     scratch : Path
         Folder for copies of what is remote; the caller removes it.
+    partial : bool
+        Take what is there of a run that was not finished.
 
     Raises
     ------
@@ -76,7 +82,7 @@ def load_outputs(folder: str, scratch: Path) -> tuple[Sequence[Clip], VerdictFil
 
     place = resolve(folder)
     local = fetch_outputs(folder, scratch)
-    return load_judged(local, manifests_in=place if is_url(place) else None)
+    return load_judged(local, manifests_in=place if is_url(place) else None, partial=partial)
 
 
 def _filled(folder: Path, url: str | None, name: str) -> str | None:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from syncaudit.cli.exit_codes import FailOn, code_for
+from syncaudit.cli.options import Force, Prune
 
 __all__ = ["merge"]
 
@@ -23,6 +24,8 @@ def merge(
     fail_on: Annotated[
         FailOn, typer.Option("--fail-on", help="Which verdicts make the exit code 1.")
     ] = FailOn.REJECT,
+    prune: Prune = False,
+    force: Force = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
 ) -> None:
     """Join the outputs of several runs into what one run would have written.
@@ -38,14 +41,16 @@ def merge(
     from syncaudit.cli.verdict_table import print_outcome
     from syncaudit.datasets import clip_to_row
 
-    with TemporaryDirectory(prefix="syncaudit-") as scratch, OutputFolder(out) as place:
+    with TemporaryDirectory(prefix="syncaudit-") as scratch, OutputFolder(out, force=force) as place:
         place.check_apart(folders)
         shards = []
         for folder in folders:
             clips, verdicts = load_outputs(folder, Path(scratch))
             shards.append(read_shard(verdicts.path.parent, clips, name=folder))
         to_row = place.to_row(clip_to_row)
-        summary = merge_shards(shards, out=place.folder, to_row=to_row)
+        summary = merge_shards(
+            shards, out=place.folder, to_row=to_row, prune=prune, force=force
+        )
         if not quiet:
             print_outcome(stdout(), summary, out, kept="joined")
     raise typer.Exit(code_for(summary.counts, fail_on=fail_on))

@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from syncaudit.cli.options import Force, Partial
+
 __all__ = ["sample"]
 
 
@@ -20,6 +22,8 @@ def sample(
     out: Annotated[Path, typer.Option("--out", "-o", help="Manifest to write (.jsonl).")],
     number: Annotated[int, typer.Option("--number", "-n", min=1, help="Clips to draw.")] = 60,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Another draw.")] = 0,
+    partial: Partial = False,
+    force: Force = False,
 ) -> None:
     """Draw clips at random for a person to label, as many of every verdict.
 
@@ -37,6 +41,7 @@ def sample(
     from syncaudit.model import Verdict
     from syncaudit.readers.uris import is_url, resolve
     from syncaudit.trial.sampling import balanced_sample
+    from syncaudit.writing import check_target, note_written
 
     if out.suffix.lower() not in (".jsonl", ".parquet"):
         raise UsageError(
@@ -45,14 +50,16 @@ def sample(
     is_remote = is_url(resolve(verdicts))
     if out.exists() and not is_remote and out.resolve().parent == Path(verdicts).resolve():
         raise UsageError("is a file of the run", path=str(out), hint="Name another file.")
+    check_target(out, is_forced=force)
     with TemporaryDirectory(prefix="syncaudit-") as scratch:
-        clips, known = load_outputs(verdicts, Path(scratch))
+        clips, known = load_outputs(verdicts, Path(scratch), partial=partial)
         judged = {clip_id: Verdict(known.entry(clip_id).verdict) for clip_id in known.clip_ids}
         places = {clip_id: k for k, clip_id in enumerate(judged)}
         drawn = balanced_sample(judged, number, np.random.default_rng(seed))
         folder = str(out.absolute().parent)
         rows = (clip_to_row(clips[places[clip_id]], relative_to=folder) for clip_id in drawn)
         write_manifest(rows, out)
+        note_written(out)
     counts = Counter(judged[clip_id] for clip_id in drawn)
     labels = out.with_name(f"{out.stem}.labels.jsonl")
     # The viewer takes verdicts from a local folder; without any it has none to hide.

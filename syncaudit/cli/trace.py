@@ -54,7 +54,7 @@ def trace(
     from rich.text import Text
 
     from syncaudit.batch import VerdictFile, fetch_outputs
-    from syncaudit.cli.console import printable, stdout
+    from syncaudit.cli.console import printable, stderr, stdout
     from syncaudit.cli.verdict_table import verdict_table
     from syncaudit.errors import UsageError
     from syncaudit.model import Verdict
@@ -67,7 +67,8 @@ def trace(
     with TemporaryDirectory(prefix="syncaudit-") as scratch:
         folder = fetch_outputs(verdicts, Path(scratch))
         folder = folder.parent if folder.name == "verdicts.jsonl" else folder
-        file = VerdictFile(folder / "verdicts.jsonl")
+        file = VerdictFile(folder / "verdicts.jsonl", partial=True)
+        remark = _unfinished(folder / "verdicts.jsonl")
         for name in asked:
             clip_id = clip_of(name, file)
             if clip_id is None:
@@ -76,6 +77,8 @@ def trace(
                 clips.setdefault(clip_id, []).append(name)
         rows = [json.loads(file.line(clip_id)) for clip_id in clips]
     console = stdout()
+    if remark is not None:
+        stderr().print(Text(f"Note: {printable(remark)}", style="yellow"), soft_wrap=True)
     if rows:
         console.print(verdict_table(rows))
     for clip_id, names in clips.items():
@@ -87,6 +90,18 @@ def trace(
         console.print(Text(f"? {printable(name)}: no verdict of such a clip", style="yellow"))
     is_good = not unknown and all(row["verdict"] == Verdict.PASS for row in rows)
     raise typer.Exit(ExitCode.DONE if is_good else ExitCode.REJECTED)
+
+
+def _unfinished(file: Path) -> str | None:
+    """Return what is to be said of a run that was not finished; None of one that was."""
+    from syncaudit.errors import UsageError
+    from syncaudit.readers.runs import finished_run
+
+    try:
+        finished_run(str(file))
+    except UsageError as error:
+        return f"{error.message}; what is there is shown"
+    return None
 
 
 def clip_of(name: str, verdicts: VerdictFile) -> str | None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from syncaudit.cli.exit_codes import FailOn, code_for
+from syncaudit.cli.options import Force, Prune
 
 __all__ = ["validate"]
 
@@ -101,6 +102,8 @@ def validate(
     sarif: Annotated[
         Path | None, typer.Option("--sarif", help="SARIF for code-scanning views.")
     ] = None,
+    prune: Prune = False,
+    force: Force = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress and no table: only errors.")
     ] = False,
@@ -154,7 +157,7 @@ def validate(
     choice = choose_decoder(decoder, is_here=engine == "local")
     part = None if shard is None else parse_shard(shard)
     known = load_calibration(calibration)
-    with OutputFolder(out) as place:
+    with OutputFolder(out, force=force) as place:
         manifest = import_if_needed(
             manifest,
             None if place.is_remote else place.folder,
@@ -190,6 +193,8 @@ def validate(
                 else choice.settings | ({"is_thorough": True} if thorough else {}),
                 engine=engine,
                 address=address,
+                prune=prune,
+                force=force,
             )
         if choice.took != "cpu" and not quiet and not screen:
             stderr().print(Text(f"Decoder: {choice.took} ({choice.why})", style="dim"))

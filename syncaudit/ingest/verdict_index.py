@@ -68,6 +68,7 @@ class VerdictIndex:
         *,
         admit: Collection[str] = (Verdict.PASS,),
         unknown: Literal["raise", "drop"] = "raise",
+        partial: bool = False,
     ) -> VerdictIndex:
         """Read the output folder of `syncaudit validate`, or one of its verdict files.
 
@@ -78,15 +79,23 @@ class VerdictIndex:
             local or any fsspec URL.
         admit, unknown
             As for the class.
+        partial : bool
+            Take what is there of a run that was not finished, or that no summary tells of.
 
         Raises
         ------
         UsageError
-            If there are no verdicts, or the run that wrote them was stopped early.
+            If there are no verdicts; unless `partial`, also if no ``summary.json`` beside them
+            says that the run was finished, or there are fewer or others than it counts.
         """
+        from syncaudit.readers.runs import finished_run  # heavy
+
         place = find_verdicts(path)
         pairs = _parquet(place) if place.endswith(".parquet") else _json_lines(place)
-        return cls(pairs, admit=admit, unknown=unknown, place=place)
+        index = cls(pairs, admit=admit, unknown=unknown, place=place)
+        if not partial:
+            finished_run(place).check(Counter(map(str, index._verdicts.values())), place)
+        return index
 
     def __len__(self) -> int:
         """Return the number of clips that have a verdict."""
@@ -126,22 +135,22 @@ def find_verdicts(path: str | Path) -> str:
     Raises
     ------
     UsageError
-        If there is none, or the run that wrote the folder was stopped early.
+        If there is none.
     """
     from syncaudit.readers.uris import resolve  # heavy
 
     place = resolve(str(path))
     if place.endswith((".parquet", ".jsonl")):
         return place
-    _refuse_half_a_run(place)
-    found = [name for name in _NAMES if _exists(f"{place.rstrip('/')}/{name}")]
+    folder = place.rstrip("/")
+    found = [name for name in _NAMES if _exists(f"{folder}/{name}")]
     if not found:
         raise UsageError(
             "holds no verdicts",
             path=str(path),
             hint="Expected the output folder of 'syncaudit validate'.",
         )
-    return f"{place.rstrip('/')}/{found[0]}"
+    return f"{folder}/{found[0]}"
 
 
 def _exists(place: str) -> bool:
@@ -155,21 +164,6 @@ def _exists(place: str) -> bool:
     with reworded(place):
         system, inner = fsspec.core.url_to_fs(place)
         return bool(system.exists(inner))
-
-
-def _refuse_half_a_run(folder: str) -> None:
-    from syncaudit.readers.uris import read_bytes
-
-    try:
-        summary = json.loads(read_bytes(f"{folder.rstrip('/')}/summary.json"))
-    except (StreamReadError, ValueError):
-        return
-    if isinstance(summary, dict) and summary.get("complete") is False:
-        raise UsageError(
-            "the run that wrote these verdicts was stopped early",
-            path=folder,
-            hint="Run 'syncaudit validate' again, or name verdicts.jsonl itself.",
-        )
 
 
 def _parquet(place: str) -> Iterator[tuple[str, str]]:
@@ -187,12 +181,15 @@ def _parquet(place: str) -> Iterator[tuple[str, str]]:
 
 
 def _json_lines(place: str) -> Iterator[tuple[str, str]]:
+    from syncaudit.readers.runs import is_intact
     from syncaudit.readers.uris import open_file
 
     try:
         with open_file(place) as file:
             for number, line in enumerate(file, start=1):
                 row = json.loads(line)
+                if is_intact(line) is False:
+                    raise ValueError(f"line {number} was edited")
                 if not isinstance(row, dict) or row.get("verdict") not in set(Verdict):
                     raise ValueError(f"line {number} is no verdict")
                 yield str(row["clip_id"]), row["verdict"]

@@ -8,6 +8,8 @@ from typing import Any
 from xml.sax.saxutils import XMLGenerator
 from xml.sax.xmlreader import AttributesImpl
 
+from syncaudit.writing import replacing_text
+
 __all__ = ["write_junit"]
 
 # What XML 1.0 cannot hold, not even escaped.
@@ -30,8 +32,7 @@ def write_junit(rows: Iterable[Mapping[str, Any]], counts: Mapping[str, int], pa
     path : Path
         XML file; replaced in one step.
     """
-    draft = path.with_name(f".{path.name}.tmp")
-    with draft.open("w", encoding="utf-8") as file:
+    with replacing_text(path) as file:
         xml = XMLGenerator(file, encoding="utf-8", short_empty_elements=True)
         xml.startDocument()
         suite = AttributesImpl(
@@ -50,7 +51,6 @@ def write_junit(rows: Iterable[Mapping[str, Any]], counts: Mapping[str, int], pa
         xml.endElement("testsuites")
         xml.endDocument()
         file.write("\n")
-    draft.replace(path)
 
 
 def _add_case(xml: XMLGenerator, row: Mapping[str, Any]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
+from syncaudit.writing import replacing
+
 __all__ = ["read_part", "write_page"]
 
 
@@ -35,8 +37,6 @@ def write_page(template: str, path: Path, **content: object) -> None:
         loader=jinja2.FunctionLoader(read_part),
     )
     page = environment.get_template(template).stream(content)
-    draft = path.with_name(f".{path.name}.tmp")
-    with draft.open("wb") as file:
+    with replacing(path) as file:
         # Lone surrogates of broken file names cannot be written; they become question marks.
         page.dump(file, encoding="utf-8", errors="replace")
-    draft.replace(path)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from syncaudit.report.reasons import REASONS
+from syncaudit.writing import replacing_text
 
 __all__ = ["write_sarif"]
 
@@ -41,8 +42,7 @@ def write_sarif(
         ],
     }
     head = {"$schema": _SCHEMA, "version": "2.1.0"}
-    draft = path.with_name(f".{path.name}.tmp")
-    with draft.open("w", encoding="utf-8") as file:
+    with replacing_text(path) as file:
         # Results one by one: a million clips do not fit into memory twice.
         file.write(json.dumps(head)[:-1] + ', "runs": [{"tool": ')
         file.write(json.dumps({"driver": driver}) + ', "results": [')
@@ -52,7 +52,6 @@ def write_sarif(
                 file.write(separator + json.dumps(result, ensure_ascii=False))
                 separator = ",\n"
         file.write("\n]}]}\n")
-    draft.replace(path)
 
 
 def _results(row: Mapping[str, Any], manifest: str) -> Iterable[dict[str, Any]]:

@@ -49,7 +49,12 @@ class Evaluation:
 
 
 def evaluate_run(
-    run: str, *, truth: str | None = None, labels: str | None = None, originals: str | None = None
+    run: str,
+    *,
+    truth: str | None = None,
+    labels: str | None = None,
+    originals: str | None = None,
+    partial: bool = False,
 ) -> Evaluation:
     """Compare a run with what was injected, with labels, or with both.
 
@@ -63,6 +68,8 @@ def evaluate_run(
         Label file of the viewer.
     originals : str, optional
         Run over the clips that the variants were made of; used where the run has no control.
+    partial : bool
+        Take what is there of runs that were not finished.
 
     Raises
     ------
@@ -75,14 +82,15 @@ def evaluate_run(
     judged: dict[str, Judged] = {}
     before: dict[str, Judged] = {}
     verdicts: dict[str, Verdict] = {}
-    for each in read_judged(run):
+    for each in read_judged(run, partial=partial):
         verdicts[each.clip_id] = each.verdict
         if each.clip_id in injected:
             judged[each.clip_id] = each
         elif each.clip_id in made_of:
             before[each.clip_id] = each
     if originals is not None:
-        before |= {each.clip_id: each for each in read_judged(originals) if each.clip_id in made_of}
+        known = read_judged(originals, partial=partial)
+        before |= {each.clip_id: each for each in known if each.clip_id in made_of}
     if truth is not None and not judged:
         raise _of_another_run("truth", truth, next(iter(injected)), next(iter(verdicts)))
     if labels is not None and given is not None and not given.by_clip.keys() & verdicts.keys():

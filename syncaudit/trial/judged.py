@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, UsageError
 from syncaudit.ingest.verdict_index import find_verdicts
 from syncaudit.model import Verdict
+from syncaudit.readers.runs import finished_run
 
 __all__ = ["Judged", "JudgedSource", "read_judged"]
 
@@ -93,21 +95,24 @@ def _source(name: str, source: Mapping[str, Any]) -> JudgedSource:
     )
 
 
-def read_judged(path: str) -> Iterator[Judged]:
+def read_judged(path: str, *, partial: bool = False) -> Iterator[Judged]:
     """Yield what the run in an output folder, or one of its verdict files, said of each clip.
 
     Parameters
     ----------
     path : str
         Folder, ``verdicts.jsonl`` or ``verdicts.parquet``; local or any fsspec URL.
+    partial : bool
+        Take what is there of a run that was not finished.
 
     Raises
     ------
     UsageError
-        If there are no verdicts, the run was stopped early, or a row is cut off or none.
+        If there are no verdicts, or a row is cut off or none; unless `partial`, also if the run
+        was not finished or rows are missing.
     """
     place = find_verdicts(path)
-    n_rows = 0
+    counts: Counter[str] = Counter()
     rows = _parquet_rows(place) if place.endswith(".parquet") else _json_rows(place)
     for where, row in rows:
         try:
@@ -116,10 +121,12 @@ def read_judged(path: str) -> Iterator[Judged]:
             raise UsageError(
                 f"{where} is no verdict ({type(error).__name__}: {error})", path=place, hint=_HINT
             ) from error
-        n_rows += 1
+        counts[str(judged.verdict)] += 1
         yield judged
-    if not n_rows:
+    if not counts:
         raise UsageError("holds no verdict", path=place, hint=_HINT)
+    if not partial:
+        finished_run(place).check(counts, place)
 
 
 def _json_rows(place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

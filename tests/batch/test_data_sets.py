@@ -218,7 +218,7 @@ def test_clips_whose_set_shrank_are_judged_alone_again(tmp_path):
     )
     run(world, clips, tmp_path)
     assert blamed(rows(tmp_path)[0]) == {"state"}
-    run(world, clips[:3], tmp_path)
+    run(world, clips[:3], tmp_path, prune=True)
     assert blamed(rows(tmp_path)[0]) == {"high"}
     assert rows(tmp_path)[0]["common_offsets"] is None
 

@@ -113,7 +113,7 @@ def test_what_another_machine_sent_meanwhile_counts(store, tmp_path):
     with pytest.raises(_Killed), OutputFolder("memory://out", cache=tmp_path / "one") as place:
         run(place, clips, on_progress=kill)
     with OutputFolder("memory://out", cache=tmp_path / "two") as place:
-        run(place, clips[1:])
+        run(place, clips[1:], prune=True)
     with OutputFolder("memory://out", cache=tmp_path / "one") as place:
         lines = (place.folder / "verdicts.jsonl").read_text().splitlines()
         assert [json.loads(line)["clip_id"] for line in lines] == ["ok1", "ok2"]

@@ -224,5 +224,5 @@ def test_a_recording_is_pooled_once_until_its_clips_change(clips, tmp_path, monk
     assert after == before
     assert len(pooled) == 1
     assert [row["recording_id"] for row in summary.recordings] == ["drive"]
-    run_batch(clips[:-1], POLICY, out=tmp_path, workers=0)
+    run_batch(clips[:-1], POLICY, out=tmp_path, workers=0, prune=True)
     assert len(pooled) == 2

@@ -160,11 +160,18 @@ def test_a_half_written_ledger_is_taken_up(tmp_path, marked):
     assert [row["clip_id"] for row in rows_of(tmp_path / "out")] == ["pass1", "pass2"]
 
 
-def test_clips_that_left_the_manifest_leave_the_outputs(tmp_path):
+def test_clips_that_left_the_manifest_leave_the_outputs_on_demand(tmp_path):
     run(["pass1", "pass2", "reject1"], tmp_path)
-    summary = run(["reject1", "pass1"], tmp_path)
+    before = (tmp_path / "verdicts.jsonl").read_bytes()
+    with pytest.raises(UsageError, match="verdicts of 1 clip that this run does not name"):
+        run(["reject1", "pass1"], tmp_path)
+    assert (tmp_path / "verdicts.jsonl").read_bytes() == before
+    assert json.loads((tmp_path / "summary.json").read_text())["complete"] is True
+    summary = run(["reject1", "pass1"], tmp_path, prune=True)
     assert [row["clip_id"] for row in rows_of(tmp_path)] == ["reject1", "pass1"]
     assert summary.reused == 2
+    again = run(["pass1", "pass2", "reject1"], tmp_path)  # put aside, not lost
+    assert again.reused == 3
 
 
 def test_parquet_holds_the_same_as_jsonl(tmp_path):

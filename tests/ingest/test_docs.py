@@ -35,6 +35,9 @@ def run(tmp_path, monkeypatch, capsys):
     (tmp_path / "out" / "verdicts.jsonl").write_text(
         "".join(json.dumps({"clip_id": k, "verdict": v}) + "\n" for k, v in verdicts.items())
     )
+    clips = {"total": 3, "pass": 2, "reject": 1, "unverified": 0}
+    summary = {"version": 1, "complete": True, "clips": clips}
+    (tmp_path / "out" / "summary.json").write_text(json.dumps(summary))
     (tmp_path / "shards").mkdir()
     with tarfile.open(tmp_path / "shards" / "train-000000.tar", "w") as archive:
         for name in verdicts:

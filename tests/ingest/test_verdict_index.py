@@ -18,8 +18,15 @@ ROWS = [
 ]
 
 
+def write_summary(folder, *, complete=True, **changed):
+    counts = {"total": 3, "pass": 1, "reject": 1, "unverified": 1} | changed
+    summary = {"version": 1, "complete": complete, "clips": counts}
+    (folder / "summary.json").write_text(json.dumps(summary))
+
+
 @pytest.fixture(params=["jsonl", "parquet"])
 def folder(tmp_path, request):
+    write_summary(tmp_path)
     if request.param == "jsonl":
         text = "".join(json.dumps(row) + "\n" for row in ROWS)
         (tmp_path / "verdicts.jsonl").write_text(text)
@@ -53,7 +60,7 @@ def test_a_clip_without_a_verdict_can_be_dropped_and_is_counted(folder):
 
 
 def test_a_file_can_be_named(folder):
-    (file,) = folder.iterdir()
+    (file,) = folder.glob("verdicts.*")
     assert VerdictIndex.load(file).verdict("b") == "reject"
 
 
@@ -63,8 +70,34 @@ def test_it_travels_to_workers(folder):
 
 
 def test_half_a_run_is_refused(folder):
-    (folder / "summary.json").write_text('{"complete": false}')
-    with pytest.raises(UsageError, match="was stopped early"):
+    write_summary(folder, complete=False)
+    (file,) = folder.glob("verdicts.*")
+    for path in (folder, file):
+        with pytest.raises(UsageError, match=r"was stopped early .* validate' again: .* --partial"):
+            VerdictIndex.load(path)
+    assert VerdictIndex.load(folder, partial=True).verdict("a") == "pass"
+
+
+def test_a_run_that_left_no_summary_is_refused(folder):
+    (folder / "summary.json").unlink()
+    with pytest.raises(UsageError, match=r"no summary.json beside them .* --partial"):
+        VerdictIndex.load(folder)
+    assert len(VerdictIndex.load(folder, partial=True)) == 3
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"complete": true, "clips": {"pass": "x"}}'])
+def test_a_summary_that_is_none_is_refused(folder, text):
+    (folder / "summary.json").write_text(text)
+    with pytest.raises(UsageError, match="is no summary of a run"):
+        VerdictIndex.load(folder)
+
+
+def test_other_counts_than_the_summary_has_are_refused(folder):
+    write_summary(folder, total=4, **{"pass": 2})
+    with pytest.raises(UsageError, match=r"holds 3 verdicts .* the summary of the run counts 4"):
+        VerdictIndex.load(folder)
+    write_summary(folder, total=3, **{"pass": 2, "reject": 0})
+    with pytest.raises(UsageError, match=r"2 pass, 0 reject"):
         VerdictIndex.load(folder)
 
 
@@ -101,11 +134,13 @@ def test_verdicts_are_read_from_stores(folder):
     store = fsspec.filesystem("memory")
     if store.exists("/index"):
         store.rm("/index", recursive=True)
-    (file,) = folder.iterdir()
+    (file,) = folder.glob("verdicts.*")
     store.pipe(f"/index/{file.name}", file.read_bytes())
+    store.pipe("/index/summary.json", (folder / "summary.json").read_bytes())
     assert VerdictIndex.load("memory://index/").verdict("b") == "reject"
     assert VerdictIndex.load(f"memory://index/{file.name}").verdict("c") == "unverified"
-    store.pipe("/index/summary.json", b'{"complete": false}')
+    write_summary(folder, complete=False)
+    store.pipe("/index/summary.json", (folder / "summary.json").read_bytes())
     with pytest.raises(UsageError, match="was stopped early"):
         VerdictIndex.load("memory://index")
     with pytest.raises(UsageError, match="holds no verdicts"):
@@ -113,7 +148,7 @@ def test_verdicts_are_read_from_stores(folder):
 
 
 def test_a_file_of_any_name_can_be_named(folder):
-    (file,) = folder.iterdir()
+    (file,) = folder.glob("verdicts.*")
     copy = file.rename(folder / f"monday{file.suffix}")
     assert VerdictIndex.load(copy).verdict("a") == "pass"
 

@@ -1,0 +1,162 @@
+"""Begin a run: look at what its folder holds, and mark it unfinished before anything changes."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from syncaudit import __version__
+from syncaudit.batch.ledger import Ledger
+from syncaudit.batch.outputs import OUTPUTS, write_json
+from syncaudit.batch.plain import plain
+from syncaudit.errors import UsageError
+from syncaudit.model import Verdict
+from syncaudit.model.wording import word_count
+from syncaudit.policy import Policy
+from syncaudit.readers.uris import is_url
+from syncaudit.writing import refuse_foreign, sweep_drafts
+
+__all__ = ["begin_run", "check_outputs", "keep_others", "make_folder", "refuse_other_run"]
+
+_HIDDEN = ("recordings.pooled", "verdicts.jsonl.outdated")
+
+
+def make_folder(out: str | Path) -> Path:
+    """Return the output folder, made where missing.
+
+    Raises
+    ------
+    UsageError
+        If it has no name, cannot be made, or is a URL.
+    """
+    if not str(out).strip():
+        raise UsageError("--out is empty", hint="Name a folder; '.' is the working folder.")
+    if is_url(str(out)):
+        raise UsageError(
+            "outputs are written to local folders",
+            path=str(out),
+            hint="Send them with syncaudit.batch.OutputFolder, as the command line does.",
+        )
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"the output folder cannot be made: {error.strerror}",
+            path=str(folder),
+            hint="Choose another --out folder.",
+        ) from error
+    return folder.resolve()
+
+
+def check_outputs(folder: Path, *, inputs: Sequence[str] = (), is_forced: bool = False) -> None:
+    """Refuse a folder in which a run would write over what syncaudit did not write, or reads.
+
+    Parameters
+    ----------
+    folder : Path
+        Output folder, resolved.
+    inputs : sequence of str
+        Files that the run reads: its manifest.
+    is_forced : bool
+        The user allows to write over files of others; never over the inputs.
+
+    Raises
+    ------
+    UsageError
+        Naming the first such file.
+    """
+    read = {Path(name).resolve() for name in inputs if name and not is_url(name)}
+    for name, signature in OUTPUTS.items():
+        path = folder / name
+        if path in read:
+            raise UsageError(
+                "is read by this run, which would write over it",
+                path=str(path),
+                hint="Choose another --out folder.",
+            )
+        refuse_foreign(path, signature, is_forced=is_forced)
+        if is_forced and path.is_symlink():
+            path.unlink()
+
+
+def keep_others(ledger: Ledger, clip_ids: Sequence[str], *, is_pruning: bool) -> None:
+    """Refuse to let verdicts of clips go that a run does not name.
+
+    With `is_pruning` they leave the outputs, but their rows are put aside and count again when a
+    later manifest names the clips.
+
+    Raises
+    ------
+    UsageError
+        Naming how many, and the first.
+    """
+    named = set(clip_ids)
+    others = [clip_id for clip_id in ledger.clip_ids if clip_id not in named]
+    if others and not is_pruning:
+        raise UsageError(
+            f"the output folder holds verdicts of {word_count(len(others), 'clip')} that this run "
+            f"does not name, such as '{others[0]}'",
+            hint="Choose another --out folder, name all clips (without --limit or --shard, with "
+            "the whole manifest), or take them out of the outputs with --prune.",
+        )
+    for clip_id in others:
+        ledger.outdate(clip_id)
+
+
+def refuse_other_run(folder: Path, about: Mapping[str, object], *, is_forced: bool) -> None:
+    """Refuse to write over the verdicts of another run: those of 'validate', say, by 'judge'.
+
+    Parameters
+    ----------
+    folder : Path
+        Output folder.
+    about : mapping
+        What the summary of a repetition of this run states alike.
+    is_forced : bool
+        The user allows it.
+
+    Raises
+    ------
+    UsageError
+        If a ledger lies there and its summary states something else, or there is none.
+    """
+    ledger = folder / "verdicts.jsonl"
+    if is_forced or not ledger.exists() or not ledger.stat().st_size:
+        return
+    try:
+        known = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        is_same = all(known[key] == value for key, value in plain(about).items())
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        is_same = False
+    if not is_same:
+        raise UsageError(
+            "the folder holds the verdicts of another run, which would be lost",
+            path=str(folder),
+            hint="Choose another --out folder, or write over them with --force.",
+        )
+
+
+def begin_run(
+    ledger: Ledger, n_clips: int, policy: Policy, about: Mapping[str, object]
+) -> None:
+    """Write a summary that says ``complete: false``, and wait until it is on the disk.
+
+    From here on no reader takes the outputs of an earlier run for those of this one.
+    """
+    folder = ledger.path.parent
+    counts = Counter(ledger.verdict(clip_id) for clip_id in ledger.clip_ids)
+    clips = {"total": n_clips, "done": len(ledger.clip_ids), "reused": 0}
+    summary = {
+        "version": 1,
+        "complete": False,
+        "stopped": "running",
+        "clips": clips | {str(v): counts[str(v)] for v in Verdict},
+        **about,
+        "policy": plain(policy),
+        "versions": {"syncaudit": __version__},
+    }
+    write_json(summary, folder / "summary.json", is_durable=True)
+    sweep_drafts(folder, (*OUTPUTS, *(f".{name}" for name in _HIDDEN)))

@@ -1,0 +1,45 @@
+"""Write files whole or not at all, never through links, never over what others wrote.
+
+Every command writes through this package; nothing else in the product opens a file for writing.
+"""
+
+from syncaudit.writing.drafts import (
+    append_line,
+    draft_of,
+    replace_text,
+    replacing,
+    replacing_text,
+    sweep_drafts,
+    sync_folder,
+    write_new,
+)
+from syncaudit.writing.ownership import (
+    check_target,
+    claim_folder,
+    is_ours,
+    make_parent,
+    note_written,
+    refuse_foreign,
+    remove_ours,
+)
+from syncaudit.writing.signatures import HEAD_BYTES, Signature
+
+__all__ = [
+    "HEAD_BYTES",
+    "Signature",
+    "append_line",
+    "check_target",
+    "claim_folder",
+    "draft_of",
+    "is_ours",
+    "make_parent",
+    "note_written",
+    "refuse_foreign",
+    "remove_ours",
+    "replace_text",
+    "replacing",
+    "replacing_text",
+    "sweep_drafts",
+    "sync_folder",
+    "write_new",
+]

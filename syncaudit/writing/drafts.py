@@ -1,0 +1,154 @@
+"""Drafts that become files in one step: new, randomly named, never reached through a link."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, TextIO
+
+__all__ = [
+    "append_line",
+    "draft_of",
+    "replace_text",
+    "replacing",
+    "replacing_text",
+    "sweep_drafts",
+    "sync_folder",
+    "write_new",
+]
+
+_ENDING = ".part"
+_DRAFT = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.part", re.DOTALL)
+# A name may take 255 bytes; a dot, 16 digits and the ending are added to it.
+_MOST_NAME_BYTES = 200
+
+
+@contextmanager
+def replacing(target: Path, *, is_durable: bool = False) -> Iterator[IO[bytes]]:
+    """Open a draft that takes the place of `target` when all went well.
+
+    The draft is a new file with a random name beside it (``O_EXCL``, ``O_NOFOLLOW``): nobody can
+    have put a link there. A link at `target` itself is replaced, not followed.
+
+    Parameters
+    ----------
+    target : Path
+        File to write.
+    is_durable : bool
+        Also wait until file and name are on the disk.
+
+    Yields
+    ------
+    binary file
+        To write to.
+    """
+    draft, handle = _create(target)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            if is_durable:
+                os.fsync(file.fileno())
+        draft.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
+    if is_durable:
+        sync_folder(target.parent)
+
+
+@contextmanager
+def draft_of(target: Path, *, is_durable: bool = False) -> Iterator[Path]:
+    """Yield the path of an empty draft for libraries that open files by name; see `replacing`."""
+    draft, handle = _create(target)
+    os.close(handle)
+    try:
+        yield draft
+        if is_durable:
+            _sync(draft)
+        draft.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
+    if is_durable:
+        sync_folder(target.parent)
+
+
+@contextmanager
+def replacing_text(target: Path, *, errors: str = "strict") -> Iterator[TextIO]:
+    """Open a draft as UTF-8 text with plain newlines; see `replacing`."""
+    with (
+        draft_of(target) as draft,
+        draft.open("w", encoding="utf-8", errors=errors, newline="\n") as file,
+    ):
+        yield file
+
+
+def replace_text(target: Path, text: str, *, is_durable: bool = False) -> None:
+    """Replace a file by a text, as UTF-8 with the newlines that it holds."""
+    with replacing(target, is_durable=is_durable) as file:
+        file.write(text.encode("utf-8", "backslashreplace"))
+
+
+def write_new(target: Path, data: bytes) -> None:
+    """Write a file that must not exist yet.
+
+    Raises
+    ------
+    FileExistsError
+        If anything has that name, a link that leads nowhere included.
+    """
+    handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+
+
+def append_line(target: Path, text: str) -> None:
+    """Append a text to a log of ours; never through a link.
+
+    Raises
+    ------
+    OSError
+        If it is a link or cannot be written.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+    with os.fdopen(os.open(target, flags, 0o666), "wb") as file:
+        file.write(text.encode("utf-8", "backslashreplace"))
+
+
+def sweep_drafts(folder: Path, names: Collection[str]) -> None:
+    """Remove the drafts of some files that a killed run left; nobody else may be writing them."""
+    for path in folder.iterdir():
+        match = _DRAFT.fullmatch(path.name)
+        if match is not None and match["name"] in names and not path.is_symlink():
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk, where the file system can tell."""
+    with suppress(OSError):
+        _sync(folder)
+
+
+def _create(target: Path) -> tuple[Path, int]:
+    name = os.fsdecode(os.fsencode(target.name)[:_MOST_NAME_BYTES])
+    draft = target.with_name(f".{name}.{secrets.token_hex(8)}{_ENDING}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    return draft, os.open(draft, flags, 0o666)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+

@@ -1,0 +1,67 @@
+"""By what a file shows that syncaudit wrote it: a mark inside, looked for in its beginning."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+__all__ = ["HEAD_BYTES", "Signature"]
+
+HEAD_BYTES = 1 << 16
+
+
+def _holds(*marks: bytes) -> Callable[[bytes], bool]:
+    return lambda head: any(mark in head for mark in marks)
+
+
+def _object_with(*keys: str) -> Callable[[bytes], bool]:
+    """Return whether a JSON document is an object with these keys: what stands at its margin."""
+    names = [re.compile(rb'"%s"\s*:' % key.encode()) for key in keys]
+    return lambda head: head.lstrip()[:1] == b"{" and all(name.search(head) for name in names)
+
+
+def _rows_with(*keys: str) -> Callable[[bytes], bool]:
+    """Return whether the first JSON line is an object with these keys."""
+
+    def has(head: bytes) -> bool:
+        line, newline, _ = head.partition(b"\n")
+        if not newline and len(head) >= HEAD_BYTES:  # a row longer than what was read
+            return _object_with(*keys)(line)
+        row = _parsed(line)
+        return isinstance(row, dict) and all(key in row for key in keys)
+
+    return has
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+class Signature(Enum):
+    """Kinds of files that show who wrote them."""
+
+    REPORT = (_holds(b'name="generator" content="syncaudit', b"<title>syncaudit"),)
+    JUNIT = (_holds(b'<testsuites name="syncaudit"'),)
+    SARIF = (_holds(b'"name": "syncaudit"', b'"name":"syncaudit"'),)
+    SUMMARY = (_object_with("version", "complete", "clips"),)
+    KEEP = (
+        lambda head: _object_with("dataset", "keep")(head) or _object_with("datasets", "keep")(head),
+    )
+    VERDICTS = (_rows_with("clip_id", "verdict"),)
+    MANIFEST = (_rows_with("clip_id", "sources"),)
+    RECORDINGS = (_rows_with("recording_id", "clocks"),)
+    CHANGES = (_rows_with("clip_id", "before", "after"),)
+    CALIBRATION = (_object_with("version", "reference", "sources"),)
+    BASELINE = (_holds(b"by 'syncaudit baseline'"),)
+    SKETCH = (_holds(b"syncaudit"),)
+    PARQUET = (lambda head: head[:4] == b"PAR1",)
+
+    def fits(self, head: bytes) -> bool:
+        """Return whether the first bytes of a file are of this kind."""
+        return bool(self.value[0](head))
