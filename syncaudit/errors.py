@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable
+
+from syncaudit.machine_faults import machine_fault
 
 __all__ = [
     "AlignmentError",
     "ClipInputError",
+    "MachineError",
     "ManifestError",
     "MissingExtraError",
     "PolicyError",
@@ -98,8 +102,15 @@ class AlignmentError(SyncAuditError):
     """A text could not be put in time, or what came out is not to be believed."""
 
 
+class MachineError(SyncAuditError):
+    """The machine, its storage or the network failed: nothing can be said of a clip."""
+
+
 class ClipInputError(SyncAuditError):
     """A clip's data are defective; it becomes a finding of that clip.
+
+    Raised while an error of the machine is handled (a full disk, a server that is down), it knows
+    that: `machine_fault` then says in words what was wrong, and no finding may be made of it.
 
     Parameters
     ----------
@@ -120,6 +131,7 @@ class ClipInputError(SyncAuditError):
     ) -> None:
         super().__init__(message, path=path, source=source, hint=hint)
         self.code = code
+        self.machine_fault = machine_fault(sys.exception())
 
 
 class StreamReadError(ClipInputError, OSError):

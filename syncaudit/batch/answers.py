@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator, Sequence
 
 from syncaudit.batch.engines import Engine, engine_called
@@ -11,7 +12,7 @@ from syncaudit.batch.memory import MemoryLimit
 from syncaudit.batch.picked import Picked
 from syncaudit.batch.pool import Lost
 from syncaudit.batch.task import SWOLLEN, AuditTask, JudgeTask, TaskResult, failed_result
-from syncaudit.model import Clip, ReasonCode
+from syncaudit.model import Clip, ReasonCode, Verdict
 from syncaudit.policy import Policy
 
 __all__ = ["audited", "judged"]
@@ -64,4 +65,7 @@ def _unanswered(clip: Clip, lost: Lost, timeout_s: float | None) -> TaskResult:
     if lost.is_memory:
         cure = SWOLLEN
     message = f"the process that audited this clip ended without an answer, twice: {lost}. {cure}"
-    return failed_result(clip, ReasonCode.UNREADABLE, message)
+    # Killed from outside, by a system that ran out of memory, say: that proves nothing of the clip.
+    is_killed = lost.exit_code == -signal.SIGKILL
+    verdict = Verdict.UNVERIFIED if is_killed else Verdict.REJECT
+    return failed_result(clip, ReasonCode.UNREADABLE, message, verdict=verdict)

@@ -139,9 +139,7 @@ def refuse_other_run(folder: Path, about: Mapping[str, object], *, is_forced: bo
         )
 
 
-def begin_run(
-    ledger: Ledger, n_clips: int, policy: Policy, about: Mapping[str, object]
-) -> None:
+def begin_run(ledger: Ledger, n_clips: int, policy: Policy, about: Mapping[str, object]) -> None:
     """Write a summary that says ``complete: false``, and wait until it is on the disk.
 
     From here on no reader takes the outputs of an earlier run for those of this one.

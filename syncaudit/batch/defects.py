@@ -26,6 +26,4 @@ def log_defect(folder: Path, subject: str, trace: str) -> None:
     """
     stamp = datetime.now(UTC).isoformat(timespec="seconds")
     with suppress(OSError):  # a full disk: the verdict tells the error itself
-        append_line(
-            folder / "errors.log", f"{stamp} {subject}, syncaudit {__version__}\n{trace}\n"
-        )
+        append_line(folder / "errors.log", f"{stamp} {subject}, syncaudit {__version__}\n{trace}\n")

@@ -115,9 +115,7 @@ def run_batch(
     started_at = datetime.now(UTC)
     folder = make_folder(out)
     manifest = (about or {}).get("manifest")
-    check_outputs(
-        folder, inputs=[manifest] if isinstance(manifest, str) else [], is_forced=force
-    )
+    check_outputs(folder, inputs=[manifest] if isinstance(manifest, str) else [], is_forced=force)
     task = AuditTask(
         audit=audit or _pipeline_audit(),
         policy=policy,

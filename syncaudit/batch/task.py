@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from syncaudit.batch.fingerprint import fingerprint_of, policy_half, with_policy
 from syncaudit.batch.plain import json_line
-from syncaudit.errors import ClipInputError, SyncAuditError
+from syncaudit.errors import ClipInputError, MachineError, SyncAuditError
+from syncaudit.machine_faults import machine_fault
 from syncaudit.model import (
     Clip,
     ClipRecord,
@@ -40,6 +42,9 @@ SWOLLEN = (
 )
 """What to do about a clip that memory did not suffice for."""
 
+WAITS_S = (1.0, 4.0)
+"""A busy server or a disk that others free may be back within seconds; more would hold a run up."""
+
 AuditFunction = Callable[..., ClipVerdict]
 
 
@@ -59,6 +64,8 @@ class TaskResult:
         Circumstances; None where the next run shall try again.
     trace : str, optional
         Traceback of an unexpected error, for the log.
+    is_machine_fault : bool
+        Whether the machine failed, not the data.
     """
 
     clip_id: str
@@ -66,6 +73,7 @@ class TaskResult:
     line: str
     fingerprint: str | None
     trace: str | None = None
+    is_machine_fault: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,12 +90,15 @@ class AuditTask:
         Known corrections handed on.
     settings : mapping
         Further arguments of `audit` that change what is measured.
+    waits_s : tuple of float
+        How long to wait, before each further attempt, where the machine failed.
     """
 
     audit: AuditFunction
     policy: Policy
     calibration: Mapping[str, object] | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
+    waits_s: tuple[float, ...] = WAITS_S
     _judged_by: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -105,7 +116,19 @@ class AuditTask:
         )
 
     def __call__(self, clip: Clip) -> TaskResult:
-        """Audit `clip`; an exception becomes a reject with its reason."""
+        """Audit `clip`; bad data are a reject with its reason.
+
+        Where the machine fails, it is tried again after a while; what then still fails leaves the
+        clip `unverified`, and is not remembered.
+        """
+        for wait_s in self.waits_s:
+            result = self._try(clip)
+            if not result.is_machine_fault:
+                return result
+            time.sleep(wait_s)
+        return self._try(clip)
+
+    def _try(self, clip: Clip) -> TaskResult:
         fingerprint = None
         try:
             # Before the audit: a file that changes meanwhile is then audited again.
@@ -113,17 +136,25 @@ class AuditTask:
             verdict = self.audit(clip, self.policy, calibration=self.calibration, **self.settings)
             return row_result(verdict, fingerprint)
         except ClipInputError as error:
+            if error.machine_fault is not None:
+                return _machine_fault(clip, error, error.source)
             verdict = failed_verdict(clip, _code(error.code), str(error), source=error.source)
             return row_result(verdict, fingerprint)
+        except MachineError as error:
+            return _machine_fault(clip, error, error.source)
         except SyncAuditError as error:
             # The machine lacks something (an optional package): another run may fare better.
             return row_result(failed_verdict(clip, ReasonCode.UNREADABLE, str(error)), None)
         except MemoryError as error:
+            if machine_fault(error) is not None:
+                return _machine_fault(clip, error, None)
             message = (
                 f"the audit asked for more memory than there is ({_first_line(error)}). {SWOLLEN}"
             )
             return row_result(failed_verdict(clip, ReasonCode.UNREADABLE, message), None)
         except Exception as error:  # noqa: BLE001  # the per-clip boundary
+            if machine_fault(error) is not None:
+                return _machine_fault(clip, error, None)
             return _defect(clip, "the audit", error)
 
 
@@ -172,13 +203,18 @@ class JudgeTask:
 
 
 def failed_verdict(
-    clip: Clip, code: ReasonCode, message: str, *, source: str | None = None
+    clip: Clip,
+    code: ReasonCode,
+    message: str,
+    *,
+    source: str | None = None,
+    verdict: Verdict = Verdict.REJECT,
 ) -> ClipVerdict:
-    """Return the reject of a clip that could not be audited to the end."""
+    """Return the verdict on a clip that could not be audited to the end."""
     reason = Finding(code=code, message=message, source=source)
     sources = {
         name: SourceVerdict(
-            verdict=Verdict.REJECT if name == source else Verdict.UNVERIFIED,
+            verdict=verdict if name == source else Verdict.UNVERIFIED,
             kind=str(spec.kind),
             clock=clock_of(name, spec),
         )
@@ -187,10 +223,23 @@ def failed_verdict(
     return ClipVerdict(
         clip_id=clip.clip_id,
         recording_id=clip.recording_id,
-        verdict=Verdict.REJECT,
+        verdict=verdict,
         reasons=(reason,),
         sources=sources,
     )
+
+
+def _machine_fault(clip: Clip, error: Exception, source: str | None) -> TaskResult:
+    message = str(error)
+    if not isinstance(error, MachineError):
+        message = (
+            f"nothing can be said of this clip: {machine_fault(error)} ({_first_line(error)}). "
+            "Mend that and run it again: the clip is then measured anew."
+        )
+    verdict = failed_verdict(
+        clip, ReasonCode.UNREADABLE, message, source=source, verdict=Verdict.UNVERIFIED
+    )
+    return replace(row_result(verdict, None), is_machine_fault=True)
 
 
 def _defect(clip: Clip, what: str, error: Exception) -> TaskResult:
@@ -202,9 +251,11 @@ def _defect(clip: Clip, what: str, error: Exception) -> TaskResult:
     return row_result(verdict, None, trace=traceback.format_exc())
 
 
-def failed_result(clip: Clip, code: ReasonCode, message: str) -> TaskResult:
+def failed_result(
+    clip: Clip, code: ReasonCode, message: str, *, verdict: Verdict = Verdict.REJECT
+) -> TaskResult:
     """Return the result of a clip whose worker never answered; never remembered."""
-    return row_result(failed_verdict(clip, code, message), None)
+    return row_result(failed_verdict(clip, code, message, verdict=verdict), None)
 
 
 def row_result(

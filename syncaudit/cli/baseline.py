@@ -47,9 +47,9 @@ def baseline(
     from syncaudit.policy import DEFAULT_PROFILE, load_policy, policy_text
     from syncaudit.writing import Signature, check_target, replace_text
 
-    check_target(out, Signature.BASELINE, is_forced=force)
     rules = load_policy(None if policy is None else str(policy), profile=profile)
     extends = profile or DEFAULT_PROFILE if policy is None else _relative(policy, profile, out)
+    check_target(out, Signature.BASELINE, is_forced=force)
     found = list(_fleet_of(verdicts, rules, partial=partial).baselines())
     _check(found, verdicts)
     title = f"Baselines of the clips in {verdicts}, by 'syncaudit baseline'."

@@ -68,7 +68,10 @@ def judge(
     from syncaudit.policy import load_policy
 
     rules = load_policy(None if policy is None else str(policy), profile=profile)
-    with TemporaryDirectory(prefix="syncaudit-") as scratch, OutputFolder(out, force=force) as place:
+    with (
+        TemporaryDirectory(prefix="syncaudit-") as scratch,
+        OutputFolder(out, force=force) as place,
+    ):
         place.check_apart([verdicts])
         clips, known = load_outputs(verdicts, Path(scratch), partial=partial)
         if workers is None:

@@ -41,16 +41,17 @@ def merge(
     from syncaudit.cli.verdict_table import print_outcome
     from syncaudit.datasets import clip_to_row
 
-    with TemporaryDirectory(prefix="syncaudit-") as scratch, OutputFolder(out, force=force) as place:
+    with (
+        TemporaryDirectory(prefix="syncaudit-") as scratch,
+        OutputFolder(out, force=force) as place,
+    ):
         place.check_apart(folders)
         shards = []
         for folder in folders:
             clips, verdicts = load_outputs(folder, Path(scratch))
             shards.append(read_shard(verdicts.path.parent, clips, name=folder))
         to_row = place.to_row(clip_to_row)
-        summary = merge_shards(
-            shards, out=place.folder, to_row=to_row, prune=prune, force=force
-        )
+        summary = merge_shards(shards, out=place.folder, to_row=to_row, prune=prune, force=force)
         if not quiet:
             print_outcome(stdout(), summary, out, kept="joined")
     raise typer.Exit(code_for(summary.counts, fail_on=fail_on))

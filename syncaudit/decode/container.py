@@ -16,6 +16,7 @@ from syncaudit.decode.container_frames import ContainerFrames
 from syncaudit.decode.sample_tables import read_sample_table
 from syncaudit.decode.spans import has_clock, in_ns, is_inside, packets_of
 from syncaudit.errors import StreamReadError
+from syncaudit.machine_faults import machine_fault
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
@@ -229,6 +230,8 @@ def _demuxed(path: str, stream: int, span_ns: tuple[int, int] | None) -> Contain
                 if is_inside(packet.pts, time_base, span_ns)
             )
         except (av.FFmpegError, OSError, ValueError, MemoryError) as error:
+            if machine_fault(error) is not None:
+                raise StreamReadError(f"cannot be read ({_reason(error)})", path=path) from error
             damage = _reason(error)
         times = [value for value in pts if value is not None]
         is_timed = has_clock(container) and bool(times) and len(times) == len(pts)

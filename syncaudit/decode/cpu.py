@@ -19,6 +19,7 @@ from syncaudit.decode.picture import Picture
 from syncaudit.decode.spans import has_clock, packets_of, ticks_of
 from syncaudit.decode.stored import stored_pictures
 from syncaudit.errors import StreamReadError
+from syncaudit.machine_faults import machine_fault
 from syncaudit.model import FrameFiles
 
 if TYPE_CHECKING:
@@ -110,12 +111,16 @@ def _encoded(files: FrameFiles, tally: DecodeTally) -> Iterator[tuple[str, bytes
             for number, data in enumerate(stored_pictures(files), start=row):
                 yield f"{files.paths[0]}: row {number}", data
         except StreamReadError as error:
+            if error.machine_fault is not None:
+                raise
             tally.note_error(str(error))
         return
     for path in files.paths:
         try:
             yield path, Path(path).read_bytes()
         except OSError as error:
+            if machine_fault(error) is not None:
+                raise StreamReadError(f"cannot be read ({error.strerror})", path=path) from error
             tally.note_error(f"{path}: {error}")
             yield path, None
 

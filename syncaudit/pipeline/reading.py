@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from syncaudit.errors import ClipInputError, SyncAuditError
+from syncaudit.errors import ClipInputError, MachineError, SyncAuditError
+from syncaudit.machine_faults import machine_fault
 from syncaudit.model import Clip, Finding, ReasonCode, Stream
 from syncaudit.readers import read_source
+from syncaudit.readers.uris import is_url
 
 __all__ = ["ReadClip", "from_manifest", "read_clip", "unreadable", "without_base"]
+
+_LOOK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +86,52 @@ def without_base(text: str | None, base_uri: str) -> str | None:
     return text.replace(f"{base}/", "") if text and base else text
 
 
+def refuse_machine_fault(
+    error: BaseException, path: str | None, *, source: str | None = None
+) -> None:
+    """Raise where the machine is to blame for an error, which is then no finding of a clip.
+
+    Libraries in C often say nothing but that a file cannot be opened; the file is opened plainly
+    then, and read at both ends, to hear why.
+
+    Raises
+    ------
+    MachineError
+        With what is wrong and what to do.
+    """
+    if isinstance(error, MachineError):
+        raise error
+    fault = machine_fault(error) or machine_fault(_plain_error(path))
+    if fault is not None:
+        raise MachineError(
+            f"nothing can be said of this clip: {fault} ({str(error).rstrip('.')})",
+            source=source,
+            hint="Mend that and run it again: the clip is then measured anew.",
+        ) from error
+
+
+def _plain_error(path: str | None) -> OSError | None:
+    if path is None or is_url(path) or not Path(path).is_file():
+        return None
+    try:
+        with Path(path).open("rb") as file:
+            file.read(_LOOK_BYTES)
+            file.seek(max(0, Path(path).stat().st_size - _LOOK_BYTES))
+            file.read(_LOOK_BYTES)
+    except OSError as error:
+        return error
+    return None
+
+
 def unreadable(source: str, error: SyncAuditError) -> Finding:
-    """Return the finding that an expected error of a reader or decoder stands for."""
+    """Return the finding that an expected error of a reader or decoder stands for.
+
+    Raises
+    ------
+    MachineError
+        If the machine failed, not the data: no finding is made of that.
+    """
+    refuse_machine_fault(error, error.path, source=source)
     code = error.code if isinstance(error, ClipInputError) else ReasonCode.UNREADABLE
     known = {str(member) for member in ReasonCode}
     return Finding(

@@ -85,6 +85,8 @@ def _with_manifest(stream: Stream, spec: SourceSpec, base_uri: str) -> Stream:
         try:
             arrivals = read_arrivals(spec.arrivals, base_uri)
         except StreamReadError as error:
+            if error.machine_fault is not None:
+                raise
             findings.append(Finding(code=ReasonCode(error.code), message=str(error)))
     return replace(stream, arrivals=arrivals, findings=tuple(findings))
 

@@ -138,6 +138,4 @@ def finished_run(verdict_file: str) -> ExpectedRun:
             path=folder,
             hint=_RESUME,
         )
-    return ExpectedRun(
-        folder=folder, counts=counts, has_digests=summary.get("row_digests") is True
-    )
+    return ExpectedRun(folder=folder, counts=counts, has_digests=summary.get("row_digests") is True)

@@ -316,3 +316,11 @@ def reworded(uri: str) -> Iterator[None]:
             path=uri,
             hint="Check the URI and whether the storage can be reached.",
         ) from error
+    except Exception as error:  # remote stores raise kinds of their own
+        if not is_url(uri):
+            raise
+        raise StreamReadError(
+            f"cannot be read ({type(error).__name__}: {' '.join(str(error).split())[:200]})",
+            path=uri,
+            hint="Check the URI and whether the storage can be reached.",
+        ) from error

@@ -103,7 +103,7 @@ def refuse_foreign(
     if not stat.S_ISREG(mode):
         what = "a folder" if stat.S_ISDIR(mode) else "no regular file"
         raise UsageError(
-            f"is {what}, expected a file to write", path=str(path), hint="Name another file."
+            f"cannot be written: it is {what}", path=str(path), hint="Name another file."
         )
     if not is_forced and not is_ours(path, signature):
         raise UsageError(
@@ -127,7 +127,9 @@ def check_target(
     refuse_foreign(path, signature, is_forced=is_forced)
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise UsageError(
-            "cannot be written: Permission denied", path=str(path), hint="Name another file."
+            "cannot be written: no permission in its folder",
+            path=str(path),
+            hint="Name another file.",
         )
 
 

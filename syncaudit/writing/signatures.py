@@ -36,6 +36,10 @@ def _rows_with(*keys: str) -> Callable[[bytes], bool]:
     return has
 
 
+def _any_of(*kinds: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
+    return lambda head: any(kind(head) for kind in kinds)
+
+
 def _parsed(line: bytes) -> Any:
     try:
         return json.loads(line)
@@ -50,9 +54,7 @@ class Signature(Enum):
     JUNIT = (_holds(b'<testsuites name="syncaudit"'),)
     SARIF = (_holds(b'"name": "syncaudit"', b'"name":"syncaudit"'),)
     SUMMARY = (_object_with("version", "complete", "clips"),)
-    KEEP = (
-        lambda head: _object_with("dataset", "keep")(head) or _object_with("datasets", "keep")(head),
-    )
+    KEEP = (_any_of(_object_with("dataset", "keep"), _object_with("datasets")),)
     VERDICTS = (_rows_with("clip_id", "verdict"),)
     MANIFEST = (_rows_with("clip_id", "sources"),)
     RECORDINGS = (_rows_with("recording_id", "clocks"),)
