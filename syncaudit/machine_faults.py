@@ -12,7 +12,7 @@ import re
 import socket
 from collections.abc import Iterator
 
-__all__ = ["machine_fault"]
+__all__ = ["machine_fault", "may_pass"]
 
 # Of POSIX, errno.h: what lies with the machine, its storage or its network.
 _NAMES = (
@@ -60,6 +60,11 @@ def machine_fault(error: BaseException | None) -> str | None:
     return None
 
 
+def may_pass(error: BaseException | None) -> bool:
+    """Return whether trying again soon may help: not where a permission or a package is missing."""
+    return not any(isinstance(each, PermissionError | ImportError) for each in _chain(error))
+
+
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
     for _ in range(_DEPTH):
         if error is None:
@@ -74,6 +79,8 @@ def _fault(error: BaseException) -> str | None:
         return f"the server answers with status {status}"
     if isinstance(error, MemoryError) and not _is_of_ffmpeg(error):
         return None if _asks_too_much(error) else "memory ran out"
+    if isinstance(error, ImportError):
+        return "a package is not installed"
     if isinstance(error, socket.gaierror):
         return f"the name of the server cannot be resolved ({error.strerror})"
     if isinstance(error, TimeoutError):

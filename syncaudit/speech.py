@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from syncaudit.errors import AlignmentError, SyncAuditError, UsageError, nearest_name
+from syncaudit.writing import replace_text
 
 if TYPE_CHECKING:
     from syncaudit.model import AudioStream, PairMeasurement, Tier
@@ -298,7 +299,7 @@ def write(
         duration_s=end_s if duration_s is None else duration_s,
         name=path.stem.replace(" ", "_"),
     )
-    path.write_text(text, encoding="utf-8")
+    replace_text(path, text)
 
 
 def _public(judged: JudgedAlignment, duration_s: float) -> AlignedSpeech:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from syncaudit.cli.options import Force
+
 __all__ = ["calibrate"]
 
 
@@ -29,6 +31,7 @@ def calibrate(
     max_offset: Annotated[
         float, typer.Option("--max-offset", min=0.1, help="Largest offset searched for, seconds.")
     ] = 30.0,
+    force: Force = False,
 ) -> None:
     """Calibrate cameras, IMU, CAN, triggers and sound by the flashes that they noticed.
 
@@ -50,6 +53,7 @@ def calibrate(
     from syncaudit.cli.console import stderr, stdout
     from syncaudit.cli.exit_codes import ExitCode
     from syncaudit.errors import UsageError
+    from syncaudit.writing import Signature, check_target
     from syncaudit_calibration.calibrate_recording import calibrate_recording
     from syncaudit_calibration.calibration_table import print_calibration, print_refusal
     from syncaudit_calibration.errors import CalibrationError
@@ -61,6 +65,7 @@ def calibrate(
         require_matplotlib()
     if out.is_dir():
         raise UsageError(f"{out} is a folder", hint="Name a file: --out calibration.json.")
+    check_target(out, Signature.CALIBRATION, is_forced=force)
     chosen = find_recording(recording, clip)
     console = stdout()
     try:
@@ -69,7 +74,6 @@ def calibrate(
     except CalibrationError as error:
         print_refusal(console, chosen, error)
         raise typer.Exit(ExitCode.NOTHING_VERIFIED) from error
-    out.parent.mkdir(parents=True, exist_ok=True)
     write_json(found.calibration.to_json(), out)
     print_calibration(console, found)
     console.print(f"\nwritten: {out}", soft_wrap=True)
@@ -77,7 +81,7 @@ def calibrate(
         from syncaudit_calibration.plots import plot_calibration
 
         with stderr().status("drawing ..."):
-            for path in plot_calibration(found, plots):
+            for path in plot_calibration(found, plots, force=force):
                 console.print(f"         {path}", soft_wrap=True)
     is_whole = all(name in found.calibration.sources for name in chosen.sources)
     raise typer.Exit(ExitCode.DONE if is_whole else ExitCode.REJECTED)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from syncaudit.cli.options import Force, Partial
+from syncaudit.cli.options import Partial
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,6 @@ def inject(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Another draw.")] = 0,
     partial: Partial = False,
-    force: Force = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
 ) -> None:
     """Write clips that are wrong by a known amount, to measure the filter on your own data.

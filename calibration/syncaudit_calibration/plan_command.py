@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from syncaudit.cli.options import Force
 from syncaudit.errors import UsageError
+from syncaudit.writing import check_target, note_written, replace_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["flash_plan"]
 
+_TRAIN = ("train.csv", "flash_train.ino")
+_SCREEN = ("sync_video.csv", "sync_video.mp4")
 _DURATION_BOUNDS_S = (10.0, 600.0)
 
 
@@ -50,6 +54,7 @@ def flash_plan(
         bool, typer.Option("--video/--no-video", help="Whether to write the sync video.")
     ] = True,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same train.")] = 0,
+    force: Force = False,
 ) -> None:
     """Plan the flashes that calibrate a rig, before it is recorded.
 
@@ -92,6 +97,9 @@ def flash_plan(
     duration_s = _duration(duration)
     if out is not None and out.exists() and not out.is_dir():
         raise UsageError(f"--out {out} is a file, expected a folder")
+    if out is not None:
+        for name in (*_TRAIN, *(_SCREEN if video else ())):
+            check_target(out / name, is_forced=force)
     rng = np.random.default_rng(seed)
     train = choose_train(rig, duration_s=duration_s, rng=rng)
     seen = visibility(rig, train, rng=rng)
@@ -121,6 +129,7 @@ def flash_plan(
             written += _write_video(screen, on_screen, out)
     console.print()
     for path, words in written:
+        note_written(path)
         console.print(f"{path}  {words}", soft_wrap=True)
 
 
@@ -257,9 +266,9 @@ def _view_table(rig: Sequence[PlannedCamera], seen: Visibility) -> Table:
 def _write_train(train: PulseTrain, folder: Path) -> list[tuple[Path, str]]:
     from syncaudit_calibration.plan.arduino import arduino_code
 
-    table, sketch = folder / "train.csv", folder / "flash_train.ino"
-    table.write_text(train.to_csv(), encoding="utf-8")
-    sketch.write_text(arduino_code(train), encoding="utf-8")
+    table, sketch = (folder / name for name in _TRAIN)
+    replace_text(table, train.to_csv())
+    replace_text(sketch, arduino_code(train))
     return [
         (table, f"{train.n} pulses: start_s, width_s"),
         (sketch, "for an Arduino: LED on pin 9, trigger output on pin 8"),
@@ -270,8 +279,8 @@ def _write_video(screen: PulseTrain, expected: Accuracy, folder: Path) -> list[t
     from syncaudit.model.wording import word_duration
     from syncaudit_calibration.plan.video import write_sync_video
 
-    table, film = folder / "sync_video.csv", folder / "sync_video.mp4"
-    table.write_text(screen.to_csv(), encoding="utf-8")
+    table, film = (folder / name for name in _SCREEN)
+    replace_text(table, screen.to_csv())
     write_sync_video(screen, film)
     words = (
         f"{screen.n} flashes of {word_duration(screen.width_s)} with clicks in "

@@ -13,6 +13,7 @@ from syncaudit.errors import MissingExtraError
 from syncaudit.estimators.events import instants_of
 from syncaudit.model import CameraStream, FlashEdges, seconds_since
 from syncaudit.model.wording import word_duration
+from syncaudit.writing import check_target, note_written, replacing
 from syncaudit_calibration.band_pictures import BandPicture, find_band_pictures
 from syncaudit_calibration.budget import error_budget
 from syncaudit_calibration.calibrate_recording import CalibratedRecording
@@ -40,7 +41,9 @@ def require_matplotlib() -> None:
         raise MissingExtraError("matplotlib", extra="plots", purpose="drawing plots") from error
 
 
-def plot_calibration(found: CalibratedRecording, folder: Path) -> list[Path]:
+def plot_calibration(
+    found: CalibratedRecording, folder: Path, *, force: bool = False
+) -> list[Path]:
     """Draw what was found and write it as PNG.
 
     Parameters
@@ -49,6 +52,8 @@ def plot_calibration(found: CalibratedRecording, folder: Path) -> list[Path]:
         Result of `calibrate_recording`.
     folder : Path
         Where the pictures go; made if it is not there.
+    force : bool
+        Write also over files that syncaudit did not write.
 
     Returns
     -------
@@ -66,7 +71,10 @@ def plot_calibration(found: CalibratedRecording, folder: Path) -> list[Path]:
     written = []
     for name, figure in _figures(found):
         path = folder / f"{name}.png"
-        figure.savefig(path, dpi=110)
+        check_target(path, is_forced=force)
+        with replacing(path) as file:
+            figure.savefig(file, format="png", dpi=110)
+        note_written(path)
         written.append(path)
     return written
 

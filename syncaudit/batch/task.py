@@ -11,7 +11,7 @@ from typing import Any
 from syncaudit.batch.fingerprint import fingerprint_of, policy_half, with_policy
 from syncaudit.batch.plain import json_line
 from syncaudit.errors import ClipInputError, MachineError, SyncAuditError
-from syncaudit.machine_faults import machine_fault
+from syncaudit.machine_faults import machine_fault, may_pass
 from syncaudit.model import (
     Clip,
     ClipRecord,
@@ -64,8 +64,8 @@ class TaskResult:
         Circumstances; None where the next run shall try again.
     trace : str, optional
         Traceback of an unexpected error, for the log.
-    is_machine_fault : bool
-        Whether the machine failed, not the data.
+    is_passing : bool
+        Whether the machine failed, not the data, and trying again soon may help.
     """
 
     clip_id: str
@@ -73,7 +73,7 @@ class TaskResult:
     line: str
     fingerprint: str | None
     trace: str | None = None
-    is_machine_fault: bool = False
+    is_passing: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ class AuditTask:
         """
         for wait_s in self.waits_s:
             result = self._try(clip)
-            if not result.is_machine_fault:
+            if not result.is_passing:
                 return result
             time.sleep(wait_s)
         return self._try(clip)
@@ -143,7 +143,9 @@ class AuditTask:
         except MachineError as error:
             return _machine_fault(clip, error, error.source)
         except SyncAuditError as error:
-            # The machine lacks something (an optional package): another run may fare better.
+            if machine_fault(error) is not None:
+                return _machine_fault(clip, error, error.source)
+            # Another run may fare better.
             return row_result(failed_verdict(clip, ReasonCode.UNREADABLE, str(error)), None)
         except MemoryError as error:
             if machine_fault(error) is not None:
@@ -239,7 +241,7 @@ def _machine_fault(clip: Clip, error: Exception, source: str | None) -> TaskResu
     verdict = failed_verdict(
         clip, ReasonCode.UNREADABLE, message, source=source, verdict=Verdict.UNVERIFIED
     )
-    return replace(row_result(verdict, None), is_machine_fault=True)
+    return replace(row_result(verdict, None), is_passing=may_pass(error))
 
 
 def _defect(clip: Clip, what: str, error: Exception) -> TaskResult:

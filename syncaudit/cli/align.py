@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncaudit.cli.exit_codes import ExitCode
+from syncaudit.cli.options import Force
 from syncaudit.errors import ClipInputError, SyncAuditError, UsageError
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def align(
     ending: Annotated[
         str, typer.Option("--format", help="Of a folder: TextGrid, ctm or json.")
     ] = "TextGrid",
+    force: Force = False,
 ) -> None:
     """Put a text in time: tell when each word and phone was spoken.
 
@@ -75,10 +77,13 @@ def align(
     from syncaudit.cli.console import stderr, stdout
     from syncaudit.pipeline.alignment import AUTO, choose_aligners
     from syncaudit.speech import align_many
+    from syncaudit.writing import check_target
 
     if out is None:
         raise UsageError("no place for the result is named", hint="Add --out FILE.TextGrid.")
     jobs = _jobs(audio, text, out, ending)
+    for _, _, place in jobs:
+        check_target(place, is_forced=force)
     choice = choose_aligners(aligner, language=lang, is_phones=phones)
     console = stdout()
     if aligner == AUTO:
@@ -153,14 +158,15 @@ def _finish(
     from syncaudit.cli.console import printable
     from syncaudit.cli.glyphs import verdict_text
     from syncaudit.speech import write
+    from syncaudit.writing import note_written
 
     if isinstance(outcome, SyncAuditError):
         older = f" {place} is from an earlier run." if place.exists() else ""
         text = f"{str(outcome).rstrip('.')}.{older}"
         console.print(verdict_text("reject"), printable(text), soft_wrap=True, markup=False)
         return
-    place.parent.mkdir(parents=True, exist_ok=True)
     write(place, outcome.phones, outcome.words, duration_s=outcome.duration_s)
+    note_written(place)
     counts = f"{len(outcome.words)} words, " if outcome.words else ""
     told = (
         f"{sound.name}: {counts}{len(outcome.phones)} phones by {outcome.aligner} -> {place}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import secrets
 import sys
 import tempfile
 import traceback
@@ -37,6 +38,7 @@ from syncaudit.cli.simulate import simulate
 from syncaudit.cli.trace import trace
 from syncaudit.cli.validate import validate
 from syncaudit.errors import SyncAuditError
+from syncaudit.writing import write_new
 
 __all__ = ["build_app", "run"]
 
@@ -157,11 +159,12 @@ def _root(
 def _report_defect() -> int:
     trace = traceback.format_exc()
     stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
-    name = f"syncaudit-{stamp}-{os.getpid()}.log"
+    name = f"syncaudit-{stamp}-{secrets.token_hex(8)}.log"
     where = ""
     for folder in (Path(tempfile.gettempdir()), Path.cwd()):
         try:
-            (folder / name).write_text(f"syncaudit {__version__}\n{trace}", encoding="utf-8")
+            text = f"syncaudit {__version__}\n{trace}"
+            write_new(folder / name, text.encode("utf-8", "backslashreplace"))
         except OSError:
             continue
         where = f" The details are in {folder / name}; please send that file with your report."

@@ -44,6 +44,7 @@ def import_if_needed(
     limit: int | None,
     rules: Mapping[str, Any] | None = None,
     is_quiet: bool = False,
+    force: bool = False,
 ) -> str:
     """Return the manifest to judge: `source` itself, or one written into `out` of a data set.
 
@@ -61,6 +62,8 @@ def import_if_needed(
         What is what in the data set.
     is_quiet : bool
         Say nothing of the import.
+    force : bool
+        As for `import_dataset`.
 
     Raises
     ------
@@ -96,6 +99,7 @@ def import_if_needed(
             rules=rules,
             limit=limit,
             on_clip=view,
+            force=force,
         )
     if not is_quiet:
         print_import(stderr(), imported, str(target))

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from syncaudit.cli.options import Force
+
 __all__ = ["manifest"]
 
 
@@ -31,6 +33,7 @@ def manifest(
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, help="Only the first N clips.")
     ] = None,
+    force: Force = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
 ) -> None:
     """Write the clip manifest of a data set, and say what was taken for what.
@@ -64,6 +67,7 @@ def manifest(
             rules=load_rules(rules),
             limit=limit,
             on_clip=view,
+            force=force,
         )
     if not quiet:
         print_import(stdout(), imported, str(out))

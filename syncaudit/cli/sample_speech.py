@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from syncaudit.cli.exit_codes import ExitCode
+from syncaudit.cli.options import Force
 from syncaudit.errors import UsageError
 
 __all__ = ["sample_speech"]
@@ -27,6 +28,7 @@ def sample_speech(
         Path | None,
         typer.Option("--verdicts", help="Folder of 'validate' (or its verdicts.jsonl) to show."),
     ] = None,
+    force: Force = False,
 ) -> None:
     """Draw utterances at random and write a page to look at, listen to and label them.
 
@@ -47,6 +49,7 @@ def sample_speech(
     from syncaudit.cli.inputs import load_clips
     from syncaudit.pipeline import draw_utterances
     from syncaudit.report import write_speech_sheet
+    from syncaudit.writing import Signature, check_target
 
     clips = load_clips(manifest)
     known = None if verdicts is None else _load_verdicts(verdicts)
@@ -58,6 +61,7 @@ def sample_speech(
             f"{out} is no folder", hint="Name a folder that exists or can be made."
         ) from error
     page = out / "speech.html"
+    check_target(page, Signature.REPORT, is_forced=force)
     about = f"{manifest} · {len(drawn)} of {n} wanted utterances · seed {seed}"
     write_speech_sheet(drawn, page, about=about, problems=problems)
     console = stdout()

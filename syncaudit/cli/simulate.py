@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from syncaudit.cli.options import Force
 from syncaudit.errors import UsageError, nearest_name
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def simulate(
         str | None,
         typer.Option("--cameras", help="Only these, like cam_front,cam_rear.", show_default=False),
     ] = None,
+    force: Force = False,
 ) -> None:
     """Make recordings of a simulated car whose true clocks are known.
 
@@ -65,10 +67,12 @@ def simulate(
         raise UsageError("no folder for the clips is named", hint="Add --out DIR.")
     from syncaudit.cli.console import stderr, stdout
     from syncaudit.simulate import simulate_manifest
+    from syncaudit.writing import claim_folder
 
     configs = _configs(
         scenario, clips, duration_s=duration, size_px=_size(size), cameras=_names(cameras)
     )
+    claim_folder(out, ".syncaudit-simulate", is_forced=force)
     with stderr().status(f"simulating {len(configs)} clip{'s' if len(configs) > 1 else ''} ..."):
         try:
             simulate_manifest(configs, out, seed=seed)

@@ -137,7 +137,7 @@ def validate(
     from rich.text import Text
 
     from syncaudit.batch import OutputFolder, run_batch
-    from syncaudit.cli.ci_files import write_for_ci
+    from syncaudit.cli.ci_files import check_for_ci, write_for_ci
     from syncaudit.cli.console import stderr, stdout
     from syncaudit.cli.inputs import (
         cores,
@@ -157,6 +157,7 @@ def validate(
     choice = choose_decoder(decoder, is_here=engine == "local")
     part = None if shard is None else parse_shard(shard)
     known = load_calibration(calibration)
+    check_for_ci(junit=junit, sarif=sarif, force=force)
     with OutputFolder(out, force=force) as place:
         manifest = import_if_needed(
             manifest,
@@ -165,6 +166,7 @@ def validate(
             rules=load_rules(rules),
             limit=limit,
             is_quiet=quiet,
+            force=force,
         )
         clips = load_clips(manifest, limit=limit)
         if part is not None:
@@ -198,7 +200,7 @@ def validate(
             )
         if choice.took != "cpu" and not quiet and not screen:
             stderr().print(Text(f"Decoder: {choice.took} ({choice.why})", style="dim"))
-        write_for_ci(summary, manifest, junit=junit, sarif=sarif)
+        write_for_ci(summary, manifest, junit=junit, sarif=sarif, force=force)
         if not quiet:
             print_outcome(stdout(), summary, out)
     raise typer.Exit(code_for(summary.counts, fail_on=fail_on, stopped=summary.stopped))

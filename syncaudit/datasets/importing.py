@@ -17,11 +17,13 @@ from syncaudit.datasets.source import Source, is_inside
 from syncaudit.datasets.starter_rules import TABLES, starter_rules
 from syncaudit.errors import ManifestError, UsageError
 from syncaudit.model import Clip, SourceKind
+from syncaudit.writing import check_target, note_written, refuse_strange_folder
 
 __all__ = ["Imported", "import_dataset", "pick_format"]
 
 AUTO = "auto"
 _MOST_NAMED = 20
+_MARKER = ".syncaudit-import"
 _URI_KEYS = ("uri", "timestamps", "dbc", "arrivals")
 
 
@@ -75,6 +77,7 @@ def import_dataset(
     rules: Mapping[str, Any] | None = None,
     limit: int | None = None,
     on_clip: Callable[[int], None] | None = None,
+    force: bool = False,
 ) -> Imported:
     """Write the manifest of a data set, and beside it the tables that had to be converted.
 
@@ -92,11 +95,14 @@ def import_dataset(
         Stop after so many clips.
     on_clip : callable, optional
         Called with the number of clips so far.
+    force : bool
+        Write also over a manifest that syncaudit did not write, or that was edited since.
 
     Raises
     ------
     UsageError
-        If nothing accepts the source, or the manifest would lie inside of it.
+        If nothing accepts the source, the manifest would lie inside of it, or its place holds
+        what syncaudit did not write.
     ManifestError
         If the data set is broken, holds no clip, or two of one name.
     """
@@ -112,7 +118,10 @@ def import_dataset(
             path=str(out),
             hint="Name a file in another folder with --out.",
         )
-    job = Import(sidecars=Sidecars(out.with_name(f"{out.stem}_files")), rules=rules or {})
+    check_target(out, is_forced=force)
+    folder = out.with_name(f"{out.stem}_files")
+    refuse_strange_folder(folder, _MARKER, is_forced=force)
+    job = Import(sidecars=Sidecars(folder, marker=_MARKER), rules=rules or {})
     n_clips = 0
     names: set[str] = set()
 
@@ -138,6 +147,7 @@ def import_dataset(
             )
 
     write_manifest(rows(), out)
+    note_written(out)
     return Imported(format=found.name, n_clips=n_clips, notes=job.notes)
 
 

@@ -10,11 +10,12 @@ from dataclasses import MISSING, asdict, fields
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip, Distortion, SourceSpec
 from syncaudit.readers.uris import is_url, resolve
+from syncaudit.writing import create_draft, make_parent, replacing
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -132,25 +133,24 @@ def write_manifest(rows: Iterable[Mapping[str, Any]], path: str | Path) -> None:
         If Parquet cannot hold the rows (one source name with two kinds of `columns`).
     """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
-    lines = target.with_name(f"{target.name}.{os.getpid()}.lines.part")
+    make_parent(target)
+    if target.suffix.lower() not in {".parquet", ".pq"}:
+        with replacing(target) as file:
+            _write_lines(rows, file)
+        return
+    lines, handle = create_draft(target)
     try:
-        if target.suffix.lower() in {".parquet", ".pq"}:
-            _write_lines(rows, lines)
+        with os.fdopen(handle, "wb") as file:
+            _write_lines(rows, file)
+        with replacing(target) as part:
             _write_parquet(lines, part, target)
-        else:
-            _write_lines(rows, part)
-        part.replace(target)
     finally:
-        part.unlink(missing_ok=True)
         lines.unlink(missing_ok=True)
 
 
-def _write_lines(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+def _write_lines(rows: Iterable[Mapping[str, Any]], file: IO[bytes]) -> None:
+    for row in rows:
+        file.write(f"{json.dumps(row, ensure_ascii=False, allow_nan=False)}\n".encode())
 
 
 def _batches(lines: Path) -> Iterator[list[dict[str, Any]]]:
@@ -159,7 +159,7 @@ def _batches(lines: Path) -> Iterator[list[dict[str, Any]]]:
             yield batch
 
 
-def _write_parquet(lines: Path, part: Path, target: Path) -> None:
+def _write_parquet(lines: Path, part: IO[bytes], target: Path) -> None:
     """Turn rows into Parquet in two passes: what columns there are is known at the end only."""
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from syncaudit.writing import replace_text, replacing, write_new
 
 __all__ = ["Sidecars"]
 
@@ -25,10 +26,13 @@ class Sidecars:
     ----------
     folder : Path
         Where they go.
+    marker : str, optional
+        Empty file that the folder gets as well, to be known by.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, marker: str | None = None) -> None:
         self.folder = folder.absolute()
+        self._marker = marker
 
     def path(self, name: str) -> Path:
         """Return the path to write a file to; its folder exists.
@@ -41,6 +45,8 @@ class Sidecars:
         parts = [_UNSAFE.sub("_", part) for part in name.split("/") if part not in ("", ".", "..")]
         target = self.folder.joinpath(*(parts or ["_"]))
         target.parent.mkdir(parents=True, exist_ok=True)
+        if self._marker is not None and not (self.folder / self._marker).exists():
+            write_new(self.folder / self._marker, b"")
         return target
 
     def write_table(
@@ -58,23 +64,11 @@ class Sidecars:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with self._placed(name) as part:
+        with replacing(self.path(name)) as part:
             pq.write_table(pa.table(dict(columns)), part)
         return str(self.path(name))
 
     def write_text(self, name: str, text: str) -> str:
         """Write a text as UTF-8 and return its URI; `name` as for `path`."""
-        with self._placed(name) as part:
-            part.write_text(text, encoding="utf-8")
+        replace_text(self.path(name), text)
         return str(self.path(name))
-
-    @contextmanager
-    def _placed(self, name: str) -> Iterator[Path]:
-        """Yield a path that takes its name when it is written."""
-        target = self.path(name)
-        part = target.with_name(target.name + ".part")
-        try:
-            yield part
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)

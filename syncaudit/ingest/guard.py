@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from syncaudit.errors import SyncAuditError, UsageError
+from syncaudit.writing import append_line
 
 __all__ = ["BadSampleError", "Expected", "bisect", "guard"]
 
@@ -95,8 +96,7 @@ def guard(
             told.append(f"sample {name}: {'; '.join(faults)}")
             _LOGGER.warning("%s", told[-1])
             if log is not None:
-                with Path(log).open("a", encoding="utf-8") as file:
-                    file.write(json.dumps({"sample": name, "faults": faults}) + "\n")
+                append_line(Path(log), json.dumps({"sample": name, "faults": faults}) + "\n")
         if told and (on_bad == "raise" or not good):
             more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
             raise BadSampleError(

@@ -8,6 +8,8 @@ import numpy as np
 from cantools.database import Database, Message, Signal
 from cantools.database.conversion import BaseConversion
 
+from syncaudit.writing import replace_text, replacing_text
+
 from . import can_bus
 from .clocks import stamp, to_ns
 from .motion import FloatArray, Motion
@@ -71,7 +73,7 @@ def write_log(
         Number of frames written.
     """
     database = vehicle_database()
-    (folder / "vehicle.dbc").write_text(database.as_dbc_string(), encoding="ascii", newline="\n")
+    replace_text(folder / "vehicle.dbc", database.as_dbc_string())
     lines: list[tuple[int, str]] = []
     for frame_id, name, period_s, roles in _MESSAGES:
         pulses = pulses_s if "strobe" in roles else np.empty(0)
@@ -88,7 +90,7 @@ def write_log(
             lines.append((stamp_ns, f"can0 {frame_id:03X}#{payload.hex().upper()}"))
     lines.sort(key=lambda line: line[0])
     bunched = can_bus.bunch(np.array([line[0] for line in lines], np.int64), config.bunch_s)
-    with (folder / "can.log").open("w", encoding="ascii", newline="\n") as file:
+    with replacing_text(folder / "can.log") as file:
         for stamp_ns, (_, text) in zip(bunched.tolist(), lines, strict=True):
             seconds, microseconds = divmod((stamp_ns + 500) // 1000, 1_000_000)
             file.write(f"({seconds}.{microseconds:06d}) {text}\n")

@@ -8,6 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from syncaudit.writing import replacing
+
 from .manifests import MANIFEST_NAME, write_manifest
 from .truth import Truth, read_truth, write_truth
 
@@ -93,7 +95,8 @@ def break_clip(good: Path, folder: Path, name: str) -> Truth:
     damaged = sources[defect.source]
     content = defect.damage((good / damaged["uri"]).read_bytes())
     if content is not None:
-        (folder / damaged["uri"]).write_bytes(content)
+        with replacing(folder / damaged["uri"]) as file:
+            file.write(content)
     write_manifest([{**row, "clip_id": folder.name, "sources": sources}], folder)
     told = {
         key: dataclasses.replace(

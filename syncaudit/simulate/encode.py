@@ -9,6 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.writing import draft_of
+
 from .camera import CameraConfig
 
 _NEUTRAL_CHROMA = 128
@@ -35,7 +37,11 @@ def encode_frames(frames: Iterable[NDArray[np.uint8]], path: Path, camera: Camer
     """
     if camera.codec == "images":
         return _write_images(frames, path)
-    with av.open(str(path), "w", format="mp4", container_options={"fflags": "+bitexact"}) as file:
+    options = {"fflags": "+bitexact"}
+    with (
+        draft_of(path) as draft,
+        av.open(str(draft), "w", format="mp4", container_options=options) as file,
+    ):
         rate = Fraction(camera.fps).limit_denominator(1000)
         stream = file.add_stream(_ENCODERS[camera.codec], rate=rate, options=_options(camera))
         if not isinstance(stream, av.VideoStream):

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from syncaudit.writing import replace_text
+
 from .config import RigConfig
 
 MANIFEST_NAME = "manifest.jsonl"
@@ -38,4 +40,4 @@ def manifest_row(config: RigConfig, sources: Mapping[str, Mapping[str, Any]]) ->
 def write_manifest(rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
     """Write rows as ``manifest.jsonl`` into a folder."""
     lines = "".join(json.dumps(row) + "\n" for row in rows)
-    (folder / MANIFEST_NAME).write_text(lines, encoding="utf-8", newline="\n")
+    replace_text(folder / MANIFEST_NAME, lines)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from syncaudit.writing import replacing
+
 from . import can_bus, imu, microphone
 from .can_bus import CanConfig
 from .can_log import write_log
@@ -85,7 +87,7 @@ def write_microphone(draft: Draft, mic: MicrophoneConfig) -> Written:
         taps_s=draft.taps_s,
         tap_level=config.taps.sound_level if config.taps else 0.0,
     )
-    with wave.open(str(draft.folder / "mic.wav"), "wb") as file:
+    with replacing(draft.folder / "mic.wav") as sound, wave.open(sound, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(mic.rate_hz)

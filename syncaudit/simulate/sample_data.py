@@ -5,6 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from syncaudit.writing import replace_text
+
 from .defects import DEFECTS, break_clip
 from .manifests import gather_manifest
 from .rig import simulate_clip
@@ -55,8 +57,8 @@ def build_sample_data(folder: str | Path, *, only: Sequence[str] | None = None) 
     gather_manifest(list(truths), folder)
     write_truth(truths.values(), folder)
     expected = json.dumps(_expected(), indent=1) + "\n"
-    (folder / EXPECTED_NAME).write_text(expected, encoding="utf-8", newline="\n")
-    (folder / "README.md").write_text(_readme(), encoding="utf-8", newline="\n")
+    replace_text(folder / EXPECTED_NAME, expected)
+    replace_text(folder / "README.md", _readme())
     return list(truths)
 
 

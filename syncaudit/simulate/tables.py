@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.writing import replace_text
+
 
 def write_table(
     path: Path,
@@ -19,4 +21,4 @@ def write_table(
     texts = [[str(stamp) for stamp in stamps_ns.tolist()]]
     texts += [[f"{value:.{decimals}f}" for value in column.tolist()] for column in columns.values()]
     lines = [header, *(",".join(row) for row in zip(*texts, strict=True))]
-    path.write_text("\n".join(lines) + "\n", encoding="ascii", newline="\n")
+    replace_text(path, "\n".join(lines) + "\n")

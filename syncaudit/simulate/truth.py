@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from syncaudit.writing import replace_text
+
 from .clocks import NS_PER_S, ClockFault
 from .frame_faults import FrameFault
 from .truth_light import LightTruth, ShutterTruth
@@ -172,7 +174,7 @@ def write_truth(truths: Iterable[Truth], folder: Path) -> None:
     """Write ``truth.json`` into a folder: the truth of each clip under its id."""
     clips = {truth.clip_id: _fields(truth) for truth in truths}
     text = json.dumps({"version": VERSION, "clips": clips}, indent=1)
-    (folder / FILE_NAME).write_text(text + "\n", encoding="utf-8", newline="\n")
+    replace_text(folder / FILE_NAME, f"{text}\n")
 
 
 def read_truth(folder: Path) -> dict[str, Truth]:

@@ -5,6 +5,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from syncaudit.writing import replacing
+
 from .truth import SourceTruth, read_truth
 
 TRANSFERS = ("reference", "link", "copy")
@@ -47,9 +49,10 @@ def place_video(video: Path, folder: Path, transfer: str) -> str:
     if transfer == "reference":
         return Path(os.path.relpath(video, folder)).as_posix()
     target = folder / video.name
-    target.unlink(missing_ok=True)
     if transfer == "link":
+        target.unlink(missing_ok=True)
         os.link(video, target)
     else:
-        shutil.copyfile(video, target)
+        with video.open("rb") as source, replacing(target) as copy:
+            shutil.copyfileobj(source, copy)
     return video.name

@@ -5,6 +5,7 @@ Every command writes through this package; nothing else in the product opens a f
 
 from syncaudit.writing.drafts import (
     append_line,
+    create_draft,
     draft_of,
     replace_text,
     replacing,
@@ -20,6 +21,7 @@ from syncaudit.writing.ownership import (
     make_parent,
     note_written,
     refuse_foreign,
+    refuse_strange_folder,
     remove_ours,
 )
 from syncaudit.writing.signatures import HEAD_BYTES, Signature
@@ -30,11 +32,13 @@ __all__ = [
     "append_line",
     "check_target",
     "claim_folder",
+    "create_draft",
     "draft_of",
     "is_ours",
     "make_parent",
     "note_written",
     "refuse_foreign",
+    "refuse_strange_folder",
     "remove_ours",
     "replace_text",
     "replacing",

@@ -7,11 +7,13 @@ import re
 import secrets
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
-from typing import IO, TextIO
+from typing import IO
 
 __all__ = [
     "append_line",
+    "create_draft",
     "draft_of",
     "replace_text",
     "replacing",
@@ -46,7 +48,7 @@ def replacing(target: Path, *, is_durable: bool = False) -> Iterator[IO[bytes]]:
     binary file
         To write to.
     """
-    draft, handle = _create(target)
+    draft, handle = create_draft(target)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -65,7 +67,7 @@ def replacing(target: Path, *, is_durable: bool = False) -> Iterator[IO[bytes]]:
 @contextmanager
 def draft_of(target: Path, *, is_durable: bool = False) -> Iterator[Path]:
     """Yield the path of an empty draft for libraries that open files by name; see `replacing`."""
-    draft, handle = _create(target)
+    draft, handle = create_draft(target)
     os.close(handle)
     try:
         yield draft
@@ -81,7 +83,7 @@ def draft_of(target: Path, *, is_durable: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def replacing_text(target: Path, *, errors: str = "strict") -> Iterator[TextIO]:
+def replacing_text(target: Path, *, errors: str = "strict") -> Iterator[TextIOWrapper]:
     """Open a draft as UTF-8 text with plain newlines; see `replacing`."""
     with (
         draft_of(target) as draft,
@@ -122,11 +124,14 @@ def append_line(target: Path, text: str) -> None:
         file.write(text.encode("utf-8", "backslashreplace"))
 
 
-def sweep_drafts(folder: Path, names: Collection[str]) -> None:
-    """Remove the drafts of some files that a killed run left; nobody else may be writing them."""
+def sweep_drafts(folder: Path, names: Collection[str] | None = None) -> None:
+    """Remove the drafts, all or of some files, that a killed run left.
+
+    Nobody else may be writing them.
+    """
     for path in folder.iterdir():
         match = _DRAFT.fullmatch(path.name)
-        if match is not None and match["name"] in names and not path.is_symlink():
+        if match is not None and (names is None or match["name"] in names):
             with suppress(OSError):
                 path.unlink(missing_ok=True)
 
@@ -137,7 +142,8 @@ def sync_folder(folder: Path) -> None:
         _sync(folder)
 
 
-def _create(target: Path) -> tuple[Path, int]:
+def create_draft(target: Path) -> tuple[Path, int]:
+    """Return the path and the open handle of a new draft; who calls replaces or removes it."""
     name = os.fsdecode(os.fsencode(target.name)[:_MOST_NAME_BYTES])
     draft = target.with_name(f".{name}.{secrets.token_hex(8)}{_ENDING}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW

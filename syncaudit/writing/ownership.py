@@ -7,15 +7,16 @@ file beside them keeps the SHA-256 of what was written: one that was edited sinc
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 
 from syncaudit.errors import UsageError
-from syncaudit.writing.drafts import replacing
+from syncaudit.writing.drafts import append_line, replacing
 from syncaudit.writing.signatures import HEAD_BYTES, Signature
 
 __all__ = [
@@ -25,11 +26,11 @@ __all__ = [
     "make_parent",
     "note_written",
     "refuse_foreign",
+    "refuse_strange_folder",
     "remove_ours",
 ]
 
-_NOTES = ".syncaudit-files.json"
-_CHUNK = 1 << 20
+_NOTES = ".syncaudit-files"
 _FORCE = "Name another, or allow it with --force."
 
 
@@ -55,14 +56,11 @@ def is_ours(path: Path, signature: Signature | None = None) -> bool:
             return True
         if signature is not None and signature.fits(file.read(HEAD_BYTES)):
             return True
-        noted = _notes(path.parent).get(path.name)
+        noted = _noted(path)
         if noted is None:
             return False
         file.seek(0)
-        digest = hashlib.sha256()
-        while data := file.read(_CHUNK):
-            digest.update(data)
-    return noted == digest.hexdigest()
+        return noted == hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def refuse_foreign(
@@ -140,16 +138,13 @@ def remove_ours(path: Path, signature: Signature | None = None) -> None:
 
 
 def note_written(path: Path) -> None:
-    """Keep the SHA-256 of a file just written, so that it may be written anew."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while data := file.read(_CHUNK):
-            digest.update(data)
-    kept = {name: value for name, value in _notes(path.parent).items() if _exists(path, name)}
-    kept[path.name] = digest.hexdigest()
-    text = json.dumps({"written by syncaudit (SHA-256)": kept}, indent=1, sort_keys=True)
-    with suppress(OSError), replacing(path.parent / _NOTES) as file:
-        file.write(f"{text}\n".encode("utf-8", "backslashreplace"))
+    """Keep the SHA-256 of a file just written, so that it may be written anew.
+
+    The notes are lines as ``sha256sum`` writes and checks them; the last one on a name counts.
+    """
+    line = f"{_digest(path)}  {path.name}\n"
+    with suppress(OSError):  # without it, the file is taken for another's: it is not lost
+        append_line(path.parent / _NOTES, line)
 
 
 def claim_folder(folder: Path, marker: str, *, is_forced: bool = False) -> None:
@@ -170,19 +165,30 @@ def claim_folder(folder: Path, marker: str, *, is_forced: bool = False) -> None:
         If it holds anything else, is a file, or cannot be made.
     """
     make_parent(folder / marker)
-    with suppress(FileNotFoundError):
-        if is_forced:
-            (folder / marker).unlink()
+    refuse_strange_folder(folder, marker, is_forced=is_forced)
+    with replacing(folder / marker) as file:
+        file.write(b"")
+
+
+def refuse_strange_folder(folder: Path, marker: str, *, is_forced: bool = False) -> None:
+    """Refuse a folder that holds something, but not the marker of those that syncaudit fills.
+
+    Raises
+    ------
+    UsageError
+        Naming what it holds; also of a link or a file in its place.
+    """
+    if not os.path.lexists(folder) or is_forced:
+        return
+    if not folder.is_dir():
+        raise UsageError("is no folder", path=str(folder), hint=_FORCE)
     names = {path.name for path in folder.iterdir()}
-    if names and marker not in names and not is_forced:
+    if names and marker not in names:
         raise UsageError(
             f"the folder holds what this command did not write ('{min(names)}')",
             path=str(folder),
             hint=_FORCE,
         )
-    refuse_foreign(folder / marker, is_forced=is_forced or is_ours(folder / marker))
-    with replacing(folder / marker) as file:
-        file.write(b"")
 
 
 def make_parent(path: Path) -> None:
@@ -205,16 +211,25 @@ def make_parent(path: Path) -> None:
         ) from error
 
 
-def _exists(path: Path, name: str) -> bool:
-    return os.path.lexists(path.parent / name)
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _notes(folder: Path) -> Mapping[str, str]:
+def _noted(path: Path) -> str | None:
+    place = path.parent / _NOTES
     try:
-        handle = os.open(folder / _NOTES, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(handle, "rb") as file:
-            content = json.loads(file.read(_CHUNK * 64))
-        (kept,) = content.values()
-        return {str(name): str(value) for name, value in kept.items()}
-    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
-        return {}
+        status = place.lstat()
+        notes = _notes(place, status.st_mtime_ns, status.st_size)
+    except OSError:
+        return None
+    return notes.get(path.name)
+
+
+@lru_cache(maxsize=4)
+def _notes(place: Path, _mtime_ns: int, _size: int) -> Mapping[str, str]:
+    """Return digests by name; read anew when the file has changed."""
+    handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(handle, encoding="utf-8", errors="replace") as file:
+        parts = (line.rstrip("\n").partition("  ") for line in file)
+        return MappingProxyType({name: digest for digest, _, name in parts})

@@ -55,6 +55,7 @@ class Signature(Enum):
     SARIF = (_holds(b'"name": "syncaudit"', b'"name":"syncaudit"'),)
     SUMMARY = (_object_with("version", "complete", "clips"),)
     KEEP = (_any_of(_object_with("dataset", "keep"), _object_with("datasets")),)
+    CLIPS = (_rows_with("clip_id"),)
     VERDICTS = (_rows_with("clip_id", "verdict"),)
     MANIFEST = (_rows_with("clip_id", "sources"),)
     RECORDINGS = (_rows_with("recording_id", "clocks"),)

@@ -9,6 +9,7 @@ from pathlib import Path
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip
 from syncaudit.readers.uris import is_url, local_path, resolve
+from syncaudit.writing import Signature, is_ours
 
 __all__ = ["MANIFEST", "RECORD", "check_target"]
 
@@ -64,7 +65,12 @@ def check_target(
             raise UsageError(
                 f"{path} is an original, and would be overwritten", path=str(out), hint=_CURE
             )
-    if (out / record).exists():
+    for name in sorted(written):
+        if (out / name).is_symlink():
+            raise UsageError(
+                f"'{name}' is a symbolic link, which is not followed", path=str(out), hint=_CURE
+            )
+    if is_ours(out / record, Signature.CLIPS):
         return  # an earlier run made the rest
     for name in sorted(written):
         found = out / name

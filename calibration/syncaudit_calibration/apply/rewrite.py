@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -20,6 +18,7 @@ from syncaudit.model import (
     SourceSpec,
     TranscriptSpec,
 )
+from syncaudit.writing import replacing_text
 from syncaudit_calibration.apply.corrections import Corrections, SourceCorrection
 from syncaudit_calibration.apply.names import file_names
 from syncaudit_calibration.apply.originals import MANIFEST, RECORD, check_target
@@ -29,7 +28,7 @@ from syncaudit_calibration.apply.task import Task, Written
 from syncaudit_calibration.apply.transcripts import write_transcript
 from syncaudit_calibration.apply.writers import write_source
 
-__all__ = ["apply_corrections", "corrected_rows", "record_beside"]
+__all__ = ["apply_corrections", "corrected_rows"]
 
 # Files whose corrected copies are known: those of clips that lie near in the manifest.
 _REMEMBERED = 4096
@@ -88,20 +87,8 @@ def apply_corrections(
                 on_clip(outcome)
             yield row
 
-    with record_beside(out / RECORD) as record:
+    with replacing_text(out / RECORD) as record:
         write_manifest(rows(record), out / MANIFEST)
-
-
-@contextmanager
-def record_beside(path: Path) -> Iterator[TextIO]:
-    """Open a draft of a record that takes its place when all went well."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with draft.open("w", encoding="utf-8", newline="\n") as record:
-            yield record
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def corrected_rows(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from syncaudit.model import ClockCorrection, SourceSpec
 from syncaudit.readers.uris import resolve
+from syncaudit.writing import make_parent, replacing
 from syncaudit_calibration.apply.corrections import SourceCorrection
 
 __all__ = ["Task", "Written", "put"]
@@ -81,11 +81,7 @@ class Written:
 
 def put(path: Path, data: bytes) -> Path:
     """Write a file that appears at once or not at all; return its path."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(data)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    make_parent(path)
+    with replacing(path) as file:
+        file.write(data)
     return path

@@ -13,11 +13,12 @@ from syncaudit.datasets import write_manifest
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip, ClockCorrection
 from syncaudit.trial.injected import TRUTH, Injected
+from syncaudit.writing import replacing_text
 from syncaudit_calibration.apply.corrections import SourceCorrection
 from syncaudit_calibration.apply.names import file_names
 from syncaudit_calibration.apply.originals import MANIFEST, check_target
 from syncaudit_calibration.apply.outcomes import ClipOutcome
-from syncaudit_calibration.apply.rewrite import corrected_rows, record_beside
+from syncaudit_calibration.apply.rewrite import corrected_rows
 from syncaudit_calibration.inject.draw import Change, Draw
 from syncaudit_calibration.inject.movable import movable_sources
 
@@ -126,7 +127,7 @@ def inject_variants(
         if not injection.n_variants:
             raise UsageError("no stamps could be moved", hint=_why_none(injection, clips))
 
-    with record_beside(out / TRUTH) as truth:
+    with replacing_text(out / TRUTH) as truth:
         write_manifest(rows(truth), out / MANIFEST)
     return injection
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.writing import draft_of
 from syncaudit_calibration.plan.train import SCREEN_RATE_HZ, PulseTrain
 
 if TYPE_CHECKING:
@@ -44,7 +45,10 @@ def write_sync_video(train: PulseTrain, path: Path) -> None:
     import av
 
     options = {"fflags": "+bitexact", "movflags": "+faststart"}
-    with av.open(str(path), "w", format="mp4", container_options=options) as file:
+    with (
+        draft_of(path) as draft,
+        av.open(str(draft), "w", format="mp4", container_options=options) as file,
+    ):
         video = file.add_stream("libx264", rate=SCREEN_RATE_HZ, options=_X264)
         video.width, video.height = SIZE_PX
         video.pix_fmt = "yuv420p"

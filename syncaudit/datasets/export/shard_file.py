@@ -10,6 +10,7 @@ from pathlib import Path
 
 from syncaudit.datasets.export.parts import Part
 from syncaudit.errors import SyncAuditError
+from syncaudit.writing import create_draft
 
 __all__ = ["ShardFile", "size_in_shard"]
 
@@ -35,8 +36,8 @@ class ShardFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.n_samples = 0
-        self._draft = path.with_name(f".{path.name}.part")
-        self._file = self._draft.open("wb")
+        self._draft, handle = create_draft(path)
+        self._file = os.fdopen(handle, "wb")
         self._archive = tarfile.open(  # noqa: SIM115  # closed by `close` and `abandon`
             fileobj=self._file, mode="w", format=tarfile.PAX_FORMAT
         )

@@ -20,6 +20,7 @@ from syncaudit.datasets.rows import clip_to_row
 from syncaudit.datasets.samples import ROW_PART, URI_KEYS, split_member
 from syncaudit.errors import ClipInputError, UsageError
 from syncaudit.model import Clip, Verdict
+from syncaudit.writing import replace_text, sweep_drafts
 
 __all__ = ["INDEX_FILE", "ExportOptions", "Exported", "export_shards"]
 
@@ -119,6 +120,7 @@ def export_shards(
     out.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256(repr((options.max_bytes, options.max_clips)).encode())
     done = _resumed(out)
+    sweep_drafts(out)
     for clip in clips[: done.n_seen]:
         digest.update(_said_of(clip, verdict_of(clip.clip_id), options))
     if done.n_seen and digest.hexdigest() != done.seen:
@@ -281,9 +283,7 @@ def _index_of(done: Exported, options: ExportOptions) -> dict[str, Any]:
 
 
 def _write(path: Path, content: object) -> None:
-    draft = path.with_name(f".{path.name}.tmp")
-    draft.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    draft.replace(path)
+    replace_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n", is_durable=True)
 
 
 def _read(path: Path) -> dict[str, Any]:

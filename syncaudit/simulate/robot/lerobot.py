@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.simulate.encode import encode_frames
+from syncaudit.writing import replace_text
 
 from .arm import JOINTS
 from .episode import Episode
@@ -52,7 +53,7 @@ def write_lerobot(
         raise ValueError(f"version is {version!r}, expected one of {', '.join(_DATA)}")
     (folder / "meta").mkdir(parents=True)
     info = _info(episodes, version, has_state=has_state)
-    (folder / "meta/info.json").write_text(json.dumps(info, indent=1), encoding="utf-8")
+    replace_text(folder / "meta/info.json", json.dumps(info, indent=1))
     (_write_own if version == "v2.1" else _write_shared)(folder, episodes, has_state)
 
 
@@ -116,7 +117,7 @@ def _write_own(folder: Path, episodes: Sequence[Episode], has_state: bool) -> No
         lines.append(json.dumps({"episode_index": number, "tasks": ["pick"], "length": n}))
         first += n
     text = "\n".join(lines) + "\n"
-    (folder / "meta/episodes.jsonl").write_text(text, encoding="utf-8", newline="\n")
+    replace_text(folder / "meta/episodes.jsonl", text)
 
 
 def _write_shared(folder: Path, episodes: Sequence[Episode], has_state: bool) -> None:
