@@ -9,7 +9,7 @@ import typer
 
 from syncaudit.cli.options import Force
 from syncaudit.errors import UsageError
-from syncaudit.writing import check_target, note_written, replace_text
+from syncaudit.writing import Signature, check_target, replace_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["flash_plan"]
 
-_TRAIN = ("train.csv", "flash_train.ino")
-_SCREEN = ("sync_video.csv", "sync_video.mp4")
+_TRAIN = {"train.csv": Signature.TRAIN, "flash_train.ino": Signature.SKETCH}
+_SCREEN = {"sync_video.csv": Signature.TRAIN, "sync_video.mp4": Signature.FILM}
 _DURATION_BOUNDS_S = (10.0, 600.0)
 
 
@@ -98,8 +98,8 @@ def flash_plan(
     if out is not None and out.exists() and not out.is_dir():
         raise UsageError(f"--out {out} is a file, expected a folder")
     if out is not None:
-        for name in (*_TRAIN, *(_SCREEN if video else ())):
-            check_target(out / name, is_forced=force)
+        for name, kind in (_TRAIN | (_SCREEN if video else {})).items():
+            check_target(out / name, kind, is_forced=force)
     rng = np.random.default_rng(seed)
     train = choose_train(rig, duration_s=duration_s, rng=rng)
     seen = visibility(rig, train, rng=rng)
@@ -129,7 +129,6 @@ def flash_plan(
             written += _write_video(screen, on_screen, out)
     console.print()
     for path, words in written:
-        note_written(path)
         console.print(f"{path}  {words}", soft_wrap=True)
 
 

@@ -13,7 +13,7 @@ from syncaudit.errors import MissingExtraError
 from syncaudit.estimators.events import instants_of
 from syncaudit.model import CameraStream, FlashEdges, seconds_since
 from syncaudit.model.wording import word_duration
-from syncaudit.writing import check_target, note_written, replacing
+from syncaudit.writing import Signature, check_target, replacing
 from syncaudit_calibration.band_pictures import BandPicture, find_band_pictures
 from syncaudit_calibration.budget import error_budget
 from syncaudit_calibration.calibrate_recording import CalibratedRecording
@@ -71,10 +71,9 @@ def plot_calibration(
     written = []
     for name, figure in _figures(found):
         path = folder / f"{name}.png"
-        check_target(path, is_forced=force)
+        check_target(path, Signature.PLOT, is_forced=force)
         with replacing(path) as file:
-            figure.savefig(file, format="png", dpi=110)
-        note_written(path)
+            figure.savefig(file, format="png", dpi=110, metadata={"Software": "syncaudit"})
         written.append(path)
     return written
 

@@ -205,8 +205,8 @@ def make_parent(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
-            f"the folder cannot be made: {error.strerror}",
-            path=str(path.parent),
+            f"cannot be written: its folder cannot be made ({error.strerror})",
+            path=str(path),
             hint="Choose another place with --out.",
         ) from error
 

@@ -10,7 +10,8 @@ from typing import Any
 
 __all__ = ["HEAD_BYTES", "Signature"]
 
-HEAD_BYTES = 1 << 16
+# Marks stand at the front, but those of films behind the tables of all frames.
+HEAD_BYTES = 1 << 20
 
 
 def _holds(*marks: bytes) -> Callable[[bytes], bool]:
@@ -62,7 +63,10 @@ class Signature(Enum):
     CHANGES = (_rows_with("clip_id", "before", "after"),)
     CALIBRATION = (_object_with("version", "reference", "sources"),)
     BASELINE = (_holds(b"by 'syncaudit baseline'"),)
-    SKETCH = (_holds(b"syncaudit"),)
+    SKETCH = (_holds(b"syncaudit flash-plan"),)
+    TRAIN = (lambda head: head.startswith(b"start_s,width_s\n"),)
+    FILM = (_holds(b"syncaudit flash-plan"),)
+    PLOT = (_holds(b"Software\0syncaudit"),)
     PARQUET = (lambda head: head[:4] == b"PAR1",)
 
     def fits(self, head: bytes) -> bool:

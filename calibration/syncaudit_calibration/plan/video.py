@@ -49,6 +49,7 @@ def write_sync_video(train: PulseTrain, path: Path) -> None:
         draft_of(path) as draft,
         av.open(str(draft), "w", format="mp4", container_options=options) as file,
     ):
+        file.metadata["comment"] = "made by syncaudit flash-plan"  # by which it is known again
         video = file.add_stream("libx264", rate=SCREEN_RATE_HZ, options=_X264)
         video.width, video.height = SIZE_PX
         video.pix_fmt = "yuv420p"
