@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from syncaudit.cli.options import Partial
+
 __all__ = ["apply"]
 
 _SHOW_ALL_UP_TO = 20
@@ -32,6 +34,7 @@ def apply(
             help="Of verdicts, take out also what lies within its own error (1.96 sigma).",
         ),
     ] = False,
+    partial: Partial = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress and no table: only errors.")
     ] = False,
@@ -60,7 +63,7 @@ def apply(
     from syncaudit_calibration.apply import ClipOutcome, apply_corrections, load_corrections
     from syncaudit_calibration.apply.words import Tally, outcome_table
 
-    known = load_corrections(corrections, is_every_figure=every_figure)
+    known = load_corrections(corrections, is_every_figure=every_figure, partial=partial)
     clips = load_clips(manifest)
     tally, shown = Tally(), list[ClipOutcome]()
     is_short = len(clips) <= _SHOW_ALL_UP_TO

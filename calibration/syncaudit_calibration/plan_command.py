@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["flash_plan"]
 
-_TRAIN = {"train.csv": Signature.TRAIN, "flash_train.ino": Signature.SKETCH}
-_SCREEN = {"sync_video.csv": Signature.TRAIN, "sync_video.mp4": Signature.FILM}
+_TRAIN = {"train.csv": Signature.TRAIN, "flash_train.ino": Signature.PLAN}
+_SCREEN = {"sync_video.csv": Signature.TRAIN, "sync_video.mp4": Signature.PLAN}
 _DURATION_BOUNDS_S = (10.0, 600.0)
 
 

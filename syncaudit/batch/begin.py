@@ -16,7 +16,7 @@ from syncaudit.model import Verdict
 from syncaudit.model.wording import word_count
 from syncaudit.policy import Policy
 from syncaudit.readers.uris import is_url
-from syncaudit.writing import refuse_foreign, sweep_drafts
+from syncaudit.writing import is_ours, refuse_foreign, sweep_drafts
 
 __all__ = ["begin_run", "check_outputs", "keep_others", "make_folder", "refuse_other_run"]
 
@@ -69,8 +69,13 @@ def check_outputs(folder: Path, *, inputs: Sequence[str] = (), is_forced: bool =
         Naming the first such file.
     """
     read = {Path(name).resolve() for name in inputs if name and not is_url(name)}
-    for name, signature in OUTPUTS.items():
-        path = folder / name
+    # A manifest or a table of one's own may look like an output: a run must have been here.
+    is_run = any(
+        (folder / name).is_file() and is_ours(folder / name, OUTPUTS[name])
+        for name in ("summary.json", "verdicts.jsonl")
+    )
+    for name, kind in OUTPUTS.items():
+        path, signature = folder / name, kind if is_run else None
         if path in read:
             raise UsageError(
                 "is read by this run, which would write over it",

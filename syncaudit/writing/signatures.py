@@ -63,9 +63,8 @@ class Signature(Enum):
     CHANGES = (_rows_with("clip_id", "before", "after"),)
     CALIBRATION = (_object_with("version", "reference", "sources"),)
     BASELINE = (_holds(b"by 'syncaudit baseline'"),)
-    SKETCH = (_holds(b"syncaudit flash-plan"),)
     TRAIN = (lambda head: head.startswith(b"start_s,width_s\n"),)
-    FILM = (_holds(b"syncaudit flash-plan"),)
+    PLAN = (_holds(b"syncaudit flash-plan"),)
     PLOT = (_holds(b"Software\0syncaudit"),)
     PARQUET = (lambda head: head[:4] == b"PAR1",)
 

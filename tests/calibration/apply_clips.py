@@ -64,7 +64,15 @@ def verdicts(folder: Path, *rows: dict[str, Any]) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "verdicts.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    write_summary(folder, *rows)
     return str(path)
+
+
+def write_summary(folder: Path, *rows: dict[str, Any]) -> None:
+    """Write the summary of a finished run with these verdicts."""
+    counts = {v: sum(row["verdict"] == v for row in rows) for v in ("pass", "reject", "unverified")}
+    summary = {"version": 1, "complete": True, "clips": {"total": len(rows), **counts}}
+    (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
 
 
 def run(*arguments: object, width: int = 200) -> Any:

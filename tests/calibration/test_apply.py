@@ -29,6 +29,7 @@ from apply_clips import (  # found beside this file
     stream_of,
     verdict,
     verdicts,
+    write_summary,
 )
 
 STAMPS = [T0, T0 + S, T0 + 20 * S]
@@ -89,6 +90,7 @@ def test_parquet_and_folders_of_verdicts_are_read(data: Path, tmp_path: Path) ->
     row["reasons"] = [reason | {"limit": 0.5}]
     (tmp_path / "p").mkdir()
     write_parquet([row], tmp_path / "p" / "verdicts.parquet")
+    write_summary(tmp_path / "p", row)
     known = verdicts(tmp_path / "j", row)
     found = []
     places = [known, str(tmp_path / "j"), str(tmp_path / "p"), f"{tmp_path}/p/verdicts.parquet"]
@@ -338,7 +340,8 @@ def test_unusable_corrections_are_refused(
 ) -> None:
     if content is not None:
         (tmp_path / "known").write_text(content)
-    result = run("apply", tmp_path / "known", one_clip(data), "--out", tmp_path / "out")
+    known = (tmp_path / "known", "--partial")  # these are of no run
+    result = run("apply", *known, one_clip(data), "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert message in result.stderr
     assert not (tmp_path / "out").exists()
@@ -351,7 +354,7 @@ def test_verdicts_on_calibrated_stamps_are_refused(data: Path, tmp_path: Path) -
     result = run("apply", known, one_clip(data), "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert "these verdicts speak of what the calibration 'rig.json' left" in result.stderr
-    (tmp_path / "v" / "summary.json").write_text(json.dumps({"calibrated": False}))
+    write_summary(tmp_path / "v", verdict("a"))
     corrected(known, one_clip(data), tmp_path / "out")
 
 

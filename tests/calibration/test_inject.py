@@ -163,22 +163,14 @@ def test_sound_with_nothing_but_its_words_cannot_be_moved(data: Path) -> None:
     assert found.refused == {"mic": "nothing else in the clip has another clock"}
 
 
-def write_summary(folder: Path, *, passed: int, rejected: int) -> None:
-    clips = {"total": passed + rejected, "pass": passed, "reject": rejected, "unverified": 0}
-    summary = {"version": 1, "complete": True, "clips": clips}
-    (folder / "summary.json").write_text(json.dumps(summary))
-
-
 def test_only_clips_that_passed_are_taken(data: Path, tmp_path: Path) -> None:
     sources = {name: SOURCES[name] for name in ("imu", "trigger")}
     path = manifest(data, *({"clip_id": name, "sources": sources} for name in "ab"))
     rows = [verdict("a") | {"verdict": "pass"}, verdict("b")]
     judged = verdicts(tmp_path / "run", *rows)
-    write_summary(tmp_path / "run", passed=1, rejected=1)
     truth = injected(tmp_path / "out", path, "--verdicts", judged)
     assert {each.original for each in truth.values()} == {"a"}
     judged = verdicts(tmp_path / "run", *rows[1:])
-    write_summary(tmp_path / "run", passed=0, rejected=1)
     result = run(path, "--verdicts", judged, "--out", tmp_path / "new")
     assert (result.exit_code, (tmp_path / "new").exists()) == (2, False)
     assert "none of the clips of the manifest passed" in result.stderr

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from syncaudit.errors import StreamReadError, UsageError
+from syncaudit.readers.runs import finished_run
 from syncaudit.readers.uris import is_url, parent_of, read_bytes, resolve
 from syncaudit_calibration.apply.corrections import Corrections
 from syncaudit_calibration.apply.from_calibration import CalibrationCorrections
@@ -24,7 +26,9 @@ _EXPECTED = (
 _COLUMNS = ("clip_id", "reference", "at_ns", "sources", "reasons", "warnings")
 
 
-def load_corrections(uri: str, *, is_every_figure: bool = False) -> Corrections:
+def load_corrections(
+    uri: str, *, is_every_figure: bool = False, partial: bool = False
+) -> Corrections:
     """Read a calibration (JSON), or verdicts (JSON Lines, Parquet, or the folder of a run).
 
     Parameters
@@ -33,11 +37,14 @@ def load_corrections(uri: str, *, is_every_figure: bool = False) -> Corrections:
         Local path or any fsspec URL.
     is_every_figure : bool
         Of verdicts, take out also what lies within its own error.
+    partial : bool
+        Take also the verdicts of a run that was not finished.
 
     Raises
     ------
     UsageError
-        If it cannot be read or is neither.
+        If it cannot be read or is neither; unless `partial`, also if the run that wrote the
+        verdicts was not finished, or some are missing.
     """
     uri = _file(uri)
     try:
@@ -58,6 +65,7 @@ def load_corrections(uri: str, *, is_every_figure: bool = False) -> Corrections:
             return CalibrationCorrections(document, uri=uri)
         rows = _json_rows(uri, data)
     found: dict[str, Mapping[str, Any]] = {}
+    verdicts: dict[str, str] = {}
     for where, row in rows:
         clip_id = row.get("clip_id")
         if not isinstance(clip_id, str) or not isinstance(row.get("sources"), Mapping):
@@ -73,10 +81,13 @@ def load_corrections(uri: str, *, is_every_figure: bool = False) -> Corrections:
             raise UsageError(
                 f"{where} is the row of a manifest, not a verdict", path=uri, hint=_EXPECTED
             )
+        verdicts[clip_id] = str(row.get("verdict"))
         found[clip_id] = {key: row[key] for key in _COLUMNS if key in row}
     if not found:
         raise UsageError("holds no verdict", path=uri, hint=_EXPECTED)
     _check_uncalibrated(uri)
+    if not partial:
+        finished_run(resolve(uri)).check(Counter(verdicts.values()), uri)
     return VerdictCorrections(found, uri=uri, is_every_figure=is_every_figure)
 
 

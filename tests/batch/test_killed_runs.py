@@ -1,0 +1,234 @@
+"""What a killed run leaves: no reader takes it for a finished one, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fake_audits import POLICY, make_clip, verdict_for
+
+from syncaudit.batch import VerdictFile, judge_again, merge_shards, read_shard, run_batch
+from syncaudit.datasets import clip_to_row
+from syncaudit.errors import UsageError
+from syncaudit.ingest import VerdictIndex
+from syncaudit.model import Verdict
+from syncaudit.trial.judged import read_judged
+
+IDS = ("a", "b", "c", "d")
+
+
+def audit(clip, policy, *, calibration=None):
+    """Say what stands in the clip's own file; hang on a file that says so."""
+    text = (Path(clip.base_uri) / f"{clip.clip_id}.csv").read_text()
+    if text == "hang":
+        time.sleep(60.0)
+    return verdict_for(clip, Verdict(text))
+
+
+def clips_in(folder: Path, ids=IDS):
+    clips = [make_clip(name, base_uri=str(folder)) for name in ids]
+    return [
+        replace(clip, sources={"imu": replace(clip.sources["imu"], uri=f"{clip.clip_id}.csv")})
+        for clip in clips
+    ]
+
+
+def run(folder: Path, ids=IDS, **options):
+    options = {"workers": 0, "audit": audit, "to_row": clip_to_row} | options
+    return run_batch(clips_in(folder, ids), POLICY, out=folder / "out", **options)
+
+
+def say(folder: Path, **texts: str) -> None:
+    for name, text in texts.items():
+        (folder / f"{name}.csv").write_text(text)
+
+
+def rows_of(out: Path) -> dict[str, str]:
+    lines = (out / "verdicts.jsonl").read_text().splitlines()
+    return {row["clip_id"]: row["verdict"] for row in map(json.loads, lines)}
+
+
+def end_by(folder: Path, number: signal.Signals, *, after: str) -> None:
+    """Start a run, and end it by a signal when a clip's verdict is in the ledger."""
+
+    def child() -> None:
+        os.setsid()
+        run(folder)
+
+    process = multiprocessing.get_context("fork").Process(target=child)
+    process.start()
+    ledger = folder / "out" / "verdicts.jsonl"
+    deadline = time.monotonic() + 30.0
+    while not (ledger.exists() and f'"clip_id": "{after}"' in ledger.read_text()[-4000:]):
+        assert time.monotonic() < deadline
+        assert process.is_alive()
+        time.sleep(0.01)
+    os.kill(process.pid, number)
+    process.join(30.0)
+    assert process.exitcode is not None
+
+
+@pytest.fixture
+def folder(tmp_path):
+    say(tmp_path, a="pass", b="pass", c="pass", d="pass")
+    return tmp_path
+
+
+READERS = {
+    "folder": lambda out: VerdictIndex.load(out),
+    "parquet": lambda out: VerdictIndex.load(out / "verdicts.parquet"),
+    "jsonl": lambda out: VerdictIndex.load(out / "verdicts.jsonl"),
+    "verdict file": lambda out: VerdictFile(out / "verdicts.jsonl"),
+    "evaluate": lambda out: list(read_judged(str(out))),
+    "merge": lambda out: read_shard(out, ()),
+}
+
+
+def refuses(out: Path, name: str) -> bool:
+    if name == "parquet" and not (out / "verdicts.parquet").exists():
+        return True
+    try:
+        READERS[name](out)
+    except UsageError as error:
+        return "un it again" in str(error) or "validate' again" in str(error)
+    return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGQUIT])
+def test_a_killed_rerun_is_not_taken_for_the_run_before(folder, number):
+    run(folder)
+    assert VerdictIndex.load(folder / "out").admits("a")
+    time.sleep(0.01)
+    say(folder, a="reject", c="hang")
+    shutil.copytree(folder / "out", folder / "before")
+    end_by(folder, number, after="a")
+    assert [name for name in READERS if not refuses(folder / "out", name)] == []
+    assert (
+        VerdictIndex.load(folder / "out" / "verdicts.jsonl", partial=True).verdict("a") == "reject"
+    )
+    say(folder, c="pass")
+    summary = run(folder)
+    assert rows_of(folder / "out") == {"a": "reject", "b": "pass", "c": "pass", "d": "pass"}
+    assert summary.reused >= 2
+    assert not VerdictIndex.load(folder / "out").admits("a")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGQUIT])
+def test_a_killed_first_run_is_not_believed(folder, number):
+    say(folder, c="hang")
+    end_by(folder, number, after="b")
+    assert [name for name in READERS if not refuses(folder / "out", name)] == []
+    say(folder, c="pass")
+    assert run(folder).reused == 2
+    assert len(VerdictIndex.load(folder / "out")) == 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_a_lost_terminal_ends_a_run_in_order(folder, number):
+    say(folder, c="hang")
+    end_by(folder, number, after="b")
+    summary = json.loads((folder / "out" / "summary.json").read_text())
+    assert (summary["complete"], summary["stopped"]) == (False, "terminated")
+    assert summary["clips"]["done"] == 2
+    assert (folder / "out" / "report.html").exists()
+    assert [name for name in READERS if not refuses(folder / "out", name)] == []
+
+
+def test_what_is_ignored_stays_ignored(folder, monkeypatch):
+    """As under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    def hung_up(clip, policy, *, calibration=None):
+        os.kill(os.getpid(), signal.SIGHUP)
+        return audit(clip, policy)
+
+    try:
+        summary = run(folder, audit=hung_up)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert (summary.stopped, summary.done) == (None, 4)
+
+
+def test_a_full_disk_at_the_end_leaves_no_finished_run(folder, monkeypatch):
+    run(folder)
+    time.sleep(0.01)
+    say(folder, a="reject")
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("syncaudit.batch.finish.write_report", full)
+        with pytest.raises(OSError, match="No space"):
+            run(folder)
+    assert [name for name in READERS if not refuses(folder / "out", name)] == []
+    assert run(folder).reused == 4
+    assert not VerdictIndex.load(folder / "out").admits("a")
+
+
+@pytest.mark.parametrize("damage", ["truncated", "torn", "edited", "edited verdict", "doubled"])
+def test_damaged_rows_are_told_and_measured_anew(folder, damage):
+    run(folder)
+    path = folder / "out" / "verdicts.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    changed = {
+        "truncated": lines[:-1],
+        "torn": [*lines[:-1], lines[-1][:-20]],
+        "edited": [lines[0].replace('"offset_s": 0.0004', '"offset_s": 0.0'), *lines[1:]],
+        "edited verdict": [
+            lines[0].replace('"verdict": "pass"', '"verdict": "reject"', 1),
+            *lines[1:],
+        ],
+        "doubled": [*lines, lines[0].replace('"clip_id": "a"', '"clip_id": "z"')],
+    }[damage]
+    assert changed != lines
+    path.write_text("".join(changed))
+    clips = clips_in(folder)
+    with pytest.raises(UsageError, match=r"validate' again"):
+        VerdictFile(path)
+    with pytest.raises(UsageError, match=r"validate' again|cannot be read"):
+        VerdictIndex.load(path)
+    shard = replace(read_shard(folder / "out", clips), folder=folder / "out")
+    with pytest.raises(UsageError, match="again"):
+        merge_shards([shard], out=folder / "merged")
+    left = VerdictFile(path, partial=True)
+    some = [clip for clip in clips if clip.clip_id in left]
+    judge_again(some, left, POLICY, out=folder / "judged", partial=True)
+    judged = json.loads((folder / "judged" / "summary.json").read_text())
+    assert (judged["complete"], judged["stopped"]) == (False, "partial")
+    again = run(folder)
+    assert again.reused == (3 if damage != "doubled" else 4)
+    assert rows_of(folder / "out") == dict.fromkeys(IDS, "pass")
+    VerdictFile(path)
+
+
+def test_rows_without_digests_of_older_versions_are_read(folder):
+    run(folder)
+    path = folder / "out" / "verdicts.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text(
+        "".join(json.dumps({k: v for k, v in r.items() if k != "digest"}) + "\n" for r in rows)
+    )
+    summary = json.loads((folder / "out" / "summary.json").read_text())
+    del summary["row_digests"]
+    (folder / "out" / "summary.json").write_text(json.dumps(summary))
+    assert len(VerdictFile(path).clip_ids) == 4
+    assert len(VerdictIndex.load(path)) == 4
+    assert run(folder).reused == 4
+
+
+def test_durations_are_no_part_of_the_digest(folder):
+    run(folder)
+    first = (folder / "out" / "verdicts.jsonl").read_text().splitlines()
+    shutil.rmtree(folder / "out")
+    run(folder)
+    second = (folder / "out" / "verdicts.jsonl").read_text().splitlines()
+    digests = [[json.loads(line)["digest"] for line in lines] for lines in (first, second)]
+    assert digests[0] == digests[1]
