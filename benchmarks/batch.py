@@ -1,6 +1,6 @@
 """Prove the batch side: ten thousand clips, kills, poison, shards, Ray and faulty bags.
 
-    python benchmarks/batch.py [--quick | --full] [--only scale,ray,kills,shards,fuzz,bags]
+    python benchmarks/batch.py [--quick | --full] [--only scale,ray,kills,reruns,shards,fuzz,bags]
 
 Clips are written into a temporary folder. Nothing gates: what is not as it should be is printed
 as MISSED.
@@ -22,6 +22,7 @@ from typing import Any
 from bag_faults import bag_faults
 from base_clips import OUT
 from batch_fuzz import fuzz
+from batch_reruns import reruns
 from batch_runs import kills, run_on_ray, scale, shards
 from tables import print_table, write_json
 
@@ -31,6 +32,7 @@ _SIZES: Mapping[str, tuple[int, int]] = {
     "clips": (2000, 10_000),
     "ray": (40, 200),
     "kills": (20, 100),
+    "reruns": (100, 1000),
     "shards": (160, 400),
     "files": (150, 400),
     "rows": (60, 60),
@@ -127,6 +129,19 @@ def _kills(folder: Path, options: argparse.Namespace) -> Mapping[str, Any]:
     is_whole = not (found["torn"] or found["wrong_clips"] or found["wrong_files"])
     _told(is_whole, "every run ends with the verdicts of one that was left alone")
     _told(not found["left_over"], "no drafts are left")
+    _told(not found["believed"], "no loader takes what a killed run left")
+    return found
+
+
+def _reruns(folder: Path, options: argparse.Namespace) -> Mapping[str, Any]:
+    found = reruns(folder, n_clips=60, n_kills=_size("reruns", options), seed=options.seed)
+    print_table(
+        f"Killed re-runs over {found['clips']} clips that change",
+        ("", "kills", "runs completed", "believed", "stale", "lost", "wrong"),
+        [("", *(found[k] for k in ("kills", "finished", "believed", "stale", "lost", "wrong")))],
+    )
+    _told(not (found["believed"] or found["stale"]), "no stale verdict is believed")
+    _told(not (found["lost"] or found["wrong"]), "no verdict is lost")
     return found
 
 
@@ -186,6 +201,7 @@ _PARTS: Mapping[str, Callable[[Path, argparse.Namespace], Mapping[str, Any]]] = 
     "scale": _scale,
     "ray": _ray,
     "kills": _kills,
+    "reruns": _reruns,
     "shards": _shards,
     "fuzz": _fuzz,
     "bags": _bags,

@@ -21,6 +21,8 @@ import syncaudit.pipeline  # noqa: F401  # forked runs must find it imported
 from syncaudit.batch import merge_shards, read_shard, run_batch
 from syncaudit.batch.memory import held_bytes
 from syncaudit.datasets import clip_to_row, load_manifest
+from syncaudit.errors import UsageError
+from syncaudit.ingest import VerdictIndex
 from syncaudit.policy import load_policy
 
 __all__ = ["kills", "rows_of", "run_on_ray", "scale", "shards"]
@@ -152,7 +154,13 @@ def kills(folder: Path, *, n_clips: int, n_kills: int, seed: int) -> dict[str, A
     manifest, whole = link_clips(folder, n_clips), folder / "whole"
     _fork(manifest, whole, profile=None, is_command=True).join()
     wall_s = json.loads((whole / "summary.json").read_text())["wall_s"]
-    result: dict[str, Any] = {"clips": n_clips, "kills": 0, "series": 0, "while_writing": 0}
+    result: dict[str, Any] = {
+        "clips": n_clips,
+        "kills": 0,
+        "series": 0,
+        "while_writing": 0,
+        "believed": 0,
+    }
     result |= {"torn": [], "wrong_clips": 0, "wrong_files": [], "left_over": []}
     runs = count()
     while True:
@@ -170,8 +178,9 @@ def kills(folder: Path, *, n_clips: int, n_kills: int, seed: int) -> dict[str, A
             os.killpg(process.pid or 0, signal.SIGKILL)
             process.join()
             result["kills"] += 1
-            result["while_writing"] += any(out.glob(".*.tmp"))
+            result["while_writing"] += any(out.glob(".*.part"))
             result["torn"] += _torn(out)
+            result["believed"] += _is_believed(out)
             ledger = out / "verdicts.jsonl"
             if result["kills"] % 4 == 0 and ledger.exists():
                 os.truncate(ledger, max(0, ledger.stat().st_size - rng.randrange(1, 400)))
@@ -222,6 +231,16 @@ def _differences(one: Path, other: Path) -> int:
 def _different_files(one: Path, other: Path) -> list[str]:
     names = [name for name in _OUTPUTS if (one / name).exists() or (other / name).exists()]
     return [name for name in names if (one / name).read_bytes() != (other / name).read_bytes()]
+
+
+def _is_believed(out: Path) -> bool:
+    """Return whether a loader takes what a killed run left, though it does not call it complete."""
+    try:
+        VerdictIndex.load(out)
+    except UsageError:
+        return False
+    summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    return summary["complete"] is not True
 
 
 def _torn(out: Path) -> list[str]:
