@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -26,7 +27,11 @@ def terminable() -> Iterator[None]:
         yield
         return
 
-    def stop(*_: object) -> None:
+    terminals = [number for number in (1, 2) if os.isatty(number)]
+
+    def stop(number: int, _: object) -> None:
+        if number == signal.SIGHUP:
+            _silence(terminals)
         raise Terminated
 
     before = {
@@ -39,3 +44,11 @@ def terminable() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _silence(terminals: list[int]) -> None:
+    """Send what is still printed nowhere: printing to a terminal that is gone is an error."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number in terminals:
+        os.dup2(nowhere, number)
+    os.close(nowhere)

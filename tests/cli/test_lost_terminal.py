@@ -1,0 +1,38 @@
+"""A run whose terminal goes away (a dropped ssh) ends in order."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+FAKE = str(Path(__file__).with_name("fake_pipeline.py"))
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_run_whose_terminal_is_lost_keeps_what_is_done(manifest, tmp_path, workers):
+    path = manifest(*(f"slow{k}" for k in range(60)))
+    out = tmp_path / "out"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        command = [sys.executable, FAKE, "validate", path, "--out", str(out), "-j", workers]
+        os.execv(sys.executable, command)  # noqa: S606  # our own command line
+    ledger = out / "verdicts.jsonl"
+    deadline = time.monotonic() + 60.0
+    while not (ledger.exists() and ledger.stat().st_size):
+        assert time.monotonic() < deadline
+        if select.select([terminal], [], [], 0.02)[0]:
+            os.read(terminal, 65536)
+    os.close(terminal)
+    _, status = os.waitpid(pid, 0)
+    summary = json.loads((out / "summary.json").read_text())
+    assert (summary["complete"], summary["stopped"]) == (False, "terminated")
+    assert 0 < summary["clips"]["done"] < 60
+    assert (out / "report.html").exists()
+    assert os.waitstatus_to_exitcode(status) == 3
