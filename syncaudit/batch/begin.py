@@ -9,7 +9,7 @@ from pathlib import Path
 
 from syncaudit import __version__
 from syncaudit.batch.ledger import Ledger
-from syncaudit.batch.outputs import OUTPUTS, write_json
+from syncaudit.batch.outputs import OUTPUTS, SIDE_FILES, write_json
 from syncaudit.batch.plain import plain
 from syncaudit.errors import UsageError
 from syncaudit.model import Verdict
@@ -19,8 +19,6 @@ from syncaudit.readers.uris import is_url
 from syncaudit.writing import is_ours, refuse_foreign, sweep_drafts
 
 __all__ = ["begin_run", "check_outputs", "keep_others", "make_folder", "refuse_other_run"]
-
-_HIDDEN = ("recordings.pooled", "verdicts.jsonl.outdated")
 
 
 def make_folder(out: str | Path) -> Path:
@@ -74,7 +72,7 @@ def check_outputs(folder: Path, *, inputs: Sequence[str] = (), is_forced: bool =
         (folder / name).is_file() and is_ours(folder / name, OUTPUTS[name])
         for name in ("summary.json", "verdicts.jsonl")
     )
-    for name, kind in OUTPUTS.items():
+    for name, kind in (OUTPUTS | SIDE_FILES).items():
         path, signature = folder / name, kind if is_run else None
         if path in read:
             raise UsageError(
@@ -162,4 +160,4 @@ def begin_run(ledger: Ledger, n_clips: int, policy: Policy, about: Mapping[str, 
         "versions": {"syncaudit": __version__},
     }
     write_json(summary, folder / "summary.json", is_durable=True)
-    sweep_drafts(folder, (*OUTPUTS, *(f".{name}" for name in _HIDDEN)))
+    sweep_drafts(folder, OUTPUTS | SIDE_FILES)

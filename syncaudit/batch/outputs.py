@@ -14,7 +14,15 @@ from syncaudit.batch.tables import write_parquet
 from syncaudit.model import Clip, Verdict
 from syncaudit.writing import Signature, replace_text, replacing
 
-__all__ = ["OUTPUTS", "SPLIT_FILES", "RowMaker", "write_json", "write_split", "write_verdicts"]
+__all__ = [
+    "OUTPUTS",
+    "SIDE_FILES",
+    "SPLIT_FILES",
+    "RowMaker",
+    "write_json",
+    "write_split",
+    "write_verdicts",
+]
 
 # Which file takes the manifest rows of which verdict.
 SPLIT_FILES: dict[str, str] = {
@@ -34,6 +42,13 @@ OUTPUTS: dict[str, Signature] = {
     "changes.jsonl": Signature.CHANGES,
     "report.html": Signature.REPORT,
     "summary.json": Signature.SUMMARY,
+}
+# What else a run keeps in its folder; only some of it is sent to stores.
+SIDE_FILES: dict[str, Signature] = {
+    "errors.log": Signature.LOG,
+    ".recordings.pooled": Signature.POOLED,
+    ".verdicts.jsonl.lock": Signature.EMPTY,
+    ".verdicts.jsonl.outdated": Signature.VERDICTS,
 }
 
 

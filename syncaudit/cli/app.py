@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import secrets
 import sys
 import tempfile
 import traceback
@@ -38,7 +37,6 @@ from syncaudit.cli.simulate import simulate
 from syncaudit.cli.trace import trace
 from syncaudit.cli.validate import validate
 from syncaudit.errors import SyncAuditError
-from syncaudit.writing import write_new
 
 __all__ = ["build_app", "run"]
 
@@ -67,6 +65,16 @@ Stamps claim when a frame, a sample or a message was taken. syncaudit looks at t
 
 class _Guarded(TyperGroup):
     """A command group that turns expected errors into one sentence and an exit code."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse an empty --out, which pathlib takes for the working folder."""
+        pairs = zip(args, [*args[1:], "-"], strict=True)
+        if any(
+            arg in ("--out=", "-o=") or (arg in ("--out", "-o") and not after.strip())
+            for arg, after in pairs
+        ):
+            raise typer.BadParameter("--out is empty. Name a place; '.' is the working folder.")
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; no traceback of an expected error gets out."""
@@ -159,12 +167,11 @@ def _root(
 def _report_defect() -> int:
     trace = traceback.format_exc()
     stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
-    name = f"syncaudit-{stamp}-{secrets.token_hex(8)}.log"
+    name = f"syncaudit-{stamp}-{os.getpid()}.log"
     where = ""
     for folder in (Path(tempfile.gettempdir()), Path.cwd()):
         try:
-            text = f"syncaudit {__version__}\n{trace}"
-            write_new(folder / name, text.encode("utf-8", "backslashreplace"))
+            (folder / name).write_text(f"syncaudit {__version__}\n{trace}", encoding="utf-8")
         except OSError:
             continue
         where = f" The details are in {folder / name}; please send that file with your report."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from syncaudit.cli.exit_codes import ExitCode
-from syncaudit.cli.options import Force
+from syncaudit.cli.options import Force, Partial
 from syncaudit.errors import UsageError
 
 __all__ = ["sample_speech"]
@@ -28,6 +29,7 @@ def sample_speech(
         Path | None,
         typer.Option("--verdicts", help="Folder of 'validate' (or its verdicts.jsonl) to show."),
     ] = None,
+    partial: Partial = False,
     force: Force = False,
 ) -> None:
     """Draw utterances at random and write a page to look at, listen to and label them.
@@ -52,7 +54,7 @@ def sample_speech(
     from syncaudit.writing import Signature, check_target
 
     clips = load_clips(manifest)
-    known = None if verdicts is None else _load_verdicts(verdicts)
+    known = None if verdicts is None else _load_verdicts(verdicts, partial=partial)
     drawn, problems = draw_utterances(clips, n, np.random.default_rng(seed), verdicts=known)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -75,7 +77,9 @@ def sample_speech(
     raise typer.Exit(ExitCode.REJECTED if problems else ExitCode.DONE)
 
 
-def _load_verdicts(path: Path) -> Mapping[str, Mapping[str, Any]]:
+def _load_verdicts(path: Path, *, partial: bool) -> Mapping[str, Mapping[str, Any]]:
+    from syncaudit.readers.runs import finished_run  # heavy
+
     file = path / "verdicts.jsonl" if path.is_dir() else path
     rows: dict[str, Mapping[str, Any]] = {}
     try:
@@ -93,4 +97,8 @@ def _load_verdicts(path: Path) -> Mapping[str, Mapping[str, Any]]:
         raise UsageError(f"cannot be read: {error.strerror}", path=str(file)) from error
     except ValueError as error:
         raise UsageError(f"is no JSON lines file: {error}", path=str(file)) from error
+    if not partial:
+        finished_run(str(file)).check(
+            Counter(str(row.get("verdict")) for row in rows.values()), str(file)
+        )
     return rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Collection, Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
@@ -124,7 +124,7 @@ def append_line(target: Path, text: str) -> None:
         file.write(text.encode("utf-8", "backslashreplace"))
 
 
-def sweep_drafts(folder: Path, names: Collection[str] | None = None) -> None:
+def sweep_drafts(folder: Path, names: Container[str] | None = None) -> None:
     """Remove the drafts, all or of some files, that a killed run left.
 
     Nobody else may be writing them.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from syncaudit.batch.outputs import OUTPUTS
+from syncaudit.batch.outputs import OUTPUTS, SIDE_FILES
 
 CALIBRATION = {"version": 1, "reference": "a", "sources": {}}
 STRANGER = "stranger's own text\n"
@@ -25,7 +25,7 @@ def out(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("name", OUTPUTS)
+@pytest.mark.parametrize("name", OUTPUTS | SIDE_FILES)
 def test_a_strangers_file_in_the_output_folder_stays(invoke, manifest, out, name):
     (out / name).write_text(STRANGER)
     result = invoke("validate", manifest("pass1"), "--out", str(out), "-j", "0")
@@ -34,7 +34,7 @@ def test_a_strangers_file_in_the_output_folder_stays(invoke, manifest, out, name
     assert (out / name).read_text() == STRANGER
 
 
-@pytest.mark.parametrize("name", OUTPUTS)
+@pytest.mark.parametrize("name", OUTPUTS | SIDE_FILES)
 def test_a_link_in_the_output_folder_is_not_followed(invoke, manifest, out, tmp_path, name):
     (tmp_path / "mine").write_text(STRANGER)
     (out / name).symlink_to(tmp_path / "mine")
@@ -76,7 +76,10 @@ def test_drafts_that_were_planted_are_not_followed(invoke, manifest, out, tmp_pa
 
 
 @pytest.mark.parametrize("text", ["", " "])
-@pytest.mark.parametrize("command", ["validate", "judge", "merge"])
+@pytest.mark.parametrize(
+    "command",
+    ["validate", "judge", "merge", "export-shards", "sample-speech", "manifest", "align", "sample"],
+)
 def test_an_empty_out_is_refused(invoke, manifest, tmp_path, monkeypatch, command, text):
     path = manifest("pass1")
     (tmp_path / "here").mkdir()
