@@ -68,7 +68,7 @@ class _Guarded(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an empty --out, which pathlib takes for the working folder."""
-        pairs = zip(args, [*args[1:], "-"], strict=True)
+        pairs = zip(args, [*args[1:], "-"], strict=False)
         if any(
             arg in ("--out=", "-o=") or (arg in ("--out", "-o") and not after.strip())
             for arg, after in pairs
