@@ -23,12 +23,13 @@ from typing import Any
 
 from syncaudit.errors import UsageError
 from syncaudit.model import Verdict
-from syncaudit.readers.runs import finished_run, is_intact
+from syncaudit.readers.runs import finished_run, is_intact, sealed
 from syncaudit.writing import Signature, remove_ours, replacing
 
 __all__ = ["Entry", "Ledger", "VerdictFile"]
 
 _SYNC_EVERY_S = 1.0
+_EDITED = "is no verdict as a run writes it, or was edited"
 _VERDICTS = frozenset(map(str, Verdict))
 
 
@@ -44,12 +45,15 @@ class Entry:
         The clip's verdict.
     fingerprint : str, optional
         Circumstances of the audit; None: audit again next time.
+    is_sealed : bool
+        Whether the line carries a digest of itself; those of older versions do not.
     """
 
     start: int
     length: int
     verdict: str
     fingerprint: str | None
+    is_sealed: bool = True
 
 
 class VerdictFile:
@@ -91,6 +95,9 @@ class VerdictFile:
         if partial:
             return
         expected = finished_run(str(path))
+        if not damaged and expected.has_digests:
+            entries = enumerate(self._index.values(), start=1)
+            damaged = [(number, _EDITED) for number, entry in entries if not entry.is_sealed]
         if damaged:
             number, why = damaged[0]
             raise UsageError(
@@ -99,7 +106,7 @@ class VerdictFile:
                 hint="Run the same 'syncaudit validate' again: it measures that clip anew. Or "
                 "leave out what is damaged with --partial (in Python, partial=True).",
             )
-        expected.check(Counter(entry.verdict for entry in self._index.values()), str(path))
+        expected.check_counts(Counter(entry.verdict for entry in self._index.values()), str(path))
 
     @property
     def clip_ids(self) -> list[str]:
@@ -224,7 +231,9 @@ class Ledger:
         """Replace the file by the lines of these clips in this order, in one step."""
         with replacing(self.path, is_durable=True) as file:
             for line in self.lines(clip_ids):
-                file.write(f"{line}\n".encode())
+                # Rows of older versions have no digest yet.
+                whole = sealed(line) if is_intact(line.encode()) is None else line
+                file.write(f"{whole}\n".encode())
             _write_lines(self._stale_path, self._stale.values())
 
     def close(self) -> None:
@@ -264,15 +273,17 @@ def _scan(handle: int) -> tuple[dict[str, Entry], int, list[tuple[int, str]]]:
                 # Half written when the last run was killed.
                 damaged.append((number, "is cut off"))
                 break
-            row = _row_of(data)
+            is_as_written = is_intact(data)
+            row = None if is_as_written is False else _row_of(data)
             if row is None:
-                damaged.append((number, "is no verdict as a run writes it, or was edited"))
+                damaged.append((number, _EDITED))
             else:
                 index[row["clip_id"]] = Entry(
                     start=end,
                     length=len(data) - 1,
                     verdict=row["verdict"],
                     fingerprint=row.get("fingerprint"),
+                    is_sealed=is_as_written is True,
                 )
             end += len(data)
     return index, end, damaged
@@ -301,9 +312,7 @@ _TYPES = {"reasons": list, "warnings": list, "pairs": list, "sources": dict, "st
 
 
 def _row_of(data: bytes) -> dict[str, Any] | None:
-    """Return a verdict row; None for anything else, and for one that was changed."""
-    if is_intact(data) is False:
-        return None
+    """Return a verdict row; None for anything else."""
     try:
         row = json.loads(data)
     except (ValueError, RecursionError):

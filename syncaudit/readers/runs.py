@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from syncaudit.errors import StreamReadError, UsageError
 from syncaudit.model import Verdict
-from syncaudit.readers.uris import parent_of, read_bytes
+from syncaudit.readers.uris import open_file, parent_of, read_bytes
 
 __all__ = ["ExpectedRun", "finished_run", "is_intact", "sealed"]
 
@@ -74,20 +74,35 @@ class ExpectedRun:
     has_digests: bool
 
     def check(self, found: Mapping[str, int], place: str) -> None:
-        """Refuse verdicts that are not as many as the run wrote.
+        """Refuse verdicts that are not as many as the run wrote, or not as it wrote them.
 
         Parameters
         ----------
         found : mapping of str to int
             Clips by verdict, each clip counted once.
         place : str
-            The verdict file.
+            The verdict file; of JSON Lines the digest of every row is looked at.
 
         Raises
         ------
         UsageError
-            Naming both counts.
+            Naming both counts, or the first row that was edited.
         """
+        self.check_counts(found, place)
+        if not place.endswith(".jsonl"):
+            return
+        with open_file(place) as lines:
+            for number, line in enumerate(lines, start=1):
+                if self.is_edited(line):
+                    raise UsageError(f"line {number} was edited", path=place, hint=_RESUME)
+
+    def is_edited(self, line: bytes) -> bool:
+        """Return whether a row is not as the run wrote it."""
+        is_as_written = is_intact(line)
+        return is_as_written is False or (is_as_written is None and self.has_digests)
+
+    def check_counts(self, found: Mapping[str, int], place: str) -> None:
+        """Refuse verdicts that are not as many as the run wrote; as `check`."""
         if all(found.get(name, 0) == count for name, count in self.counts.items()):
             return
         raise UsageError(

@@ -222,6 +222,19 @@ def test_rows_without_digests_of_older_versions_are_read(folder):
     assert len(VerdictFile(path).clip_ids) == 4
     assert len(VerdictIndex.load(path)) == 4
     assert run(folder).reused == 4
+    assert all('"digest": ' in line for line in path.read_text().splitlines())
+    VerdictFile(path)
+
+
+def test_a_digest_that_was_taken_off_is_told(folder):
+    run(folder)
+    path = folder / "out" / "verdicts.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    del rows[1]["digest"]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for read in (VerdictFile, VerdictIndex.load, lambda path: list(read_judged(str(path)))):
+        with pytest.raises(UsageError, match=r"line 2 .*was edited"):
+            read(path)
 
 
 def test_durations_are_no_part_of_the_digest(folder):

@@ -15,6 +15,7 @@ from syncaudit.cli.inputs import load_clips
 from syncaudit.datasets import ClipTable, iter_manifest
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip
+from syncaudit.readers.runs import finished_run
 from syncaudit_gui.viewmodel.verdict_rows import ClipRow, read_verdict_rows, say_nothing
 
 __all__ = ["Collection", "open_collection"]
@@ -127,7 +128,7 @@ def open_collection(
         labels.with_name(f"{labels.stem}.nudges.jsonl") if labels else home / f"{stem}nudges.jsonl"
     )
     return Collection(
-        name=source,
+        name=_named(source, verdict_file),
         clips=clips,
         places=places,
         rows=rows,
@@ -138,6 +139,17 @@ def open_collection(
         labels_before=beside and beside[0] / f"{beside[1]}labels.jsonl",
         nudges_before=beside and beside[0] / f"{beside[1]}nudges.jsonl",
     )
+
+
+def _named(source: str, verdict_file: Path | None) -> str:
+    """Return what the window is called: verdicts of half a run must not look like those of one."""
+    if verdict_file is None:
+        return source
+    try:
+        finished_run(str(verdict_file))
+    except UsageError:
+        return f"{source} (run not finished)"
+    return source
 
 
 def _run_folder(path: Path) -> Path | None:
