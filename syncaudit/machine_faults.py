@@ -16,7 +16,7 @@ __all__ = ["machine_fault", "may_pass"]
 
 # Of POSIX, errno.h: what lies with the machine, its storage or its network.
 _NAMES = (
-    *("ENOSPC", "EDQUOT", "EMFILE", "ENFILE", "ENOMEM", "EACCES", "EPERM", "EROFS"),
+    *("ENOSPC", "EDQUOT", "EFBIG", "EMFILE", "ENFILE", "ENOMEM", "EACCES", "EPERM", "EROFS"),
     *("EIO", "EREMOTEIO", "ESTALE", "EAGAIN", "EBUSY", "EINTR", "ENOLCK", "ENXIO", "ENODEV"),
     *("ETIMEDOUT", "ECONNREFUSED", "ECONNRESET", "ECONNABORTED", "EHOSTUNREACH", "EHOSTDOWN"),
     *("ENETUNREACH", "ENETDOWN", "ENETRESET", "ENOTCONN", "EPIPE"),

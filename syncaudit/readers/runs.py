@@ -134,9 +134,10 @@ def finished_run(verdict_file: str) -> ExpectedRun:
     place = f"{folder.rstrip('/')}/{SUMMARY}"
     try:
         summary = json.loads(read_bytes(place))
-        is_complete = summary["complete"]
-        clips = summary["clips"]
-        counts = {str(v): int(clips[str(v)]) for v in Verdict}
+        is_complete = summary["complete"] is True
+        counts = {str(v): int(summary["clips"][str(v)]) for v in Verdict} if is_complete else {}
+        if is_complete:
+            is_complete = summary["clips"].get("total") in (None, sum(counts.values()))
     except StreamReadError as error:
         raise UsageError(
             f"the verdicts have no {SUMMARY} beside them that says that their run was finished "
@@ -144,10 +145,9 @@ def finished_run(verdict_file: str) -> ExpectedRun:
             path=verdict_file,
             hint=_RESUME,
         ) from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError("is no summary of a run", path=place, hint=_RESUME) from error
-    total = clips.get("total", sum(counts.values()))
-    if is_complete is not True or total != sum(counts.values()):
+    if not is_complete:
         raise UsageError(
             "the run that wrote these verdicts was stopped early or is still running",
             path=folder,

@@ -126,5 +126,7 @@ def test_trial_in_which_nothing_can_be_judged_ends_with_4(tmp_path: Path) -> Non
     row = {"clip_id": "a~1", "verdict": "unverified", "reference": None, "at_ns": None}
     row |= {"reasons": [], "sources": {"cam": source}}
     (tmp_path / "v.jsonl").write_text(json.dumps(row) + "\n")
-    said = run("evaluate", tmp_path / "v.jsonl", "--truth", tmp_path / "t.jsonl", expected=4).stdout
+    run("evaluate", tmp_path / "v.jsonl", "--truth", tmp_path / "t.jsonl", expected=2)
+    given = ("--truth", tmp_path / "t.jsonl", "--partial")
+    said = run("evaluate", tmp_path / "v.jsonl", *given, expected=4).stdout
     assert "not reached by any size" in said

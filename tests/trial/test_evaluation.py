@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from verdict_made import control, moved, rejected, verdict, written
+from verdict_made import control, judged, moved, rejected, verdict, written
 
 from syncaudit.batch.tables import write_parquet
 from syncaudit.errors import UsageError
@@ -22,7 +22,7 @@ def truth(tmp_path):
 
 @pytest.fixture
 def run(tmp_path):
-    return written(tmp_path / "out" / "verdicts.jsonl", ROWS)
+    return judged(tmp_path / "out" / "verdicts.jsonl", ROWS)
 
 
 def test_folder_and_both_files_say_the_same(tmp_path, truth, run):
@@ -107,7 +107,7 @@ def test_labels_of_another_run_are_refused(tmp_path, run):
 
 def test_originals_of_another_run_serve_where_controls_are_missing(tmp_path, run):
     path = written(tmp_path / "t.jsonl", TRUTH[1:])
-    given = written(tmp_path / "before.jsonl", [rejected("a", "cam"), verdict("other")])
+    given = judged(tmp_path / "before.jsonl", [rejected("a", "cam"), verdict("other")])
     assert evaluate_run(run, truth=path).to_json()["detection"]["without_control"] == 1
     found = evaluate_run(run, truth=path, originals=given).to_json()["detection"]
     assert (found["variants"], found["rejected_before"]) == (0, 1)
@@ -115,7 +115,7 @@ def test_originals_of_another_run_serve_where_controls_are_missing(tmp_path, run
 
 def test_run_that_could_judge_nothing_is_void(tmp_path, truth):
     unseen = verdict("a~1", "unverified", blamed=["cam"], cam={"verdict": "unverified"})
-    path = written(tmp_path / "v.jsonl", [verdict("a~control", "unverified"), unseen])
+    path = judged(tmp_path / "v.jsonl", [verdict("a~control", "unverified"), unseen])
     assert evaluate_run(path, truth=truth).is_void
-    path = written(tmp_path / "v.jsonl", ROWS)
+    path = judged(tmp_path / "v.jsonl", ROWS)
     assert not evaluate_run(path, truth=truth).is_void

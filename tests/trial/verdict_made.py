@@ -64,3 +64,13 @@ def written(path: Path, rows: Iterable[Mapping[str, Any]]) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return str(path)
+
+
+def judged(path: Path, rows: Iterable[Mapping[str, Any]]) -> str:
+    """Write verdicts and the summary of the finished run that they are from; return the path."""
+    rows = list(rows)
+    counts = {v: sum(row["verdict"] == v for row in rows) for v in ("pass", "reject", "unverified")}
+    summary = {"version": 1, "complete": True, "clips": {"total": len(rows), **counts}}
+    place = written(path, rows)
+    (path.parent / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    return place
