@@ -188,7 +188,7 @@ def test_command_aligns_a_folder(mary: Path, tmp_path: Path) -> None:
     (folder / "broken.txt").write_text("hello")
     result = run(tmp_path / "corpus", "--out", tmp_path / "tiers")
     assert result.exit_code == 1
-    written = [path.name for path in (tmp_path / "tiers").rglob("*") if path.is_file()]
+    written = [path.name for path in (tmp_path / "tiers").rglob("[!.]*") if path.is_file()]
     assert written == ["good.TextGrid"]
     assert "no sound that can be read" in result.output
 
@@ -264,3 +264,16 @@ def test_help_stays_instant() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)  # noqa: S603
     assert done.returncode == 0, done.stderr
+
+
+def test_tiers_that_were_edited_are_not_written_over(mary: Path, tmp_path: Path) -> None:
+    place = tmp_path / "mary.TextGrid"
+    given = (mary, "mary rolled the barrel", "--out", place)
+    for _ in range(2):
+        assert run(*given).exit_code != 2
+    place.write_text(place.read_text().replace("barrel", "barrels"))
+    edited = place.read_text()
+    assert run(*given).exit_code == 2
+    assert place.read_text() == edited
+    assert run(*given, "--force").exit_code != 2
+    assert place.read_text() != edited

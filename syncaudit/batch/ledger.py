@@ -16,44 +16,18 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from syncaudit.batch.verdict_lines import EDITED, Entry, line_at, scan
 from syncaudit.errors import UsageError
-from syncaudit.model import Verdict
 from syncaudit.readers.runs import finished_run, is_intact, sealed
 from syncaudit.writing import Signature, remove_ours, replacing
 
 __all__ = ["Entry", "Ledger", "VerdictFile"]
 
 _SYNC_EVERY_S = 1.0
-_EDITED = "is no verdict as a run writes it, or was edited"
-_VERDICTS = frozenset(map(str, Verdict))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """Where one clip's verdict stands in the file.
-
-    Parameters
-    ----------
-    start, length : int
-        Bytes of its line, without the newline.
-    verdict : str
-        The clip's verdict.
-    fingerprint : str, optional
-        Circumstances of the audit; None: audit again next time.
-    is_sealed : bool
-        Whether the line carries a digest of itself; those of older versions do not.
-    """
-
-    start: int
-    length: int
-    verdict: str
-    fingerprint: str | None
-    is_sealed: bool = True
 
 
 class VerdictFile:
@@ -79,7 +53,7 @@ class VerdictFile:
             # One file for index and lines, even if the path is replaced meanwhile.
             self._file = os.open(path, os.O_RDONLY)
             weakref.finalize(self, os.close, self._file)
-            self._index, _, damaged = _scan(self._file)
+            self._index, _, damaged = scan(self._file)
         except OSError as error:
             raise UsageError(
                 f"the verdicts cannot be read: {error.strerror}",
@@ -97,7 +71,7 @@ class VerdictFile:
         expected = finished_run(str(path))
         if not damaged and expected.has_digests:
             entries = enumerate(self._index.values(), start=1)
-            damaged = [(number, _EDITED) for number, entry in entries if not entry.is_sealed]
+            damaged = [(number, EDITED) for number, entry in entries if not entry.is_sealed]
         if damaged:
             number, why = damaged[0]
             raise UsageError(
@@ -122,7 +96,7 @@ class VerdictFile:
 
     def line(self, clip_id: str) -> str:
         """Return the row of a clip as text; KeyError where it is not in the file."""
-        return _line(self._file, self._index[clip_id])
+        return line_at(self._file, self._index[clip_id])
 
 
 class Ledger:
@@ -139,7 +113,7 @@ class Ledger:
         self._lock = _lock(path.with_name(f".{path.name}.lock"))
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
         self._file = os.open(path, flags, 0o666)
-        self._index, self._end, _ = _scan(self._file)
+        self._index, self._end, _ = scan(self._file)
         os.ftruncate(self._file, self._end)
         self._stale: dict[str, str] = dict(_lines_of(self._stale_path))
         self._synced_at = time.monotonic()
@@ -251,42 +225,7 @@ class Ledger:
         return self.path.with_name(f".{self.path.name}.outdated")
 
     def _read(self, entry: Entry) -> str:
-        return _line(self._file, entry)
-
-
-def _line(file: int, entry: Entry) -> str:
-    return os.pread(file, entry.length, entry.start).decode()
-
-
-def _scan(handle: int) -> tuple[dict[str, Entry], int, list[tuple[int, str]]]:
-    """Return the verdict lines of a file by clip, where whole lines end, and what is damaged.
-
-    The damage: the number of the line, counted from 1, and what is wrong with it.
-    """
-    index: dict[str, Entry] = {}
-    damaged = []
-    end = 0
-    with open(handle, "rb", closefd=False) as file:  # it is open already
-        file.seek(0)
-        for number, data in enumerate(file, start=1):
-            if not data.endswith(b"\n"):
-                # Half written when the last run was killed.
-                damaged.append((number, "is cut off"))
-                break
-            is_as_written = is_intact(data)
-            row = None if is_as_written is False else _row_of(data)
-            if row is None:
-                damaged.append((number, _EDITED))
-            else:
-                index[row["clip_id"]] = Entry(
-                    start=end,
-                    length=len(data) - 1,
-                    verdict=row["verdict"],
-                    fingerprint=row.get("fingerprint"),
-                    is_sealed=is_as_written is True,
-                )
-            end += len(data)
-    return index, end, damaged
+        return line_at(self._file, entry)
 
 
 def _lines_of(path: Path) -> Iterator[tuple[str, str]]:
@@ -305,26 +244,6 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
         return
     with replacing(path, is_durable=True) as file:
         file.writelines(f"{text}\n".encode() for text in texts)
-
-
-# What every row has, and of which type; older rows have no digest that tells of an edit.
-_TYPES = {"reasons": list, "warnings": list, "pairs": list, "sources": dict, "stages": dict}
-
-
-def _row_of(data: bytes) -> dict[str, Any] | None:
-    """Return a verdict row; None for anything else."""
-    try:
-        row = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    is_verdict = (
-        isinstance(row, dict)
-        and isinstance(row.get("clip_id"), str)
-        and row.get("verdict") in _VERDICTS
-        and isinstance(row.get("fingerprint"), str | None)
-        and all(isinstance(row.get(key, kind()), kind) for key, kind in _TYPES.items())
-    )
-    return row if is_verdict else None
 
 
 def _lock(path: Path) -> int:

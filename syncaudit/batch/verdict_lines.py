@@ -1,0 +1,105 @@
+"""Find the verdict rows in a file of them, and what in it is damaged."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from syncaudit.model import Verdict
+from syncaudit.readers.runs import is_intact
+
+__all__ = ["EDITED", "Entry", "line_at", "scan"]
+
+EDITED = "is no verdict as a run writes it, or was edited"
+_VERDICTS = frozenset(map(str, Verdict))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """Where one clip's verdict stands in the file.
+
+    Parameters
+    ----------
+    start, length : int
+        Bytes of its line, without the newline.
+    verdict : str
+        The clip's verdict.
+    fingerprint : str, optional
+        Circumstances of the audit; None: audit again next time.
+    is_sealed : bool
+        Whether the line carries a digest of itself; those of older versions do not.
+    """
+
+    start: int
+    length: int
+    verdict: str
+    fingerprint: str | None
+    is_sealed: bool = True
+
+
+def line_at(file: int, entry: Entry) -> str:
+    """Return a line of an open file as text."""
+    return os.pread(file, entry.length, entry.start).decode()
+
+
+def scan(handle: int) -> tuple[dict[str, Entry], int, list[tuple[int, str]]]:
+    """Return the verdict lines of a file by clip, where whole lines end, and what is damaged.
+
+    The damage: the number of the line, counted from 1, and what is wrong with it.
+    """
+    index: dict[str, Entry] = {}
+    damaged = []
+    end = 0
+    with open(handle, "rb", closefd=False) as file:  # it is open already
+        file.seek(0)
+        for number, data in enumerate(file, start=1):
+            if not data.endswith(b"\n"):
+                # Half written when the last run was killed.
+                damaged.append((number, "is cut off"))
+                break
+            is_as_written = is_intact(data)
+            row = None if is_as_written is False else _row_of(data)
+            if row is None:
+                damaged.append((number, EDITED))
+            else:
+                index[row["clip_id"]] = Entry(
+                    start=end,
+                    length=len(data) - 1,
+                    verdict=row["verdict"],
+                    fingerprint=row.get("fingerprint"),
+                    is_sealed=is_as_written is True,
+                )
+            end += len(data)
+    return index, end, damaged
+
+
+# What every row has, and of which type; older rows have no digest that tells of an edit.
+_TYPES = {"reasons": list, "warnings": list, "pairs": list, "sources": dict, "stages": dict}
+
+
+_OF_OBJECTS = ("reasons", "warnings", "pairs", "sources")
+
+
+def _items(row: dict[str, Any], key: str) -> Iterable[object]:
+    value = row.get(key, ())
+    return value.values() if isinstance(value, dict) else value
+
+
+def _row_of(data: bytes) -> dict[str, Any] | None:
+    """Return a verdict row; None for anything else."""
+    try:
+        row = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    is_verdict = (
+        isinstance(row, dict)
+        and isinstance(row.get("clip_id"), str)
+        and row.get("verdict") in _VERDICTS
+        and isinstance(row.get("fingerprint"), str | None)
+        and all(isinstance(row.get(key, kind()), kind) for key, kind in _TYPES.items())
+        and all(isinstance(item, dict) for key in _OF_OBJECTS for item in _items(row, key))
+    )
+    return row if is_verdict else None
