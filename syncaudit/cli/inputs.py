@@ -157,7 +157,7 @@ def load_clips(manifest: str, *, limit: int | None = None) -> Sequence[Clip]:
     ManifestError
         If it breaks the contract or holds no clip.
     UsageError
-        If a folder has no manifest.
+        If a folder has no manifest, or the run whose passed clips these are was not finished.
     """
     from syncaudit.datasets import ClipTable, iter_manifest
 
@@ -169,10 +169,35 @@ def load_clips(manifest: str, *, limit: int | None = None) -> Sequence[Clip]:
                 hint=f"Expected {' or '.join(_MANIFEST_NAMES)} in it, or name the file.",
             )
         manifest = str(Path(manifest) / found[0])
+    _refuse_outdated_passes(manifest)
     clips = ClipTable(islice(iter_manifest(manifest), limit))
     if not clips:
         raise ManifestError("the manifest holds no clip", path=manifest)
     return clips
+
+
+def _refuse_outdated_passes(manifest: str) -> None:
+    """Refuse the clips that passed in a run which a later one, not finished, has put in question.
+
+    Raises
+    ------
+    UsageError
+        If the manifest is the ``passed.jsonl`` of such a folder.
+    """
+    path = Path(manifest)
+    if "://" in manifest or path.name != "passed.jsonl":
+        return
+    try:
+        summary = json.loads((path.parent / "summary.json").read_text(encoding="utf-8"))
+        is_finished = summary["complete"] is not False
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return  # no run: a manifest of that name
+    if not is_finished:
+        raise UsageError(
+            "a run into this folder was not finished: clips may be listed that do not pass now",
+            path=manifest,
+            hint="Run the same 'syncaudit validate' again, or copy the file to use it as it is.",
+        )
 
 
 def parse_shard(text: str) -> tuple[int, int]:

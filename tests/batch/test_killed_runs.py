@@ -15,6 +15,7 @@ import pytest
 from fake_audits import POLICY, make_clip, verdict_for
 
 from syncaudit.batch import VerdictFile, judge_again, merge_shards, read_shard, run_batch
+from syncaudit.cli.inputs import load_clips
 from syncaudit.datasets import clip_to_row
 from syncaudit.errors import UsageError
 from syncaudit.ingest import VerdictIndex
@@ -113,8 +114,11 @@ def test_a_killed_rerun_is_not_taken_for_the_run_before(folder, number):
     assert (
         VerdictIndex.load(folder / "out" / "verdicts.jsonl", partial=True).verdict("a") == "reject"
     )
+    with pytest.raises(UsageError, match="was not finished: clips may be listed that do not pass"):
+        load_clips(str(folder / "out" / "passed.jsonl"))
     say(folder, c="pass")
     summary = run(folder)
+    assert len(load_clips(str(folder / "out" / "passed.jsonl"))) == 3
     assert rows_of(folder / "out") == {"a": "reject", "b": "pass", "c": "pass", "d": "pass"}
     assert summary.reused >= 2
     assert not VerdictIndex.load(folder / "out").admits("a")

@@ -10,6 +10,7 @@ from fake_audits import POLICY, audit, make_clip
 from syncaudit.batch import OutputFolder, fetch_outputs, run_batch
 from syncaudit.datasets import clip_to_row, load_manifest
 from syncaudit.errors import UsageError
+from syncaudit.ingest import VerdictIndex
 
 
 @pytest.fixture
@@ -214,3 +215,45 @@ def test_local_folders_are_written_to_themselves(tmp_path, prefix):
 def test_a_run_takes_no_url_for_a_folder():
     with pytest.raises(UsageError, match=r"local folders.*OutputFolder"):
         run_batch([make_clip("ok")], POLICY, out="memory://out", workers=0, audit=audit)
+
+
+def test_a_killed_rerun_is_not_believed_on_a_store(store, tmp_path):
+    clips = [make_clip(f"ok{k}") for k in range(3)]
+    with OutputFolder("memory://out", cache=tmp_path) as place:
+        run(place, clips, on_progress=place.watching(lambda _: None))
+    assert VerdictIndex.load("memory://out").admits("ok0")
+
+    seen = []
+
+    def kill(state):
+        if seen:
+            raise _Killed
+        seen.append(state)  # the store is told after this
+
+    with pytest.raises(_Killed), OutputFolder("memory://out", cache=tmp_path) as place:
+        run(place, [*clips, make_clip("ok3")], on_progress=place.watching(kill))
+    for name in ("", "/verdicts.parquet", "/verdicts.jsonl"):
+        with pytest.raises(UsageError, match="stopped early or is still running"):
+            VerdictIndex.load(f"memory://out{name}")
+    with OutputFolder("memory://out", cache=tmp_path) as place:
+        run(place, [*clips, make_clip("ok3")])
+    assert VerdictIndex.load("memory://out").admits("ok0")
+
+
+@pytest.mark.parametrize("name", ["report.html", "summary.json", "verdicts.jsonl"])
+def test_files_of_others_on_a_store_stay(store, tmp_path, name):
+    store.pipe(f"/out/{name}", b"stranger")
+    with (
+        pytest.raises(UsageError, match=rf"{name}: exists, and syncaudit did not write it"),
+        OutputFolder("memory://out", cache=tmp_path),
+    ):
+        pass
+    assert store.cat(f"/out/{name}") == b"stranger"
+    with OutputFolder("memory://out", cache=tmp_path, force=True) as place:
+        run(place, [make_clip("ok")], force=True)
+    assert store.cat(f"/out/{name}") != b"stranger"
+
+
+def test_an_empty_place_is_refused():
+    with pytest.raises(UsageError, match="--out is empty"):
+        OutputFolder("")
