@@ -122,6 +122,8 @@ def audit(
     ------
     UsageError
         If the calibration breaks its contract.
+    MachineError
+        If the machine, its storage or the network fails: nothing can be said of the clip then.
     """
     return examine(
         clip,

@@ -12,7 +12,14 @@ from syncaudit.model import Clip, Finding, ReasonCode, Stream
 from syncaudit.readers import read_source
 from syncaudit.readers.uris import is_url
 
-__all__ = ["ReadClip", "from_manifest", "read_clip", "unreadable", "without_base"]
+__all__ = [
+    "ReadClip",
+    "from_manifest",
+    "read_clip",
+    "refuse_machine_fault",
+    "unreadable",
+    "without_base",
+]
 
 _LOOK_BYTES = 1 << 20
 
@@ -33,18 +40,26 @@ class ReadClip:
     findings: tuple[Finding, ...] = field(default=())
 
 
-def read_clip(clip: Clip) -> ReadClip:
+def read_clip(clip: Clip, *, is_tolerant: bool = False) -> ReadClip:
     """Read all sources of `clip`.
 
     Parameters
     ----------
     clip : Clip
         From the manifest.
+    is_tolerant : bool
+        Also where the machine is to blame that a source cannot be read, go on with the others:
+        to look at, not to judge.
 
     Returns
     -------
     ReadClip
         Never raises for bad data.
+
+    Raises
+    ------
+    MachineError
+        If the machine failed, not the data, unless `is_tolerant`.
     """
     streams: dict[str, Stream] = {}
     findings: list[Finding] = []
@@ -52,6 +67,8 @@ def read_clip(clip: Clip) -> ReadClip:
         try:
             stream = read_source(name, spec, clip.base_uri)
         except SyncAuditError as error:
+            if not is_tolerant:
+                refuse_machine_fault(error, error.path, source=name)
             findings.append(unreadable(name, error))
             continue
         streams[name] = stream
@@ -124,14 +141,7 @@ def _plain_error(path: str | None) -> OSError | None:
 
 
 def unreadable(source: str, error: SyncAuditError) -> Finding:
-    """Return the finding that an expected error of a reader or decoder stands for.
-
-    Raises
-    ------
-    MachineError
-        If the machine failed, not the data: no finding is made of that.
-    """
-    refuse_machine_fault(error, error.path, source=source)
+    """Return the finding that an expected error of a reader or decoder stands for."""
     code = error.code if isinstance(error, ClipInputError) else ReasonCode.UNREADABLE
     known = {str(member) for member in ReasonCode}
     return Finding(

@@ -14,7 +14,7 @@ from syncaudit.errors import SyncAuditError
 from syncaudit.model import CameraStream, Finding, ReasonCode
 from syncaudit.model.time import spans_too_long
 from syncaudit.pipeline.pictures import PictureLook
-from syncaudit.pipeline.reading import unreadable
+from syncaudit.pipeline.reading import refuse_machine_fault, unreadable
 from syncaudit.pipeline.stages import Stages
 from syncaudit.pipeline.window import part_of
 
@@ -73,6 +73,7 @@ def watch(
             for watcher in watchers:
                 watcher.update(picture)
     except SyncAuditError as error:
+        refuse_machine_fault(error, error.path, source=stream.name)
         return None, [unreadable(stream.name, error)]
     findings = _count_mismatch(stream, frames.n_decoded) if wanted is None else []
     return PictureLook(auditor, frames, wanted), findings

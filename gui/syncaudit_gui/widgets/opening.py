@@ -113,7 +113,7 @@ class OpeningWindow(LookingWindow):
             return
         self._say("…", f"reading {clip_id}", f"{len(clip.sources)} sources")
 
-        self.reader.load(lambda _: build_clip(clip, read_clip(clip)))
+        self.reader.load(lambda _: build_clip(clip, read_clip(clip, is_tolerant=True)))
 
     def close_clip(self) -> None:
         """Show no clip; audits and decoding end."""
