@@ -69,7 +69,9 @@ def check_outputs(folder: Path, *, inputs: Sequence[str] = (), is_forced: bool =
     read = {Path(name).resolve() for name in inputs if name and not is_url(name)}
     # A manifest or a table of one's own may look like an output: a run must have been here.
     is_run = any(
-        (folder / name).is_file() and is_ours(folder / name, OUTPUTS[name])
+        (folder / name).is_file()
+        and (folder / name).stat().st_size
+        and is_ours(folder / name, OUTPUTS[name])
         for name in ("summary.json", "verdicts.jsonl")
     )
     for name, kind in (OUTPUTS | SIDE_FILES).items():

@@ -49,6 +49,7 @@ def test_what_looks_like_an_output_is_not_one_without_a_run(invoke, manifest, ou
     path = manifest("pass1")
     content = b"PAR1 and more" if name.endswith(".parquet") else Path(path).read_bytes()
     (out / name).write_bytes(content)
+    (out / "summary.json").touch()
     assert name in sentence(invoke("validate", path, "--out", str(out), "-j", "0"), code=2)
     assert (out / name).read_bytes() == content
 

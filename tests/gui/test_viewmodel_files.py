@@ -185,6 +185,15 @@ def test_run_folder_opens_with_its_verdicts(tmp_path):
     assert opened.labels_path == tmp_path / "out" / "labels.jsonl"
 
 
+def test_a_run_that_was_not_finished_is_called_so(tmp_path):
+    folder = write_run(tmp_path / "out")
+    assert open_collection(str(folder)).name == f"{folder} (run not finished)"
+    clips = {"total": 2, "pass": 0, "reject": 2, "unverified": 0}
+    summary = {"version": 1, "complete": True, "clips": clips}
+    (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    assert open_collection(str(folder)).name == str(folder)
+
+
 def test_manifest_opens_with_verdicts_of_a_run(tmp_path):
     run = write_run(tmp_path / "out")
     clips = [
