@@ -18,7 +18,16 @@ from syncaudit.policy import Policy
 from syncaudit.readers.uris import is_url
 from syncaudit.writing import is_ours, refuse_foreign, sweep_drafts
 
-__all__ = ["begin_run", "check_outputs", "keep_others", "make_folder", "refuse_other_run"]
+__all__ = [
+    "begin_run",
+    "check_outputs",
+    "keep_others",
+    "make_folder",
+    "refuse_other_run",
+    "refuse_screen",
+]
+
+_MISSING = object()
 
 
 def make_folder(out: str | Path) -> Path:
@@ -131,17 +140,38 @@ def refuse_other_run(folder: Path, about: Mapping[str, object], *, is_forced: bo
     ledger = folder / "verdicts.jsonl"
     if is_forced or not ledger.exists() or not ledger.stat().st_size:
         return
-    try:
-        known = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-        is_same = all(known[key] == value for key, value in plain(about).items())
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        is_same = False
-    if not is_same:
+    known = _summary(folder)
+    if any(known.get(key, _MISSING) != value for key, value in plain(about).items()):
         raise UsageError(
             "the folder holds the verdicts of another run, which would be lost",
             path=str(folder),
             hint="Choose another --out folder, or write over them with --force.",
         )
+
+
+def refuse_screen(folder: Path, about: Mapping[str, object], *, is_forced: bool) -> None:
+    """Refuse to write what stamps alone say over what was measured.
+
+    Raises
+    ------
+    UsageError
+        If the run is a screen, and that in the folder was none.
+    """
+    if about.get("screen") and _summary(folder).get("screen") is False and not is_forced:
+        raise UsageError(
+            "the folder holds verdicts of a run that measured, which those of --screen would "
+            "replace",
+            path=str(folder),
+            hint="Choose another --out folder, or write over them with --force.",
+        )
+
+
+def _summary(folder: Path) -> Mapping[str, object]:
+    try:
+        known = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return known if isinstance(known, dict) else {}
 
 
 def begin_run(ledger: Ledger, n_clips: int, policy: Policy, about: Mapping[str, object]) -> None:

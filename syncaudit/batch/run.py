@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from syncaudit.batch.answers import audited, judged
-from syncaudit.batch.begin import begin_run, check_outputs, keep_others, make_folder
+from syncaudit.batch.begin import begin_run, check_outputs, keep_others, make_folder, refuse_screen
 from syncaudit.batch.defects import log_defect
 from syncaudit.batch.engines import engine_called
 from syncaudit.batch.finish import RunFacts, finish
@@ -116,6 +116,7 @@ def run_batch(
     folder = make_folder(out)
     manifest = (about or {}).get("manifest")
     check_outputs(folder, inputs=[manifest] if isinstance(manifest, str) else [], is_forced=force)
+    refuse_screen(folder, about or {}, is_forced=force)
     task = AuditTask(
         audit=audit or _pipeline_audit(),
         policy=policy,

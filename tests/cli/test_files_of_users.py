@@ -128,6 +128,16 @@ def test_a_part_of_the_manifest_deletes_no_verdicts(invoke, manifest, out, optio
     assert [row["clip_id"] for row in rows] == ["pass1", "pass2", "reject1"]
 
 
+def test_a_screen_does_not_replace_what_was_measured(invoke, manifest, out):
+    given = ("validate", manifest("pass1"), "--out", str(out), "-j", "0", "-q")
+    assert invoke(*given).exit_code == 0
+    assert "of --screen would replace" in sentence(invoke(*given, "--screen"), code=2)
+    assert json.loads((out / "verdicts.jsonl").read_text())["verdict"] == "pass"
+    assert invoke(*given, "--screen", "--force").exit_code == 4
+    assert invoke(*given, "--screen").exit_code == 4
+    assert invoke(*given).exit_code == 0
+
+
 def test_judging_does_not_replace_another_run(invoke, manifest, out, tmp_path):
     path, other = manifest("pass1"), tmp_path / "other"
     for folder in (out, other):
