@@ -22,7 +22,7 @@ from syncaudit.readers.uris import (
     resolve,
 )
 
-__all__ = ["Source"]
+__all__ = ["Source", "is_inside", "parse_json", "refuse_half_pairs"]
 
 
 class Source:
@@ -110,7 +110,7 @@ class Source:
         """
         data = self.read(name)
         try:
-            return json.loads(data.decode("utf-8-sig"))
+            return parse_json(data)
         except (ValueError, RecursionError) as error:
             raise ManifestError(
                 f"is no intact JSON ({' '.join(str(error).split())[:120]})",
@@ -161,6 +161,28 @@ class Source:
         names = [name for name in found if fnmatch.fnmatchcase(name, pattern)]
         names.sort(key=natural_key)
         return [f"{folder}/{name}" if folder else name for name in names]
+
+
+def parse_json(data: bytes) -> Any:
+    """Return what UTF-8 JSON says.
+
+    Raises
+    ------
+    ValueError
+        If it is none, or holds half a surrogate pair, which no file can be written with.
+    RecursionError
+        If it is nested too deeply.
+    """
+    text = data.decode("utf-8-sig")
+    content = json.loads(text)
+    refuse_half_pairs(text, content)
+    return content
+
+
+def refuse_half_pairs(text: str, content: object) -> None:
+    """Raise ValueError if parsed JSON holds half a surrogate pair: only escapes can."""
+    if "\\u" in text:
+        json.dumps(content, ensure_ascii=False).encode()
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+CLIPS: dict = {}
