@@ -52,9 +52,7 @@ class Outcome:
     faults: tuple[str, ...]
 
 
-def run_hostile(
-    name: str, prepare: Callable[[Path], list[str]], folder: Path
-) -> Outcome:
+def run_hostile(name: str, prepare: Callable[[Path], list[str]], folder: Path) -> Outcome:
     """Write one input below `folder`, run the command that it names, and look at what it did."""
     for part in ("in", "out", "tmp", "home", "outside"):
         (folder / part).mkdir(parents=True)

@@ -28,6 +28,11 @@ def _validated(source: Path, format_name: str = "auto") -> list[str]:
             "--memory-limit", "1G", "--timeout", "50"]  # fmt: skip
 
 
+def _imported(source: Path, format_name: str) -> list[str]:
+    """Return the command for faults that the import alone can see."""
+    return ["manifest", format_name, str(source), "--out", "{out}/m.jsonl", "--memory-limit", "1G"]
+
+
 def _lerobot(change: Callable[[dict[str, Any]], Any]) -> Prepare:
     def prepare(folder: Path) -> list[str]:
         from lerobot_data import write_lerobot_v2
@@ -36,7 +41,7 @@ def _lerobot(change: Callable[[dict[str, Any]], Any]) -> Prepare:
         place = root / "meta/info.json"
         info = json.loads(place.read_text())
         place.write_text(json.dumps(change(info) or info))
-        return _validated(root, "lerobot")
+        return _imported(root, "lerobot")
 
     return prepare
 
@@ -86,9 +91,12 @@ def _row_cases() -> Iterator[tuple[str, Prepare]]:
                 sys.set_int_max_str_digits(0)
                 row = json.dumps({"episode_index": 0, "length": 20, key: value})
                 (root / "meta/episodes.jsonl").write_text(row)
-                return _validated(root, "lerobot")
+                return _imported(root, "lerobot")
 
-            yield f"episodes.{key} {value if isinstance(value, str) else type(value)} {str(value)[:12] if not isinstance(value, int) or value < 2**64 else 'huge'!r}", prepare
+            yield (
+                f"episodes.{key} {value if isinstance(value, str) else type(value)} {str(value)[:12] if not isinstance(value, int) or value < 2**64 else 'huge'!r}",
+                prepare,
+            )
 
 
 def _rosbag2(yaml: str | None = None, sql: str | None = None, name: str = "x.db3") -> Prepare:
@@ -148,40 +156,69 @@ def _sqlite_cases() -> Iterator[tuple[str, Prepare]]:
                  "? " * 50_000, "a: !!timestamp 99999-99-99", "\0", "%YAML 9.9\n---\na"):  # fmt: skip
         yield f"metadata {text[:50]!r}", _rosbag2(yaml=text)
     yield "endless view", _rosbag2(sql=_TOPICS + _IMU + _ENDLESS)
-    yield "view of topics", _rosbag2(
-        sql=_MESSAGES + "CREATE VIEW topics AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT"
-        " x + 1 FROM c) SELECT x AS id, 'a' || x AS name, 'b' AS type, 'cdr' AS"
-        " serialization_format FROM c;"
+    yield (
+        "view of topics",
+        _rosbag2(
+            sql=_MESSAGES
+            + "CREATE VIEW topics AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT"
+            " x + 1 FROM c) SELECT x AS id, 'a' || x AS name, 'b' AS type, 'cdr' AS"
+            " serialization_format FROM c;"
+        ),
     )
-    yield "view of joins", _rosbag2(
-        sql=_TOPICS + _IMU + "CREATE TABLE m(x); INSERT INTO m VALUES (1), (2), (3), (4), (5), (6),"
-        " (7), (8); CREATE VIEW messages AS SELECT 1 AS topic_id, 1 AS timestamp, zeroblob(9) AS"
-        " data FROM m a, m b, m c, m d, m e, m f, m g, m h, m i, m j, m k WHERE a.x + k.x = 99;"
+    yield (
+        "view of joins",
+        _rosbag2(
+            sql=_TOPICS
+            + _IMU
+            + "CREATE TABLE m(x); INSERT INTO m VALUES (1), (2), (3), (4), (5), (6),"
+            " (7), (8); CREATE VIEW messages AS SELECT 1 AS topic_id, 1 AS timestamp, zeroblob(9) AS"
+            " data FROM m a, m b, m c, m d, m e, m f, m g, m h, m i, m j, m k WHERE a.x + k.x = 99;"
+        ),
     )
-    yield "generated column", _rosbag2(
-        sql=_TOPICS + _IMU + "CREATE TABLE messages(topic_id INTEGER, timestamp INTEGER, data BLOB"
-        " GENERATED ALWAYS AS (zeroblob(900000000)) VIRTUAL);"
-        "INSERT INTO messages(topic_id, timestamp) VALUES (1, 1), (1, 2), (1, 3);"
+    yield (
+        "generated column",
+        _rosbag2(
+            sql=_TOPICS
+            + _IMU
+            + "CREATE TABLE messages(topic_id INTEGER, timestamp INTEGER, data BLOB"
+            " GENERATED ALWAYS AS (zeroblob(900000000)) VIRTUAL);"
+            "INSERT INTO messages(topic_id, timestamp) VALUES (1, 1), (1, 2), (1, 3);"
+        ),
     )
-    yield "zero blob", _rosbag2(
-        sql=_SCHEMA + "INSERT INTO messages VALUES (1, 1, 1, zeroblob(700000000));"
+    yield (
+        "zero blob",
+        _rosbag2(sql=_SCHEMA + "INSERT INTO messages VALUES (1, 1, 1, zeroblob(700000000));"),
     )
     for value in ("NULL", "-1", "'x'", "X'00'", "1.5", "1e300", "9223372036854775807"):
-        yield f"message time {value}", _rosbag2(
-            sql=_SCHEMA + f"INSERT INTO messages VALUES (1, 1, {value}, zeroblob(400));"  # noqa: S608
+        yield (
+            f"message time {value}",
+            _rosbag2(
+                sql=_SCHEMA + f"INSERT INTO messages VALUES (1, 1, {value}, zeroblob(400));"  # noqa: S608
+            ),
         )
-        yield f"message topic {value}", _rosbag2(
-            sql=_SCHEMA + f"INSERT INTO messages VALUES (1, {value}, 5, zeroblob(400));"  # noqa: S608
+        yield (
+            f"message topic {value}",
+            _rosbag2(
+                sql=_SCHEMA + f"INSERT INTO messages VALUES (1, {value}, 5, zeroblob(400));"  # noqa: S608
+            ),
         )
-        yield f"message data {value}", _rosbag2(
-            sql=_SCHEMA + f"INSERT INTO messages VALUES (1, 1, 5, {value});"  # noqa: S608
+        yield (
+            f"message data {value}",
+            _rosbag2(
+                sql=_SCHEMA + f"INSERT INTO messages VALUES (1, 1, 5, {value});"  # noqa: S608
+            ),
         )
         for number, name in enumerate(("name", "type", "format")):
             words = ["'/imu'", "'sensor_msgs/msg/Imu'", "'cdr'"]
             words[number] = value
-            yield f"topic {name} {value}", _rosbag2(
-                sql=_TOPICS + _MESSAGES + f"INSERT INTO topics VALUES (1, {', '.join(words)}, '');"  # noqa: S608
-                "INSERT INTO messages VALUES (1, 1, 5, X'00010000');"
+            yield (
+                f"topic {name} {value}",
+                _rosbag2(
+                    sql=_TOPICS
+                    + _MESSAGES
+                    + f"INSERT INTO topics VALUES (1, {', '.join(words)}, '');"  # noqa: S608
+                    "INSERT INTO messages VALUES (1, 1, 5, X'00010000');"
+                ),
             )
     yield "no tables", _rosbag2(sql="CREATE TABLE a(b);")
     yield "other columns", _rosbag2(sql="CREATE TABLE topics(a); CREATE TABLE messages(b);")
@@ -264,8 +301,9 @@ def _mcap_cases() -> Iterator[tuple[str, Prepare]]:
         _schema("sensor_msgs/msg/Imu", "ros2msg", b"float64 a\n"), _channel("/imu"),
         *(_message(b"\0\1\0\0" + bytes(8), k) for k in range(20)),
     )  # fmt: skip
-    yield "recursive schema", _mcap(
-        _schema("a/msg/B", "ros2msg", b"B b\n"), _channel("/imu"), _message(b"\0\1\0\0")
+    yield (
+        "recursive schema",
+        _mcap(_schema("a/msg/B", "ros2msg", b"B b\n"), _channel("/imu"), _message(b"\0\1\0\0")),
     )
     yield "recursive imu", _mcap(
         _schema("sensor_msgs/msg/Imu", "ros2msg", b"sensor_msgs/Imu b\n"), _channel("/imu"),
@@ -273,12 +311,15 @@ def _mcap_cases() -> Iterator[tuple[str, Prepare]]:
     )  # fmt: skip
     for encoding in ("protobuf", "jsonschema", "flatbuffer", "ros2idl", "ros1msg", "omgidl", ""):
         for name in ("foxglove.CompressedImage", "sensor_msgs/msg/Imu", "", "a/b/c/d"):
-            yield f"schema {encoding} {name}", _mcap(
-                _schema(name, encoding, b"\xff\0{"),
-                _channel("/a", "json" if "json" in encoding else encoding or "cdr"),
-                _message(b'{"a": [[[' * 999),
-                _message(b"\xff" * 99),
-                _message(b"null"),
+            yield (
+                f"schema {encoding} {name}",
+                _mcap(
+                    _schema(name, encoding, b"\xff\0{"),
+                    _channel("/a", "json" if "json" in encoding else encoding or "cdr"),
+                    _message(b'{"a": [[[' * 999),
+                    _message(b"\xff" * 99),
+                    _message(b"null"),
+                ),
             )
     for text in ('{"timestamp": 1}', '{"data": 7, "timestamp": {"sec": 1e400}}', "[]", "7",
                  '{"timestamp": {"sec": "x", "nsec": []}, "data": "!!!!", "format": 9}',
@@ -355,13 +396,16 @@ def _nuscenes(table: str, make: Callable[[list[dict[str, Any]]], str]) -> Prepar
         root = write_nuscenes(folder, 1)
         place = root / "v1.0-mini" / f"{table}.json"
         place.write_text(make(json.loads(place.read_text())))
-        return _validated(root, "nuscenes")
+        return _imported(root, "nuscenes")
 
     return prepare
 
 
 def _nuscenes_cases() -> Iterator[tuple[str, Prepare]]:
-    yield "item of 60 MB", _nuscenes("sample_data", lambda rows: f'[{{"token": "{"a" * 60_000_000}"}}]')
+    yield (
+        "item of 60 MB",
+        _nuscenes("sample_data", lambda rows: f'[{{"token": "{"a" * 60_000_000}"}}]'),
+    )
     yield "item without end", _nuscenes("sample_data", lambda rows: '[{"a": ' + "[" * 20_000_000)
     yield "blanks", _nuscenes("sample_data", lambda rows: "[" + " " * 60_000_000 + "]")
     for table, key in (("sensor", "channel"), ("sensor", "modality"), ("sensor", "token"),
@@ -369,8 +413,12 @@ def _nuscenes_cases() -> Iterator[tuple[str, Prepare]]:
                        ("sample_data", "timestamp"), ("sample_data", "filename"), ("scene", "name"),
                        ("scene", "log_token"), ("log", "logfile")):  # fmt: skip
         for value in (None, 10**30, [], {}, "../../outside/secret.txt", "a\0b"):
-            yield f"{table}.{key} {value!r:.20}", _nuscenes(
-                table, lambda rows, key=key, value=value: json.dumps([r | {key: value} for r in rows])
+            yield (
+                f"{table}.{key} {value!r:.20}",
+                _nuscenes(
+                    table,
+                    lambda rows, key=key, value=value: json.dumps([r | {key: value} for r in rows]),
+                ),
             )
 
 
@@ -401,8 +449,9 @@ def _other_cases() -> Iterator[tuple[str, Prepare]]:
     yield "tar hard link", tar(member("a.csv", b"", type=tarfile.LNKTYPE, linkname="a.csv"))
     yield "tar fifo", tar(member("a.csv", b"", type=tarfile.FIFOTYPE))
     for content in (b"[" * 90_000, b'{"start_ns": 1e999}', b"7", b"null", b"\xff", b"9" * 90_000):
-        yield f"tar json {content[:20]!r}", tar(
-            lambda a, content=content: (member("a.json", content)(a), member("a.mp4")(a))
+        yield (
+            f"tar json {content[:20]!r}",
+            tar(lambda a, content=content: (member("a.json", content)(a), member("a.mp4")(a))),
         )
 
     def linked(target: str) -> Prepare:

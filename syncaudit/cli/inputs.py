@@ -43,6 +43,7 @@ def import_if_needed(
     format_name: str | None,
     limit: int | None,
     rules: Mapping[str, Any] | None = None,
+    memory_limit: str = "auto",
     is_quiet: bool = False,
 ) -> str:
     """Return the manifest to judge: `source` itself, or one written into `out` of a data set.
@@ -59,6 +60,8 @@ def import_if_needed(
         Most clips to import.
     rules : mapping, optional
         What is what in the data set.
+    memory_limit : str
+        Memory above which an import is given up.
     is_quiet : bool
         Say nothing of the import.
 
@@ -85,17 +88,18 @@ def import_if_needed(
         )
     from syncaudit.cli.console import stderr
     from syncaudit.cli.import_view import ImportView, print_import
-    from syncaudit.datasets.importing import import_dataset
+    from syncaudit.cli.isolated_import import import_isolated
 
     target = out / _MANIFEST_NAMES[0]
     with ImportView(stderr(), is_quiet=is_quiet) as view:
-        imported = import_dataset(
+        imported = import_isolated(
             source,
             target,
             format_name=format_name or "auto",
             rules=rules,
             limit=limit,
             on_clip=view,
+            memory_limit=memory_limit,
         )
     if not is_quiet:
         print_import(stderr(), imported, str(target))

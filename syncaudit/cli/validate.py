@@ -161,6 +161,7 @@ def validate(
             format_name=format_name,
             rules=load_rules(rules),
             limit=limit,
+            memory_limit=memory_limit,
             is_quiet=quiet,
         )
         clips = load_clips(manifest, limit=limit)

@@ -147,7 +147,7 @@ def clip_from_row(
             hint="Write every clip as one JSON object on one line.",
         )
     clip_id = row.get("clip_id")
-    label = f"{where}, clip '{clip_id}'" if isinstance(clip_id, str) else where
+    label = f"{where}, clip {describe(clip_id)}" if isinstance(clip_id, str) else where
     try:
         found = _adapter().validate_json(_as_json(row))
     except ValidationError as error:

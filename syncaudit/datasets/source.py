@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 from syncaudit.errors import ManifestError, StreamReadError, UsageError
 from syncaudit.readers.folders import natural_key
+from syncaudit.readers.remote import file_system
 from syncaudit.readers.uris import (
     is_url,
     local_file,
@@ -196,10 +197,8 @@ def _worded_for_manifests() -> Iterator[None]:
 
 def _remote_kind(place: str) -> tuple[bool, bool]:
     """Return (is a folder, exists) of a URL."""
-    import fsspec
-
     try:
-        system, inner = fsspec.core.url_to_fs(place)
+        system, inner = file_system(place)
         return bool(system.isdir(inner)), bool(system.exists(inner))
     except (OSError, ValueError, ImportError) as error:
         raise UsageError(
@@ -210,10 +209,8 @@ def _remote_kind(place: str) -> tuple[bool, bool]:
 
 
 def _list_remote(place: str, kind: str) -> list[str]:
-    import fsspec
-
     try:
-        system, inner = fsspec.core.url_to_fs(place)
+        system, inner = file_system(place)
         entries = system.ls(inner, detail=True) if system.isdir(inner) else []
     except (OSError, ValueError, RuntimeError) as error:
         raise _unlisted(place, error) from error

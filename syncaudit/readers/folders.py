@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from syncaudit.readers.archives import find_member
+from syncaudit.readers.remote import file_system
 from syncaudit.readers.uris import is_url, reworded
 
 __all__ = ["list_folder", "natural_key"]
@@ -37,9 +38,7 @@ def list_folder(uri: str) -> list[str] | None:
             return [name for name in glob.glob(uri, recursive=True) if Path(name).is_file()]  # noqa: PTH207  # Path.glob refuses absolute patterns
         if find_member(uri) is not None:
             return None
-        import fsspec
-
-        system, inner = fsspec.core.url_to_fs(uri)
+        system, inner = file_system(uri)
         if is_glob and not system.exists(inner):
             found = system.glob(inner)
         elif system.isdir(inner):

@@ -19,6 +19,7 @@ from typing import BinaryIO
 
 from syncaudit.errors import StreamReadError
 from syncaudit.readers.archives import Member, find_member
+from syncaudit.readers.remote import open_remote
 
 __all__ = [
     "check_file",
@@ -106,9 +107,7 @@ def read_bytes(uri: str) -> bytes:
         elif (member := find_member(uri)) is not None:
             data = _whole(uri, member)
         else:
-            import fsspec
-
-            with fsspec.open(uri, "rb") as file:
+            with open_remote(uri) as file:
                 data = bytes(file.read())
     if not data:
         raise _empty(uri)
@@ -162,9 +161,7 @@ def open_file(uri: str) -> Iterator[BinaryIO]:
         elif (member := find_member(uri)) is not None:
             opened = io.BytesIO(_whole(uri, member))
         else:
-            import fsspec
-
-            opened = fsspec.open(uri, "rb").open()
+            opened = open_remote(uri)
     with opened:
         yield opened
 
@@ -223,11 +220,8 @@ def keep_local(uri: str, scratch: Path) -> Path:
 
 
 def _fetch(uri: str, part: Path) -> None:
-    with reworded(uri):
-        import fsspec
-
-        with fsspec.open(uri, "rb") as source, part.open("wb") as copy:
-            shutil.copyfileobj(source, copy, _CHUNK)
+    with reworded(uri), open_remote(uri) as source, part.open("wb") as copy:
+        shutil.copyfileobj(source, copy, _CHUNK)
 
 
 def _whole(uri: str, member: Member) -> bytes:

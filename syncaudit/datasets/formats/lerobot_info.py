@@ -136,7 +136,7 @@ def _short_names(keys: list[str]) -> dict[str, str]:
     return {key: name if taken.count(name) == 1 else key for key, name in short.items()}
 
 
-def filled(source: Source, template: str, values: Mapping[str, int | str]) -> str:
+def filled(source: Source, template: str, values: Mapping[str, object]) -> str:
     """Return the file that a path template of the data set names.
 
     Raises
