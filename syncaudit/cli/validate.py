@@ -101,6 +101,14 @@ def validate(
     sarif: Annotated[
         Path | None, typer.Option("--sarif", help="SARIF for code-scanning views.")
     ] = None,
+    root: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--root",
+            help="Open files of these folders alone. Without it files outside of the manifest's "
+            "folder are opened, but told of and never quoted. Repeatable.",
+        ),
+    ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress and no table: only errors.")
     ] = False,
@@ -135,7 +143,7 @@ def validate(
 
     from syncaudit.batch import OutputFolder, run_batch
     from syncaudit.cli.ci_files import write_for_ci
-    from syncaudit.cli.console import stderr, stdout
+    from syncaudit.cli.console import printable, stderr, stdout
     from syncaudit.cli.inputs import (
         cores,
         import_if_needed,
@@ -145,6 +153,7 @@ def validate(
         parse_shard,
     )
     from syncaudit.cli.progress import ProgressView
+    from syncaudit.cli.rooted import RootedAudit, roots_of, tell_outside
     from syncaudit.cli.verdict_table import print_outcome
     from syncaudit.datasets import clip_to_row
     from syncaudit.decode.choice import choose_decoder
@@ -155,6 +164,7 @@ def validate(
     part = None if shard is None else parse_shard(shard)
     known = load_calibration(calibration)
     with OutputFolder(out) as place:
+        named = manifest
         manifest = import_if_needed(
             manifest,
             None if place.is_remote else place.folder,
@@ -167,6 +177,11 @@ def validate(
         clips = load_clips(manifest, limit=limit)
         if part is not None:
             clips = clips[part[0] - 1 :: part[1]]
+        # A data set that was imported just now is what the user named.
+        trusted = () if manifest == named else (named,)
+        roots = roots_of(manifest, root, trusted=trusted)
+        if (told := tell_outside(clips, roots)) is not None:
+            stderr().print(Text(f"Warning: {printable(told)}", style="yellow"), soft_wrap=True)
         with ProgressView(stderr(), is_quiet=quiet) as view:
             summary = run_batch(
                 clips,
@@ -185,7 +200,9 @@ def validate(
                     "screen": screen,
                     "thorough": thorough,
                     "decoder": choice.to_json(),
+                    "roots": roots.places,
                 },
+                audit=RootedAudit(roots),
                 settings={"is_screen": True}
                 if screen
                 else choice.settings | ({"is_thorough": True} if thorough else {}),

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, BinaryIO, TypeVar
 
+from syncaudit.readers.roots import RefusedError
+
 __all__ = ["PROTOCOLS", "answer_within", "file_system", "open_remote"]
 
 PROTOCOLS = frozenset(
@@ -29,7 +31,7 @@ def file_system(uri: str) -> tuple[Any, str]:
 
     Raises
     ------
-    ValueError
+    RefusedError
         If a protocol is none of `PROTOCOLS` nor of the environment variable
         ``SYNCAUDIT_PROTOCOLS``.
     """
@@ -56,9 +58,11 @@ def _refuse_foreign(uri: str) -> None:
     for part in parts:
         name = part.partition("://")[0].lower()
         if part and name not in allowed:
-            raise ValueError(
-                f"the protocol {name[:20]!r} is not allowed; it takes {_VARIABLE}={name[:20]} "
-                "in the environment, if you trust where this comes from"
+            raise RefusedError(
+                f"the protocol {name[:20]!r} is not allowed in manifests and data sets",
+                code="manifest",
+                path=uri,
+                hint=f"If you trust where it comes from, set {_VARIABLE}={name[:20]}.",
             )
 
 

@@ -20,6 +20,7 @@ from typing import BinaryIO
 from syncaudit.errors import StreamReadError
 from syncaudit.readers.archives import Member, find_member
 from syncaudit.readers.remote import open_remote
+from syncaudit.readers.roots import is_outside, refuse_outside
 
 __all__ = [
     "check_file",
@@ -99,6 +100,7 @@ def read_bytes(uri: str) -> bytes:
     StreamReadError
         If it is missing, empty or cannot be read; the code says which.
     """
+    refuse_outside(uri)
     with reworded(uri):
         path = local_path(uri)
         if path is not None:
@@ -125,7 +127,8 @@ def holds_data(uri: str) -> bool:
         status = os.stat(uri)  # noqa: PTH116  # for every file of every clip
     except (OSError, ValueError):
         return False
-    return stat.S_ISREG(status.st_mode) and status.st_size >= _POINTER_BYTES and not is_url(uri)
+    is_file = stat.S_ISREG(status.st_mode) and status.st_size >= _POINTER_BYTES
+    return is_file and not is_url(uri) and not is_outside(uri)
 
 
 def check_file(uri: str) -> None:
@@ -136,6 +139,7 @@ def check_file(uri: str) -> None:
     StreamReadError
         Saying which; what is remote is not asked.
     """
+    refuse_outside(uri)
     if is_url(uri):
         return
     with reworded(uri):
@@ -194,6 +198,7 @@ def keep_local(uri: str, scratch: Path) -> Path:
     if path is not None:
         check_file(uri)
         return path
+    refuse_outside(uri)
     name = posixpath.basename(uri.split("::")[0].split("?")[0].rstrip("/")) or "file"
     digest = hashlib.sha256(uri.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     target = scratch / f"{digest}-{name[-80:]}"
