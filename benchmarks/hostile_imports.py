@@ -365,7 +365,7 @@ def _bag_cases() -> Iterator[tuple[str, Prepare]]:
     def lz4_zeros() -> bytes:
         import lz4.frame
 
-        return lz4.frame.compress(bytes(GIB), compression_level=9)
+        return bytes(lz4.frame.compress(bytes(GIB // 8))) * 8
 
     yield "bz2 bomb", _later(lambda: bag(chunk(_bz2_zeros(4 * GIB), b"bz2", 2**32 - 1)))
     yield "lz4 bomb", _later(lambda: bag(chunk(lz4_zeros() * 4, b"lz4", 2**32 - 1)))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from syncaudit.errors import ManifestError, UsageError, nearest_name
-from syncaudit.model import Clip
+from syncaudit.model import Clip, clock_of
 
 __all__ = [
     "cores",
@@ -21,6 +21,7 @@ __all__ = [
     "load_rules",
     "parse_shard",
     "pick_clip",
+    "refuse_idle",
 ]
 
 # Python's TOML takes minutes for larger files of nothing but dots.
@@ -242,7 +243,41 @@ def load_calibration(path: Path | None) -> Mapping[str, Any] | None:
         )
     if content.get("version") != 1:
         raise UsageError(
-            f"calibration version {content.get('version')!r} is unknown, expected 1",
+            f"calibration version {str(content.get('version'))[:20]!r} is unknown, expected 1",
             path=str(path),
         )
+    from syncaudit.pipeline.known_corrections import check_calibration  # heavy
+
+    try:
+        check_calibration(content)
+    except UsageError as error:
+        error.path = str(path)
+        raise
     return content
+
+
+def refuse_idle(
+    calibration: Mapping[str, Any] | None, clips: Iterable[Clip], path: Path | None
+) -> None:
+    """Refuse a calibration that speaks of no source of any clip: it would change nothing.
+
+    Raises
+    ------
+    UsageError
+        Naming sources of both.
+    """
+    if calibration is None:
+        return
+    known = calibration["sources"].keys()
+    first: Clip | None = None
+    for clip in clips:
+        first = first or clip
+        clocks = {clock_of(name, spec) for name, spec in clip.sources.items()}
+        if known & (clip.sources.keys() | clocks):
+            return
+    raise UsageError(
+        f"the calibration speaks of {', '.join(sorted(known)[:5]) or 'no source'}, and no clip has "
+        "one of them",
+        path=None if path is None else str(path),
+        hint=f"The first clip has {', '.join(sorted(first.sources)[:5])}." if first else None,
+    )

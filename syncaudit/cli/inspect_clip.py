@@ -53,7 +53,7 @@ def inspect(
     from syncaudit.batch.task import failed_verdict
     from syncaudit.cli.clip_view import print_examination, print_failed
     from syncaudit.cli.console import printable, stderr, stdout
-    from syncaudit.cli.inputs import load_calibration, load_clips, pick_clip
+    from syncaudit.cli.inputs import load_calibration, load_clips, pick_clip, refuse_idle
     from syncaudit.cli.rooted import roots_of, tell_outside
     from syncaudit.decode.choice import choose_decoder
     from syncaudit.errors import ClipInputError
@@ -66,6 +66,7 @@ def inspect(
     rules = load_policy(None if policy is None else str(policy), profile=profile)
     chosen = pick_clip(load_clips(clip_or_manifest), clip)
     known = load_calibration(calibration)
+    refuse_idle(known, [chosen], calibration)
     roots = roots_of(clip_or_manifest, root)
     if (told := tell_outside([chosen], roots)) is not None:
         stderr().print(Text(f"Warning: {printable(told)}", style="yellow"), soft_wrap=True)

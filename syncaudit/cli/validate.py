@@ -151,6 +151,7 @@ def validate(
         load_clips,
         load_rules,
         parse_shard,
+        refuse_idle,
     )
     from syncaudit.cli.progress import ProgressView
     from syncaudit.cli.rooted import RootedAudit, roots_of, tell_outside
@@ -175,6 +176,7 @@ def validate(
             is_quiet=quiet,
         )
         clips = load_clips(manifest, limit=limit)
+        refuse_idle(known, clips, calibration)
         if part is not None:
             clips = clips[part[0] - 1 :: part[1]]
         # A data set that was imported just now is what the user named.
