@@ -41,6 +41,14 @@ def export_shards(
         list[str] | None,
         typer.Option("--include", help="Also these: unverified (or reject). Repeatable."),
     ] = None,
+    root: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--root",
+            help="Pack files of these folders alone; default: the manifest's folder, and what "
+            "'validate' took for trusted. Repeatable.",
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
 ) -> None:
     """Write WebDataset shards of the clips that passed, and of no others.
@@ -63,12 +71,14 @@ def export_shards(
     from syncaudit.cli.import_view import ImportView
     from syncaudit.cli.inputs import load_clips
     from syncaudit.cli.judged import load_outputs
+    from syncaudit.cli.rooted import roots_of
     from syncaudit.datasets.export import ExportOptions
     from syncaudit.datasets.export import export_shards as export
     from syncaudit.errors import UsageError
     from syncaudit.ingest import VerdictIndex
     from syncaudit.model import Verdict
-    from syncaudit.readers.uris import resolve
+    from syncaudit.readers.roots import within_roots
+    from syncaudit.readers.uris import parent_of, resolve
 
     admit = {str(Verdict.PASS), *(include or ())}
     index = VerdictIndex.load(verdicts, admit=admit, unknown="drop")
@@ -80,12 +90,29 @@ def export_shards(
     if out.resolve() == Path(resolve(verdicts)).resolve():
         raise UsageError(f"{out} holds the verdicts", hint="Choose another --out folder.")
     options = ExportOptions(max_bytes=_bytes_of(max_size), max_clips=max_count, include=admit)
-    with ImportView(stderr(), is_quiet=quiet) as view:
+    places = root or _roots_in(verdicts) or [parent_of(resolve(manifest or f"{verdicts}/x"))]
+    roots = roots_of("", places)
+    with ImportView(stderr(), is_quiet=quiet) as view, within_roots(roots):
         done = export(clips, index.verdict, out, options, on_clip=view)
     if not quiet:
         _print_outcome(stdout(), done, str(out))
     is_complete = done.n_clips and not done.failed and not done.left_out.get("unknown")
     raise typer.Exit(ExitCode.DONE if is_complete else ExitCode.REJECTED)
+
+
+def _roots_in(verdicts: str) -> list[str]:
+    """Return the roots that a run stated in its summary; [] where it says none."""
+    import json
+
+    from syncaudit.errors import StreamReadError
+    from syncaudit.readers.uris import read_bytes, resolve
+
+    try:
+        summary = json.loads(read_bytes(f"{resolve(verdicts).rstrip('/')}/summary.json"))
+    except (StreamReadError, ValueError):
+        return []
+    places = summary.get("roots") if isinstance(summary, dict) else None
+    return [str(place) for place in places] if isinstance(places, list) else []
 
 
 def _bytes_of(text: str) -> int:

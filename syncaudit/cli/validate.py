@@ -159,6 +159,7 @@ def validate(
     from syncaudit.datasets import clip_to_row
     from syncaudit.decode.choice import choose_decoder
     from syncaudit.policy import load_policy
+    from syncaudit.readers.roots import within_roots
 
     limits = load_policy(None if policy is None else str(policy), profile=profile)
     choice = choose_decoder(decoder, is_here=engine == "local")
@@ -184,7 +185,7 @@ def validate(
         roots = roots_of(manifest, root, trusted=trusted)
         if (told := tell_outside(clips, roots)) is not None:
             stderr().print(Text(f"Warning: {printable(told)}", style="yellow"), soft_wrap=True)
-        with ProgressView(stderr(), is_quiet=quiet) as view:
+        with ProgressView(stderr(), is_quiet=quiet) as view, within_roots(roots):
             summary = run_batch(
                 clips,
                 limits,
