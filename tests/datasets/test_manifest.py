@@ -165,7 +165,7 @@ def test_limit_stops_before_later_faults(tmp_path: Path) -> None:
         ),
         (
             imu_row(origin={"dataset": "d", "episode_index": 0, "total_episodes": 10**12}),
-            r"origin\.total_episodes is 1000000000000, expected 1 to 10000000",
+            r"origin\.total_episodes is 1000000000000, expected 1 to 2000000",
         ),
         (imu_row(reference="imo"), r"reference is 'imo'.*Did you mean 'imu'"),
         (imu_row(sources={}), r"sources is empty"),

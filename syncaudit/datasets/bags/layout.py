@@ -140,12 +140,12 @@ class _Walk:
         if prefix.count(".") > _DEEPEST:
             raise LayoutError(f"the type {type_name} holds itself")
         for name, (node, rest) in found[1]:
-            self._n_fields += 1
-            if self._n_fields > _MOST_FIELDS:
-                raise LayoutError(f"it has more than {_MOST_FIELDS} fields")
             self._field(f"{prefix}{name}", int(node), rest)
 
     def _field(self, name: str, node: int, rest: Any) -> None:
+        self._n_fields += 1
+        if self._n_fields > _MOST_FIELDS:
+            raise LayoutError(f"it has more than {_MOST_FIELDS} fields")
         if node == _BASE and rest[0] in ("string", "wstring"):
             self._text(name)
         elif node == _BASE:
