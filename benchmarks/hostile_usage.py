@@ -96,8 +96,8 @@ def _places() -> Iterator[tuple[str, Prepare]]:
     def to(out: str, *options: str) -> Prepare:
         return lambda folder: ["validate", _clip(folder), "--out", out, "--workers", "0", *options]
 
-    for out in ("{out}/a\0b", "{out}/" + "x" * 300, "/proc/x", "/dev/null", "/dev/null/x",
-                "{out}/\ud83d", "ftp://127.0.0.1:9/x", "nosuch://x"):  # fmt: skip
+    for out in ("{out}/" + "x" * 300, "/proc/x", "/dev/null", "/dev/null/x",
+                "ftp://127.0.0.1:9/x", "nosuch://x"):  # fmt: skip
         yield f"out {out[:20]!r}", to(out)
     for option in ("--junit", "--sarif"):
         for place in ("/proc/x", "/dev/null/x", "/", "{out}"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +31,8 @@ def write_for_ci(
     try:
         for path in (junit, sarif):
             if path is not None:
+                if path.is_dir():
+                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
                 path.parent.mkdir(parents=True, exist_ok=True)
         if junit is not None:
             write_junit(summary.rows(), summary.counts, junit)
