@@ -20,6 +20,8 @@ __all__ = ["export_shards"]
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _SHOWN = 5
+# A run may be merged from runs that were judged again, and so on.
+_MOST_STEPS = 8
 
 
 def export_shards(
@@ -100,8 +102,8 @@ def export_shards(
     raise typer.Exit(ExitCode.DONE if is_complete else ExitCode.REJECTED)
 
 
-def _roots_in(verdicts: str) -> list[str]:
-    """Return the roots that a run stated in its summary; [] where it says none."""
+def _roots_in(verdicts: str, depth: int = 0) -> list[str]:
+    """Return the roots that a run, or those that it was merged or judged from, stated."""
     import json
 
     from syncaudit.errors import StreamReadError
@@ -111,8 +113,12 @@ def _roots_in(verdicts: str) -> list[str]:
         summary = json.loads(read_bytes(f"{resolve(verdicts).rstrip('/')}/summary.json"))
     except (StreamReadError, ValueError):
         return []
-    places = summary.get("roots") if isinstance(summary, dict) else None
-    return [str(place) for place in places] if isinstance(places, list) else []
+    if not isinstance(summary, dict) or depth > _MOST_STEPS:
+        return []
+    if "roots" in summary:
+        return [str(place) for place in summary["roots"]]
+    earlier = [*summary.get("merged", ()), *filter(None, [summary.get("judged_from")])]
+    return [place for folder in earlier for place in _roots_in(str(folder), depth + 1)]
 
 
 def _bytes_of(text: str) -> int:

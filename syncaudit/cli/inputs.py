@@ -243,7 +243,7 @@ def load_calibration(path: Path | None) -> Mapping[str, Any] | None:
         )
     if content.get("version") != 1:
         raise UsageError(
-            f"calibration version {str(content.get('version'))[:20]!r} is unknown, expected 1",
+            f"calibration version {str(content.get('version'))[:20]} is unknown, expected 1",
             path=str(path),
         )
     from syncaudit.pipeline.known_corrections import check_calibration  # heavy

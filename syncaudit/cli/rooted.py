@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,8 +21,17 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class RootedAudit:
-    """`syncaudit.pipeline.audit`, with all that is read held to roots; picklable."""
+    """An audit with all that is read held to roots; picklable.
 
+    Parameters
+    ----------
+    audit : callable
+        `syncaudit.pipeline.audit`.
+    roots : Roots
+        What it is held to.
+    """
+
+    audit: Callable[..., ClipVerdict]
     roots: Roots
 
     def __call__(
@@ -34,10 +43,8 @@ class RootedAudit:
         **settings: Any,
     ) -> ClipVerdict:
         """Audit a clip."""
-        from syncaudit.pipeline import audit  # heavy
-
         with within_roots(self.roots):
-            return audit(clip, policy, calibration=calibration, **settings)
+            return self.audit(clip, policy, calibration=calibration, **settings)
 
 
 def roots_of(manifest: str, stated: Sequence[str] | None, *, trusted: Iterable[str] = ()) -> Roots:

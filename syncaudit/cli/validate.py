@@ -158,6 +158,7 @@ def validate(
     from syncaudit.cli.verdict_table import print_outcome
     from syncaudit.datasets import clip_to_row
     from syncaudit.decode.choice import choose_decoder
+    from syncaudit.pipeline import audit
     from syncaudit.policy import load_policy
     from syncaudit.readers.roots import within_roots
 
@@ -205,7 +206,7 @@ def validate(
                     "decoder": choice.to_json(),
                     "roots": roots.places,
                 },
-                audit=RootedAudit(roots),
+                audit=RootedAudit(audit, roots),
                 settings={"is_screen": True}
                 if screen
                 else choice.settings | ({"is_thorough": True} if thorough else {}),

@@ -113,6 +113,8 @@ def _spec_faults(at: str, spec: SourceSpec) -> Iterator[tuple[str, str]]:
             continue
         if not (len(limits) == 2 and limits[0] < limits[1]):
             yield f"{at}.{key} is {limits}, expected [first, stop]", "The second is not included."
+        elif not -(2**63) <= limits[0] < limits[1] < 2**63:
+            yield f"{at}.{key} is {limits}, too large for int64", "Rows and stamps are smaller."
         elif limits[0] < 0 and key != "pts_ns":
             yield f"{at}.{key} begins at {limits[0]}", "Rows are counted from 0."
     if isinstance(spec, CanSpec):

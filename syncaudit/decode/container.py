@@ -38,7 +38,9 @@ __all__ = [
 _FORMATS = (
     "mov,matroska,webm,avi,mpegts,mpegtsraw,mpeg,mpegvideo,m4v,h264,hevc,vvc,av1,obu,ivf,vc1,mjpeg,"
     "mjpeg_2000,flv,live_flv,asf,asf_o,nut,mxf,dv,rm,gif,apng,yuv4mpegpipe,wav,w64,flac,mp3,aac,"
-    "ogg,aiff,caf,au,amr,ape,wv,tta,tak,ac3,eac3,opus,voc,avr,nist,sph,ircam"
+    "ogg,aiff,caf,au,amr,ape,wv,tta,tak,ac3,eac3,opus,voc,avr,nist,sph,ircam,"
+    "image2,bmp_pipe,gif_pipe,j2k_pipe,jpeg_pipe,jpegls_pipe,jpegxl_pipe,pam_pipe,pbm_pipe,pgm_pipe,"
+    "png_pipe,ppm_pipe,tiff_pipe,webp_pipe,exr_pipe,hdr_pipe,sgi_pipe,sunrast_pipe,dds_pipe,qoi_pipe"
 )
 _ALLOWED = {"format_whitelist": _FORMATS, "protocol_whitelist": "file"}
 

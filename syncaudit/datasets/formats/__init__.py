@@ -44,9 +44,8 @@ def all_formats() -> dict[str, DatasetFormat]:
             added: DatasetFormat = point.load()
             formats.setdefault(added.name, added)
         except (Exception, SystemExit) as error:  # noqa: BLE001  # others' code breaks itself alone
-            formats.setdefault(
-                point.name, _Unavailable(point.name, f"{type(error).__name__} {error}")
-            )
+            why = str(error) if isinstance(error, ImportError) else repr(error)
+            formats.setdefault(point.name, _Unavailable(point.name, why))
     return formats
 
 
