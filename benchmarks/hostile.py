@@ -36,7 +36,7 @@ MOST_S = 60.0
 MOST_BYTES = 2**30
 # A worker is looked at every 0.1 s: what it takes between two looks comes on top.
 _SLACK_BYTES = 2**28
-_BAD_WORDS = ("Traceback (most recent", "defect of syncaudit", "without an answer")
+_BAD_WORDS = ("Traceback (most recent", "defect of syncaudit", "it crashed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +180,8 @@ def main() -> int:
             print(f"{name}: {outcome.wall_s:.1f} s, {mark} | {last[0][:300]}", flush=True)
     faulty = [each for each in outcomes if each.faults]
     print(
-        f"{sum(n for _, n in chosen.values())} inputs in {len(outcomes)} runs, {len(faulty)} with faults; exit codes "
+        f"{sum(n for _, n in chosen.values())} inputs in {len(outcomes)} runs, {len(faulty)} "
+        "with faults; exit codes "
         f"{dict(Counter(each.code for each in outcomes))}; longest "
         f"{max(each.wall_s for each in outcomes):.1f} s; most memory "
         f"{max(each.parent_bytes for each in outcomes) / 2**20:.0f} MiB (parent), "

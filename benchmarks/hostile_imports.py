@@ -1,5 +1,7 @@
 """Hostile data sets, by format: what a stranger may put into them."""
 
+# ruff: noqa: ARG005, E501, S608  # made-up SQL; damages share one signature
+
 from __future__ import annotations
 
 import bz2
@@ -137,7 +139,7 @@ _YAML_BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
 
 
 def _defined(text: str) -> str:
-    row = f"INSERT INTO message_definitions VALUES (1, 'sensor_msgs/msg/Imu', 'ros2msg', '{text}', '');"  # noqa: E501, S608
+    row = f"INSERT INTO message_definitions VALUES (1, 'sensor_msgs/msg/Imu', 'ros2msg', '{text}', '');"
     data = "INSERT INTO messages VALUES (1, 1, 1, X'00010000');" + "".join(
         f"INSERT INTO messages VALUES ({k}, 1, {k}, X'00010000{'00' * 400}');" for k in range(2, 40)
     )
@@ -192,21 +194,15 @@ def _sqlite_cases() -> Iterator[tuple[str, Prepare]]:
     for value in ("NULL", "-1", "'x'", "X'00'", "1.5", "1e300", "9223372036854775807"):
         yield (
             f"message time {value}",
-            _rosbag2(
-                sql=_SCHEMA + f"INSERT INTO messages VALUES (1, 1, {value}, zeroblob(400));"  # noqa: S608
-            ),
+            _rosbag2(sql=_SCHEMA + f"INSERT INTO messages VALUES (1, 1, {value}, zeroblob(400));"),
         )
         yield (
             f"message topic {value}",
-            _rosbag2(
-                sql=_SCHEMA + f"INSERT INTO messages VALUES (1, {value}, 5, zeroblob(400));"  # noqa: S608
-            ),
+            _rosbag2(sql=_SCHEMA + f"INSERT INTO messages VALUES (1, {value}, 5, zeroblob(400));"),
         )
         yield (
             f"message data {value}",
-            _rosbag2(
-                sql=_SCHEMA + f"INSERT INTO messages VALUES (1, 1, 5, {value});"  # noqa: S608
-            ),
+            _rosbag2(sql=_SCHEMA + f"INSERT INTO messages VALUES (1, 1, 5, {value});"),
         )
         for number, name in enumerate(("name", "type", "format")):
             words = ["'/imu'", "'sensor_msgs/msg/Imu'", "'cdr'"]
@@ -216,7 +212,7 @@ def _sqlite_cases() -> Iterator[tuple[str, Prepare]]:
                 _rosbag2(
                     sql=_TOPICS
                     + _MESSAGES
-                    + f"INSERT INTO topics VALUES (1, {', '.join(words)}, '');"  # noqa: S608
+                    + f"INSERT INTO topics VALUES (1, {', '.join(words)}, '');"
                     "INSERT INTO messages VALUES (1, 1, 5, X'00010000');"
                 ),
             )

@@ -1,5 +1,7 @@
 """Hostile policies, calibrations, rules and manifests, and places that cannot be used."""
 
+# ruff: noqa: ARG005, E501  # tables of cases read best on a line
+
 from __future__ import annotations
 
 import json

@@ -65,7 +65,13 @@ def open_container(path: str, *, fast: bool = False) -> Iterator[InputContainer]
     import av
 
     place = Path(path)
-    if not place.exists():
+    try:
+        exists = place.exists()
+    except (OSError, ValueError) as error:  # a name too long, or none
+        raise StreamReadError(
+            f"cannot be a file ({_reason(error)})", path=path[:200], hint="Check the uri."
+        ) from error
+    if not exists:
         raise StreamReadError(
             "file not found", code="missing_file", path=path, hint="Check the uri."
         )

@@ -72,24 +72,23 @@ def read_source(
         If the format needs an optional package.
     """
     reader: Callable[..., Any] = READERS[spec.kind]
+    named = (getattr(spec, key, None) for key in ("uri", "timestamps", "dbc", "arrivals"))
+    places = [resolve(uri, base_uri) for uri in named if uri]
     try:
-        for key in ("uri", "timestamps", "dbc", "arrivals"):
-            if uri := getattr(spec, key, None):
-                refuse_outside(resolve(uri, base_uri))
+        for place in places:
+            refuse_outside(place)
         stream: Stream = reader(name, spec, base_uri, scratch=scratch)
     except SyncAuditError as error:
         error.source = error.source or name
-        if isinstance(error, ClipInputError) and is_outside(error.path or _place(spec, base_uri)):
+        if isinstance(error, ClipInputError) and any(
+            map(is_outside, [error.path] if error.path else places)
+        ):
             raise _unquoted(error, spec) from None
         raise
     stream = _with_manifest(stream, spec, base_uri)
-    if stream.findings and is_outside(_place(spec, base_uri)):
+    if stream.findings and any(map(is_outside, places)):
         stream = replace(stream, findings=tuple(map(_unquoted_finding, stream.findings)))
     return _with_source(stream, name)
-
-
-def _place(spec: SourceSpec, base_uri: str) -> str:
-    return resolve(getattr(spec, "uri", None) or "", base_uri)
 
 
 def _unquoted(error: ClipInputError, spec: SourceSpec) -> ClipInputError:

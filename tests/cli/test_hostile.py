@@ -195,3 +195,24 @@ def test_an_import_that_holds_too_much_is_stopped(tmp_path):
 
     with pytest.raises(SyncAuditError, match="held more memory than its limit of 1"):
         _result(Lost(limit_bytes=2**30), "x")
+
+
+def test_tables_beside_a_source_are_not_quoted_either(tmp_path):
+    (tmp_path / "secret.csv").write_text(f"{CANARY},b\n1,2\n")
+    manifest = write_clip(tmp_path / "data", "imu.csv", arrivals="../secret.csv")
+    (tmp_path / "data" / "imu.csv").write_text(
+        "timestamp_ns,gyro_x\n" + "".join(f"{k}0000000,{k % 7}\n" for k in range(99))
+    )
+    _, verdicts = audit(manifest, tmp_path / "out")
+    assert CANARY not in verdicts
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b"])
+def test_pictures_of_impossible_names_are_told(name, tmp_path):
+    (tmp_path / "images").mkdir()
+    (tmp_path / "cam.csv").write_text(f"timestamp_ns,file\n1,{name}\n2,{name}\n")
+    row = {"kind": "camera", "uri": "images", "timestamps": "cam.csv"}
+    (tmp_path / "m.jsonl").write_text(json.dumps({"clip_id": "a", "sources": {"cam": row}}))
+    code, verdicts = audit(tmp_path / "m.jsonl", tmp_path / "out")
+    assert code == 1
+    assert "defect of syncaudit" not in verdicts
