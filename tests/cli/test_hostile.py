@@ -216,3 +216,16 @@ def test_pictures_of_impossible_names_are_told(name, tmp_path):
     code, verdicts = audit(tmp_path / "m.jsonl", tmp_path / "out")
     assert code == 1
     assert "defect of syncaudit" not in verdicts
+
+
+def test_files_from_outside_are_not_packed(tmp_path, capsys):
+    (tmp_path / "secret.csv").write_text(f"{CANARY},b\n1,2\n")
+    audit(write_clip(tmp_path / "data", "../secret.csv"), tmp_path / "out")
+    shards = tmp_path / "shards"
+    argv = ["export-shards", str(tmp_path / "out"), "--out", str(shards), "--include", "reject"]
+    assert run(argv) == 1
+    assert "lies outside of" in said(capsys)
+    assert all(CANARY.encode() not in path.read_bytes() for path in shards.iterdir())
+    assert run([*argv, "--root", str(tmp_path)]) in (0, 1)
+    packed = (path.read_bytes() for path in shards.iterdir())
+    assert any(CANARY.encode() in data for data in packed)
