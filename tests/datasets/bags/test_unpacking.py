@@ -85,3 +85,13 @@ def test_a_field_that_is_not_there_is_an_error_of_the_message():
     layout = lay_out(bytes(8), {"a": ([], [("b", (BASE, ("float64", 0)))])}, "a", is_ros1=True)
     with pytest.raises(LayoutError, match="no field c"):
         layout.raw(bytes(8), "c")
+
+
+@pytest.mark.parametrize(
+    "text", [b"[]", b"7", b'{"timestamp": {"sec": 1e400, "nsec": 0}, "data": "", "format": ""}']
+)
+def test_json_pictures_of_other_types_are_damage(text):
+    from syncaudit.datasets.bags.pictured import _from_json
+
+    with pytest.raises(LayoutError):
+        _from_json(text)
