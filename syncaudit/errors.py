@@ -18,8 +18,17 @@ __all__ = [
     "StreamReadError",
     "SyncAuditError",
     "UsageError",
+    "cut",
     "nearest_name",
 ]
+
+
+_MOST_CHARACTERS = 2000
+
+
+def cut(text: str) -> str:
+    """Return a message that people can read: what it quotes may be megabytes long."""
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."
 
 
 class SyncAuditError(Exception):
@@ -45,11 +54,12 @@ class SyncAuditError(Exception):
         source: str | None = None,
         hint: str | None = None,
     ) -> None:
+        message = cut(message)
         super().__init__(message)
         self.message = message
         self.path = path
         self.source = source
-        self.hint = hint
+        self.hint = None if hint is None else cut(hint)
 
     def __str__(self) -> str:
         """Return place, message and cure as one sentence pair."""

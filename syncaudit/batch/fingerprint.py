@@ -17,12 +17,15 @@ from syncaudit.batch.plain import json_line, plain
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, Clip
 from syncaudit.policy import Policy
+from syncaudit.readers.remote import answer_within, file_system
 from syncaudit.readers.uris import is_url, parent_of, resolve
 
 __all__ = ["FILE_KEYS", "content_half", "fingerprint_of", "policy_half", "with_policy"]
 
 # Keys of a source that name files (formats, section 2).
 FILE_KEYS = ("uri", "timestamps", "dbc", "arrivals")
+# A store answers in some 0.1 s; one that does not is not asked again.
+_ANSWER_S = 20.0
 
 
 def fingerprint_of(
@@ -181,22 +184,25 @@ def _own_marks(path: Path) -> list[int | str]:
 
 
 def _remote_marks(uri: str) -> object | None:
-    import fsspec
+    def ask() -> object | None:
+        try:
+            filesystem, path = file_system(uri)
+            return marks_in(filesystem.info(path)) or None
+        except Exception:  # noqa: BLE001  # every remote store raises its own kinds
+            return None
 
-    try:
-        filesystem, path = fsspec.core.url_to_fs(uri)
-        return marks_in(filesystem.info(path)) or None
-    except Exception:  # noqa: BLE001  # every remote store raises its own kinds
-        return None
+    return answer_within(_ANSWER_S, uri, ask, None)
 
 
 def _listed(folder: str) -> dict[str, object] | None:
     """Return name to marks of the files in a remote folder; None where it cannot be listed."""
-    import fsspec
 
-    try:
-        filesystem, path = fsspec.core.url_to_fs(folder)
-        entries = filesystem.ls(path, detail=True)
-        return {posixpath.basename(entry["name"]): marks_in(entry) for entry in entries}
-    except Exception:  # noqa: BLE001  # every remote store raises its own kinds
-        return None
+    def ask() -> dict[str, object] | None:
+        try:
+            filesystem, path = file_system(folder)
+            entries = filesystem.ls(path, detail=True)
+            return {posixpath.basename(entry["name"]): marks_in(entry) for entry in entries}
+        except Exception:  # noqa: BLE001  # every remote store raises its own kinds
+            return None
+
+    return answer_within(_ANSWER_S, folder, ask, None)

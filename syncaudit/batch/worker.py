@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import shutil
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -90,7 +92,11 @@ class Worker(Generic[_Task, _Value]):
     def __init__(self, function: Callable[[_Task], _Value]) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, function), daemon=True)
+        # What a worker that is killed leaves behind (copies of remote files) goes with it.
+        self._scratch = tempfile.mkdtemp(prefix="syncaudit-")
+        self._process = context.Process(
+            target=_serve, args=(theirs, function, self._scratch), daemon=True
+        )
         with _spawning():
             self._process.start()
         theirs.close()
@@ -98,6 +104,11 @@ class Worker(Generic[_Task, _Value]):
         self.is_gone = False
         self.is_up = False
         self.deadline: float | None = time.monotonic() + _START_LIMIT_S
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process."""
+        return self._process.pid
 
     @property
     def is_idle(self) -> bool:
@@ -154,6 +165,7 @@ class Worker(Generic[_Task, _Value]):
             self._process.kill()
         self._process.join()
         self._process.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
 
 
 def limit_threads() -> None:
@@ -163,12 +175,15 @@ def limit_threads() -> None:
     cv2.setNumThreads(1)
 
 
-def _serve(pipe: Connection[object, object], function: Callable[[_Task], _Value]) -> None:
+def _serve(
+    pipe: Connection[object, object], function: Callable[[_Task], _Value], scratch: str
+) -> None:
     """Work until the pipe closes; runs in the worker."""
+    os.environ["TMPDIR"] = tempfile.tempdir = scratch
     for number in _PARENTS:
         signal.signal(number, signal.SIG_IGN)
     logging.getLogger().addHandler(logging.NullHandler())  # libraries would fill the terminal
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    threading.Thread(target=_leave_with_parent, args=(scratch,), daemon=True).start()
     limit_threads()
     try:
         pipe.send("up")
@@ -178,11 +193,12 @@ def _serve(pipe: Connection[object, object], function: Callable[[_Task], _Value]
         return
 
 
-def _leave_with_parent() -> None:
+def _leave_with_parent(scratch: str) -> None:
     """End this process when its parent was killed, even in the middle of an endless clip."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])
+        shutil.rmtree(scratch, ignore_errors=True)
         os._exit(1)
 
 

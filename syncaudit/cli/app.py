@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import os
 import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
-from datetime import datetime
-from pathlib import Path
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -34,6 +32,7 @@ from syncaudit.cli.policy import policy_app
 from syncaudit.cli.sample import sample
 from syncaudit.cli.sample_speech import sample_speech
 from syncaudit.cli.simulate import simulate
+from syncaudit.cli.system_errors import worded_system_error
 from syncaudit.cli.trace import trace
 from syncaudit.cli.validate import validate
 from syncaudit.errors import SyncAuditError
@@ -136,14 +135,15 @@ def run(arguments: Sequence[str]) -> int:
         build_app()(args=list(arguments), prog_name="syncaudit")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
-            return _report_defect()
-        place = f"{error.filename}: " if error.filename else ""
-        _complain(f"{place}{error.strerror}. What is done is kept: make room and run it again.")
+    except BrokenPipeError:  # whoever reads the output has seen enough
+        sys.stdout = io.TextIOWrapper(io.BytesIO())
         return ExitCode.STOPPED
-    except Exception:  # noqa: BLE001  # the boundary of the command line
-        return _report_defect()
+    except Exception as error:  # noqa: BLE001  # the boundary of the command line
+        worded = worded_system_error(error)
+        if worded is None:
+            return _report_defect()
+        _complain(worded[0])
+        return worded[1]
     return ExitCode.DONE
 
 
@@ -166,16 +166,13 @@ def _root(
 
 def _report_defect() -> int:
     trace = traceback.format_exc()
-    stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
-    name = f"syncaudit-{stamp}-{os.getpid()}.log"
     where = ""
-    for folder in (Path(tempfile.gettempdir()), Path.cwd()):
-        try:
-            (folder / name).write_text(f"syncaudit {__version__}\n{trace}", encoding="utf-8")
-        except OSError:
-            continue
-        where = f" The details are in {folder / name}; please send that file with your report."
-        break
+    with suppress(OSError):
+        # A name that nobody can foresee, for this user alone.
+        handle, name = tempfile.mkstemp(prefix="syncaudit-", suffix=".log")
+        with open(handle, "w", encoding="utf-8", errors="backslashreplace") as file:  # noqa: PTH123
+            file.write(f"syncaudit {__version__}\n{trace}")
+        where = f" The details are in {name}; please send that file with your report."
     last = trace.strip().splitlines()[-1]
     _complain(f"syncaudit failed unexpectedly: {last}. This is a defect of syncaudit.{where}")
     return ExitCode.STOPPED

@@ -21,6 +21,8 @@ __all__ = ["export_shards"]
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _SHOWN = 5
+# A run may be merged from runs that were judged again, and so on.
+_MOST_STEPS = 8
 
 
 def export_shards(
@@ -43,6 +45,14 @@ def export_shards(
         typer.Option("--include", help="Also these: unverified (or reject). Repeatable."),
     ] = None,
     partial: Partial = False,
+    root: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--root",
+            help="Pack files of these folders alone; default: the manifest's folder, and what "
+            "'validate' took for trusted. Repeatable.",
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
 ) -> None:
     """Write WebDataset shards of the clips that passed, and of no others.
@@ -65,12 +75,14 @@ def export_shards(
     from syncaudit.cli.import_view import ImportView
     from syncaudit.cli.inputs import load_clips
     from syncaudit.cli.judged import load_outputs
+    from syncaudit.cli.rooted import roots_of
     from syncaudit.datasets.export import ExportOptions
     from syncaudit.datasets.export import export_shards as export
     from syncaudit.errors import UsageError
     from syncaudit.ingest import VerdictIndex
     from syncaudit.model import Verdict
-    from syncaudit.readers.uris import resolve
+    from syncaudit.readers.roots import within_roots
+    from syncaudit.readers.uris import parent_of, resolve
 
     admit = {str(Verdict.PASS), *(include or ())}
     index = VerdictIndex.load(verdicts, admit=admit, unknown="drop", partial=partial)
@@ -82,12 +94,33 @@ def export_shards(
     if out.resolve() == Path(resolve(verdicts)).resolve():
         raise UsageError(f"{out} holds the verdicts", hint="Choose another --out folder.")
     options = ExportOptions(max_bytes=_bytes_of(max_size), max_clips=max_count, include=admit)
-    with ImportView(stderr(), is_quiet=quiet) as view:
+    places = root or _roots_in(verdicts) or [parent_of(resolve(manifest or f"{verdicts}/x"))]
+    roots = roots_of("", places)
+    with ImportView(stderr(), is_quiet=quiet) as view, within_roots(roots):
         done = export(clips, index.verdict, out, options, on_clip=view)
     if not quiet:
         _print_outcome(stdout(), done, str(out))
     is_complete = done.n_clips and not done.failed and not done.left_out.get("unknown")
     raise typer.Exit(ExitCode.DONE if is_complete else ExitCode.REJECTED)
+
+
+def _roots_in(verdicts: str, depth: int = 0) -> list[str]:
+    """Return the roots that a run, or those that it was merged or judged from, stated."""
+    import json
+
+    from syncaudit.errors import StreamReadError
+    from syncaudit.readers.uris import read_bytes, resolve
+
+    try:
+        summary = json.loads(read_bytes(f"{resolve(verdicts).rstrip('/')}/summary.json"))
+    except (StreamReadError, ValueError):
+        return []
+    if not isinstance(summary, dict) or depth > _MOST_STEPS:
+        return []
+    if "roots" in summary:
+        return [str(place) for place in summary["roots"]]
+    earlier = [*summary.get("merged", ()), *filter(None, [summary.get("judged_from")])]
+    return [place for folder in earlier for place in _roots_in(str(folder), depth + 1)]
 
 
 def _bytes_of(text: str) -> int:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from syncaudit.errors import ManifestError, UsageError, nearest_name
-from syncaudit.model import Clip
+from syncaudit.model import Clip, clock_of
 
 __all__ = [
     "cores",
@@ -21,6 +21,7 @@ __all__ = [
     "load_rules",
     "parse_shard",
     "pick_clip",
+    "refuse_idle",
 ]
 
 # Python's TOML takes minutes for larger files of nothing but dots.
@@ -43,6 +44,7 @@ def import_if_needed(
     format_name: str | None,
     limit: int | None,
     rules: Mapping[str, Any] | None = None,
+    memory_limit: str = "auto",
     is_quiet: bool = False,
     force: bool = False,
 ) -> str:
@@ -60,6 +62,8 @@ def import_if_needed(
         Most clips to import.
     rules : mapping, optional
         What is what in the data set.
+    memory_limit : str
+        Memory above which an import is given up.
     is_quiet : bool
         Say nothing of the import.
     force : bool
@@ -88,11 +92,11 @@ def import_if_needed(
         )
     from syncaudit.cli.console import stderr
     from syncaudit.cli.import_view import ImportView, print_import
-    from syncaudit.datasets.importing import import_dataset
+    from syncaudit.cli.isolated_import import import_isolated
 
     target = out / _MANIFEST_NAMES[0]
     with ImportView(stderr(), is_quiet=is_quiet) as view:
-        imported = import_dataset(
+        imported = import_isolated(
             source,
             target,
             format_name=format_name or "auto",
@@ -100,6 +104,7 @@ def import_if_needed(
             limit=limit,
             on_clip=view,
             force=force,
+            memory_limit=memory_limit,
         )
     if not is_quiet:
         print_import(stderr(), imported, str(target))
@@ -267,7 +272,41 @@ def load_calibration(path: Path | None) -> Mapping[str, Any] | None:
         )
     if content.get("version") != 1:
         raise UsageError(
-            f"calibration version {content.get('version')!r} is unknown, expected 1",
+            f"calibration version {str(content.get('version'))[:20]} is unknown, expected 1",
             path=str(path),
         )
+    from syncaudit.pipeline.known_corrections import check_calibration  # heavy
+
+    try:
+        check_calibration(content)
+    except UsageError as error:
+        error.path = str(path)
+        raise
     return content
+
+
+def refuse_idle(
+    calibration: Mapping[str, Any] | None, clips: Iterable[Clip], path: Path | None
+) -> None:
+    """Refuse a calibration that speaks of no source of any clip: it would change nothing.
+
+    Raises
+    ------
+    UsageError
+        Naming sources of both.
+    """
+    if calibration is None:
+        return
+    known = calibration["sources"].keys()
+    first: Clip | None = None
+    for clip in clips:
+        first = first or clip
+        clocks = {clock_of(name, spec) for name, spec in clip.sources.items()}
+        if known & (clip.sources.keys() | clocks):
+            return
+    raise UsageError(
+        f"the calibration speaks of {', '.join(sorted(known)[:5]) or 'no source'}, and no clip has "
+        "one of them",
+        path=None if path is None else str(path),
+        hint=f"The first clip has {', '.join(sorted(first.sources)[:5])}." if first else None,
+    )

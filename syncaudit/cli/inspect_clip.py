@@ -27,6 +27,14 @@ def inspect(
         str,
         typer.Option("--decoder", help="What decodes pictures: auto, cpu, nvdec, torchcodec."),
     ] = "auto",
+    root: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--root",
+            help="Open files of these folders alone. Without it files outside of the manifest's "
+            "folder are opened, but told of and never quoted. Repeatable.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Show one clip in depth: stamps, measurements, clocks, loops and the verdict.
@@ -39,24 +47,33 @@ def inspect(
 
     - `syncaudit inspect manifest.jsonl --clip drive07/000123 --json | jq .verdict`
     """
+    from rich.text import Text
+
     from syncaudit.batch.plain import plain
     from syncaudit.batch.task import failed_verdict
     from syncaudit.cli.clip_view import print_examination, print_failed
-    from syncaudit.cli.console import stdout
-    from syncaudit.cli.inputs import load_calibration, load_clips, pick_clip
+    from syncaudit.cli.console import printable, stderr, stdout
+    from syncaudit.cli.inputs import load_calibration, load_clips, pick_clip, refuse_idle
+    from syncaudit.cli.rooted import roots_of, tell_outside
     from syncaudit.decode.choice import choose_decoder
     from syncaudit.errors import ClipInputError
     from syncaudit.model import ReasonCode, Verdict
     from syncaudit.pipeline import examine
     from syncaudit.policy import load_policy
+    from syncaudit.readers.roots import within_roots
 
     choice = choose_decoder(decoder)
     rules = load_policy(None if policy is None else str(policy), profile=profile)
     chosen = pick_clip(load_clips(clip_or_manifest), clip)
     known = load_calibration(calibration)
+    refuse_idle(known, [chosen], calibration)
+    roots = roots_of(clip_or_manifest, root)
+    if (told := tell_outside([chosen], roots)) is not None:
+        stderr().print(Text(f"Warning: {printable(told)}", style="yellow"), soft_wrap=True)
     content: dict[str, object]
     try:
-        examination = examine(chosen, rules, calibration=known, decoder=choice.took)
+        with within_roots(roots):
+            examination = examine(chosen, rules, calibration=known, decoder=choice.took)
     except ClipInputError as error:
         verdict = failed_verdict(chosen, ReasonCode(error.code), str(error), source=error.source)
         content = verdict.to_json()

@@ -34,6 +34,14 @@ def manifest(
         int | None, typer.Option("--limit", min=1, help="Only the first N clips.")
     ] = None,
     force: Force = False,
+    memory_limit: Annotated[
+        str,
+        typer.Option(
+            "--memory-limit",
+            help="Memory above which the import is given up: 4G, 512M, none, "
+            "or auto (80 % of the machine's).",
+        ),
+    ] = "auto",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
 ) -> None:
     """Write the clip manifest of a data set, and say what was taken for what.
@@ -52,7 +60,7 @@ def manifest(
     from syncaudit.cli.console import stderr, stdout
     from syncaudit.cli.import_view import ImportView, print_import
     from syncaudit.cli.inputs import load_rules
-    from syncaudit.datasets.importing import import_dataset
+    from syncaudit.cli.isolated_import import import_isolated
     from syncaudit.errors import UsageError
 
     if out.suffix.lower() not in (".jsonl", ".parquet", ".pq"):
@@ -60,7 +68,7 @@ def manifest(
             "the manifest must be .jsonl or .parquet", path=str(out), hint="Change --out."
         )
     with ImportView(stderr(), is_quiet=quiet) as view:
-        imported = import_dataset(
+        imported = import_isolated(
             source,
             out,
             format_name=format_name,
@@ -68,6 +76,7 @@ def manifest(
             limit=limit,
             on_clip=view,
             force=force,
+            memory_limit=memory_limit,
         )
     if not quiet:
         print_import(stdout(), imported, str(out))

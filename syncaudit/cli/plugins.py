@@ -23,7 +23,9 @@ def add_plugins(app: typer.Typer) -> None:
     for point in sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name):
         try:
             command = point.load()
-        except ImportError as error:
+            if not callable(command):
+                raise TypeError(f"{point.value} is no command")
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # others' code breaks itself alone
             _add_unavailable(app, point, error)
             continue
         if isinstance(command, typer.Typer):
@@ -32,11 +34,12 @@ def add_plugins(app: typer.Typer) -> None:
             app.command(point.name)(command)
 
 
-def _add_unavailable(app: typer.Typer, point: metadata.EntryPoint, error: ImportError) -> None:
+def _add_unavailable(app: typer.Typer, point: metadata.EntryPoint, error: BaseException) -> None:
     cure = _cure(point, error)
+    why = str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
 
     def unavailable(context: typer.Context) -> None:
-        raise UsageError(f"'{context.info_name}' is unavailable: {error}", hint=cure)
+        raise UsageError(f"'{context.info_name}' is unavailable: {why}", hint=cure)
 
     app.command(
         point.name,
@@ -45,7 +48,7 @@ def _add_unavailable(app: typer.Typer, point: metadata.EntryPoint, error: Import
     )(unavailable)
 
 
-def _cure(point: metadata.EntryPoint, error: ImportError) -> str:
+def _cure(point: metadata.EntryPoint, error: BaseException) -> str:
     if isinstance(error, MissingExtraError) and error.hint:
         return error.hint
     package = point.dist.name if point.dist is not None else "syncaudit"

@@ -104,6 +104,14 @@ def validate(
     ] = None,
     prune: Prune = False,
     force: Force = False,
+    root: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--root",
+            help="Open files of these folders alone. Without it files outside of the manifest's "
+            "folder are opened, but told of and never quoted. Repeatable.",
+        ),
+    ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress and no table: only errors.")
     ] = False,
@@ -138,7 +146,7 @@ def validate(
 
     from syncaudit.batch import OutputFolder, run_batch
     from syncaudit.cli.ci_files import check_for_ci, write_for_ci
-    from syncaudit.cli.console import stderr, stdout
+    from syncaudit.cli.console import printable, stderr, stdout
     from syncaudit.cli.inputs import (
         cores,
         import_if_needed,
@@ -146,12 +154,16 @@ def validate(
         load_clips,
         load_rules,
         parse_shard,
+        refuse_idle,
     )
     from syncaudit.cli.progress import ProgressView
+    from syncaudit.cli.rooted import RootedAudit, roots_of, tell_outside
     from syncaudit.cli.verdict_table import print_outcome
     from syncaudit.datasets import clip_to_row
     from syncaudit.decode.choice import choose_decoder
+    from syncaudit.pipeline import audit
     from syncaudit.policy import load_policy
+    from syncaudit.readers.roots import within_roots
 
     limits = load_policy(None if policy is None else str(policy), profile=profile)
     choice = choose_decoder(decoder, is_here=engine == "local")
@@ -159,19 +171,27 @@ def validate(
     known = load_calibration(calibration)
     check_for_ci(junit=junit, sarif=sarif, force=force)
     with OutputFolder(out, force=force) as place:
+        named = manifest
         manifest = import_if_needed(
             manifest,
             None if place.is_remote else place.folder,
             format_name=format_name,
             rules=load_rules(rules),
             limit=limit,
+            memory_limit=memory_limit,
             is_quiet=quiet,
             force=force,
         )
         clips = load_clips(manifest, limit=limit)
+        refuse_idle(known, clips, calibration)
         if part is not None:
             clips = clips[part[0] - 1 :: part[1]]
-        with ProgressView(stderr(), is_quiet=quiet) as view:
+        # A data set that was imported just now is what the user named.
+        trusted = () if manifest == named else (named,)
+        roots = roots_of(manifest, root, trusted=trusted)
+        if (told := tell_outside(clips, roots)) is not None:
+            stderr().print(Text(f"Warning: {printable(told)}", style="yellow"), soft_wrap=True)
+        with ProgressView(stderr(), is_quiet=quiet) as view, within_roots(roots):
             summary = run_batch(
                 clips,
                 limits,
@@ -189,7 +209,9 @@ def validate(
                     "screen": screen,
                     "thorough": thorough,
                     "decoder": choice.to_json(),
+                    "roots": roots.places,
                 },
+                audit=RootedAudit(audit, roots),
                 settings={"is_screen": True}
                 if screen
                 else choice.settings | ({"is_thorough": True} if thorough else {}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 
 from syncaudit.errors import nearest_name
@@ -24,9 +25,23 @@ from syncaudit.readers.roles import fault_of_role
 
 __all__ = ["clip_faults"]
 
+# Names are printed: these would forge lines or turn the text around.
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
 
 def clip_faults(clip: Clip) -> Iterator[tuple[str, str]]:
     """Yield (what is wrong, what to do) of a clip whose types are right."""
+    for key, name in (
+        ("clip_id", clip.clip_id),
+        ("recording_id", clip.recording_id),
+        *((f"the source {name!r}", name) for name in clip.sources),
+        *((f"sources.{name}.clock", clock_of(name, spec)) for name, spec in clip.sources.items()),
+    ):
+        if _UNSEEN.search(name):
+            yield (
+                f"{key} holds characters that cannot be seen ({name[:40]!r})",
+                "Leave out line ends, control characters and marks of direction.",
+            )
     if not clip.clip_id:
         yield "clip_id is empty", "Give every clip an id of its own."
     if not clip.recording_id:
@@ -98,6 +113,8 @@ def _spec_faults(at: str, spec: SourceSpec) -> Iterator[tuple[str, str]]:
             continue
         if not (len(limits) == 2 and limits[0] < limits[1]):
             yield f"{at}.{key} is {limits}, expected [first, stop]", "The second is not included."
+        elif not -(2**63) <= limits[0] < limits[1] < 2**63:
+            yield f"{at}.{key} is {limits}, too large for int64", "Rows and stamps are smaller."
         elif limits[0] < 0 and key != "pts_ns":
             yield f"{at}.{key} begins at {limits[0]}", "Rows are counted from 0."
     if isinstance(spec, CanSpec):

@@ -7,12 +7,14 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from syncaudit.datasets.source import Source
+from syncaudit.datasets.source import Source, parse_json, refuse_half_pairs
 from syncaudit.errors import ManifestError
 
 __all__ = ["iter_json_lines", "iter_json_list"]
 
 _CHUNK = 1 << 16
+# The longest rows of tables hold a matrix or a path: some kilobytes.
+_MOST_CHARACTERS = 1 << 22
 
 
 def iter_json_lines(source: Source, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -28,7 +30,7 @@ def iter_json_lines(source: Source, name: str) -> Iterator[tuple[str, dict[str, 
             if not line.strip():
                 continue
             try:
-                row = json.loads(line.decode("utf-8-sig"))
+                row = parse_json(line)
             except (ValueError, RecursionError) as error:
                 raise _damaged(source, name, f"line {number}", error) from error
             yield f"line {number}", _checked(source, name, f"line {number}", row)
@@ -48,7 +50,8 @@ def iter_json_list(source: Source, name: str) -> Iterator[dict[str, Any]]:
     with source.open(name) as file:
         is_open = False
         while True:
-            chunk = file.read(_CHUNK)
+            # Of a long item twice as much each time: it is parsed anew from its start.
+            chunk = file.read(max(_CHUNK, len(text) - at))
             try:
                 text = text[at:] + decode.decode(chunk, final=not chunk)
             except UnicodeDecodeError as error:
@@ -64,13 +67,14 @@ def iter_json_list(source: Source, name: str) -> Iterator[dict[str, Any]]:
                     )
                 at, is_open = at + 1, True
             while True:
-                start = _past(text, at, ", \t\r\n")
+                at = start = _past(text, at, ", \t\r\n")
                 if text[start : start + 1] == "]":
                     return
                 try:
                     row, end = decoder.raw_decode(text, start)
-                except (json.JSONDecodeError, RecursionError) as error:
-                    if chunk:
+                    refuse_half_pairs(text[start:end], row)
+                except (ValueError, RecursionError) as error:
+                    if chunk and len(text) - start < _MOST_CHARACTERS:
                         break  # the rest of this item is in the next chunk
                     raise _damaged(source, name, f"item {number}", error) from error
                 if end == len(text) and chunk:

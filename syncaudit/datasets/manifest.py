@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from io import BytesIO
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -25,7 +26,7 @@ from syncaudit.model import (
     StateSpec,
     TranscriptSpec,
 )
-from syncaudit.readers.uris import parent_of, read_bytes, resolve
+from syncaudit.readers.uris import is_url, open_file, parent_of, read_bytes, resolve
 
 __all__ = ["clip_from_row", "iter_manifest", "load_manifest"]
 
@@ -91,19 +92,9 @@ def iter_manifest(uri: str) -> Iterator[Clip]:
     """
     uri = str(uri)
     place = resolve(uri)
-    try:
-        data = read_bytes(place)
-    except StreamReadError as error:
-        if error.code == "empty":
-            raise _no_clips(uri) from error
-        hint = "Check its path." if error.code == "missing_file" else error.hint
-        raise ManifestError(
-            f"the manifest cannot be read: {error.message}", path=uri, hint=hint
-        ) from error
-    is_parquet = data[:4] == b"PAR1" or place.lower().endswith((".parquet", ".pq"))
     base_uri = parent_of(place)
     taken: dict[str, str] = {}
-    for where, row in parquet_rows(uri, data) if is_parquet else json_rows(uri, data):
+    for where, row in _rows(uri, place):
         clip = clip_from_row(row, base_uri=base_uri, path=uri, where=where)
         if clip.clip_id in taken:
             raise ManifestError(
@@ -115,6 +106,22 @@ def iter_manifest(uri: str) -> Iterator[Clip]:
         yield clip
     if not taken:
         raise _no_clips(uri)
+
+
+def _rows(uri: str, place: str) -> Iterator[tuple[str, object]]:
+    """Yield (where, row) of a manifest; a local one is never in memory as a whole."""
+    try:
+        with BytesIO(read_bytes(place)) if is_url(place) else open_file(place) as file:
+            is_parquet = file.read(4) == b"PAR1" or place.lower().endswith((".parquet", ".pq"))
+            file.seek(0)
+            yield from parquet_rows(uri, file) if is_parquet else json_rows(uri, file)
+    except StreamReadError as error:
+        if error.code == "empty":
+            raise _no_clips(uri) from error
+        hint = "Check its path." if error.code == "missing_file" else error.hint
+        raise ManifestError(
+            f"the manifest cannot be read: {error.message}", path=uri, hint=hint
+        ) from error
 
 
 def _no_clips(uri: str) -> ManifestError:
@@ -147,7 +154,7 @@ def clip_from_row(
             hint="Write every clip as one JSON object on one line.",
         )
     clip_id = row.get("clip_id")
-    label = f"{where}, clip '{clip_id}'" if isinstance(clip_id, str) else where
+    label = f"{where}, clip {describe(clip_id)}" if isinstance(clip_id, str) else where
     try:
         found = _adapter().validate_json(_as_json(row))
     except ValidationError as error:

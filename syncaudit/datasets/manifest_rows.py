@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import BinaryIO
 
 from syncaudit.errors import ManifestError
 
 __all__ = ["json_rows", "parquet_rows"]
 
 
-def json_rows(uri: str, data: bytes) -> Iterator[tuple[str, object]]:
+# A clip of six cameras takes a kilobyte.
+_MOST_LINE_BYTES = 1 << 24
+_BATCH = 256  # rows of Parquet turned into objects at a time
+
+
+def json_rows(uri: str, file: BinaryIO) -> Iterator[tuple[str, object]]:
     """Yield ("line 3", parsed row) of JSON Lines."""
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
+    lines = iter(lambda: file.readline(_MOST_LINE_BYTES), b"")
+    for number, line in enumerate(lines, start=1):
+        where = f"line {number}"
+        if len(line) == _MOST_LINE_BYTES:
+            raise ManifestError(
+                f"{where} is longer than {_MOST_LINE_BYTES >> 20} MiB",
+                path=uri,
+                hint="JSON Lines has one whole clip on every line.",
+            )
+        line = line.removesuffix(b"\n")
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
         if not line.strip():
             continue
-        where = f"line {number}"
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -54,14 +70,14 @@ def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is no JSON number; leave the key out instead")
 
 
-def parquet_rows(uri: str, data: bytes) -> Iterator[tuple[str, object]]:
+def parquet_rows(uri: str, file: BinaryIO) -> Iterator[tuple[str, object]]:
     """Yield ("row 3", row) of a Parquet file with nested fields; rows count from 0."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     number = 0
     try:
-        for batch in pq.ParquetFile(pa.BufferReader(data)).iter_batches(use_threads=False):
+        for batch in pq.ParquetFile(file).iter_batches(_BATCH, use_threads=False):
             for row in batch.to_pylist(maps_as_pydicts="strict"):
                 yield f"row {number}", row
                 number += 1

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 from syncaudit.errors import ManifestError, StreamReadError, UsageError
 from syncaudit.readers.folders import natural_key
+from syncaudit.readers.remote import file_system
 from syncaudit.readers.uris import (
     is_url,
     local_file,
@@ -22,7 +23,7 @@ from syncaudit.readers.uris import (
     resolve,
 )
 
-__all__ = ["Source"]
+__all__ = ["Source", "is_inside", "parse_json", "refuse_half_pairs"]
 
 
 class Source:
@@ -110,7 +111,7 @@ class Source:
         """
         data = self.read(name)
         try:
-            return json.loads(data.decode("utf-8-sig"))
+            return parse_json(data)
         except (ValueError, RecursionError) as error:
             raise ManifestError(
                 f"is no intact JSON ({' '.join(str(error).split())[:120]})",
@@ -163,6 +164,28 @@ class Source:
         return [f"{folder}/{name}" if folder else name for name in names]
 
 
+def parse_json(data: bytes) -> Any:
+    """Return what UTF-8 JSON says.
+
+    Raises
+    ------
+    ValueError
+        If it is none, or holds half a surrogate pair, which no file can be written with.
+    RecursionError
+        If it is nested too deeply.
+    """
+    text = data.decode("utf-8-sig")
+    content = json.loads(text)
+    refuse_half_pairs(text, content)
+    return content
+
+
+def refuse_half_pairs(text: str, content: object) -> None:
+    """Raise ValueError if parsed JSON holds half a surrogate pair: only escapes can."""
+    if "\\u" in text:
+        json.dumps(content, ensure_ascii=False).encode()
+
+
 @contextmanager
 def _worded_for_manifests() -> Iterator[None]:
     """Turn what a reader says of a file into an error of the data set as a whole."""
@@ -174,10 +197,8 @@ def _worded_for_manifests() -> Iterator[None]:
 
 def _remote_kind(place: str) -> tuple[bool, bool]:
     """Return (is a folder, exists) of a URL."""
-    import fsspec
-
     try:
-        system, inner = fsspec.core.url_to_fs(place)
+        system, inner = file_system(place)
         return bool(system.isdir(inner)), bool(system.exists(inner))
     except (OSError, ValueError, ImportError) as error:
         raise UsageError(
@@ -188,10 +209,8 @@ def _remote_kind(place: str) -> tuple[bool, bool]:
 
 
 def _list_remote(place: str, kind: str) -> list[str]:
-    import fsspec
-
     try:
-        system, inner = fsspec.core.url_to_fs(place)
+        system, inner = file_system(place)
         entries = system.ls(inner, detail=True) if system.isdir(inner) else []
     except (OSError, ValueError, RuntimeError) as error:
         raise _unlisted(place, error) from error

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from syncaudit.errors import nearest_name
+from syncaudit.errors import ManifestError, nearest_name
 from syncaudit.model import (
     AudioSpec,
     CameraSpec,
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
-__all__ = ["describe", "word_validation_error"]
+__all__ = ["checked", "describe", "word_validation_error"]
+
+_Content = TypeVar("_Content")
 
 _SPECS: dict[str, type] = {
     "camera": CameraSpec,
@@ -63,8 +66,37 @@ def describe(value: object) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
+    # Digits of huge numbers cost seconds to write.
+    if isinstance(value, int) and value.bit_length() > 256:
+        return f"a number of some {value.bit_length() * 3 // 10} digits"
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def checked(kind: type[_Content], content: object, *, path: str) -> _Content:
+    """Return parsed JSON as a dataclass whose annotations are checked.
+
+    Parameters
+    ----------
+    kind : type
+        Dataclass with ``__pydantic_config__``.
+    content : object
+        What was parsed.
+    path : str
+        The file, for messages.
+
+    Raises
+    ------
+    ManifestError
+        If a key is missing or of a wrong type.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        return TypeAdapter(kind).validate_json(json.dumps(content))
+    except ValidationError as error:
+        message, hint = word_validation_error(error, kind)
+        raise ManifestError(message, path=path, hint=hint) from error
 
 
 def word_validation_error(error: ValidationError, row: type) -> tuple[str, str]:
@@ -74,7 +106,7 @@ def word_validation_error(error: ValidationError, row: type) -> tuple[str, str]:
     faults.sort(key=lambda fault: fault["type"] not in _UNKNOWN_KEY)
     message, hint = _word(faults[0], row)
     if len(faults) > 1:
-        message += f" (and {len(faults) - 1} more fault(s) in this row)"
+        message += f" (and {len(faults) - 1} more fault(s))"
     return message, hint
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,18 @@ __all__ = [
 ]
 
 
+# Containers and raw streams that hold pictures and sound themselves. FFmpeg's playlists (ffconcat,
+# HLS, DASH, IMF) would open whatever file or host they name.
+_FORMATS = (
+    "mov,matroska,webm,avi,mpegts,mpegtsraw,mpeg,mpegvideo,m4v,h264,hevc,vvc,av1,obu,ivf,vc1,mjpeg,"
+    "mjpeg_2000,flv,live_flv,asf,asf_o,nut,mxf,dv,rm,gif,apng,yuv4mpegpipe,wav,w64,flac,mp3,aac,"
+    "ogg,aiff,caf,au,amr,ape,wv,tta,tak,ac3,eac3,opus,voc,avr,nist,sph,ircam,"
+    "image2,bmp_pipe,gif_pipe,j2k_pipe,jpeg_pipe,jpegls_pipe,jpegxl_pipe,pam_pipe,pbm_pipe,pgm_pipe,"
+    "png_pipe,ppm_pipe,tiff_pipe,webp_pipe,exr_pipe,hdr_pipe,sgi_pipe,sunrast_pipe,dds_pipe,qoi_pipe"
+)
+_ALLOWED = {"format_whitelist": _FORMATS, "protocol_whitelist": "file"}
+
+
 @contextmanager
 def open_container(path: str, *, fast: bool = False) -> Iterator[InputContainer]:
     """Open a media file and close it again.
@@ -53,7 +66,13 @@ def open_container(path: str, *, fast: bool = False) -> Iterator[InputContainer]
     import av
 
     place = Path(path)
-    if not place.exists():
+    try:
+        exists = place.exists()
+    except (OSError, ValueError) as error:  # a name too long, or none
+        raise StreamReadError(
+            f"cannot be a file ({_reason(error)})", path=path[:200], hint="Check the uri."
+        ) from error
+    if not exists:
         raise StreamReadError(
             "file not found", code="missing_file", path=path, hint="Check the uri."
         )
@@ -61,10 +80,9 @@ def open_container(path: str, *, fast: bool = False) -> Iterator[InputContainer]
         raise StreamReadError(
             "the file is empty (0 bytes)", code="empty", path=path, hint="Copy it again."
         )
+    options = _ALLOWED | ({"skip_frame": "all"} if fast else {})
     try:
-        container = av.open(
-            path, mode="r", options={"skip_frame": "all"} if fast else {}, metadata_errors="replace"
-        )
+        container = av.open(path, mode="r", options=options, metadata_errors="replace")
     except (av.FFmpegError, OSError, ValueError, MemoryError, OverflowError) as error:
         raise _unopenable(place, error) from error
     with container:
@@ -84,8 +102,11 @@ def _unopenable(place: Path, error: Exception) -> StreamReadError:
             path=path,
             hint="Copy it again, or rebuild it with a tool such as untrunc.",
         )
+    is_listed = getattr(error, "errno", None) != errno.EINVAL  # of formats that are allowed
     return StreamReadError(
-        f"FFmpeg cannot open it ({_reason(error)})",
+        f"FFmpeg cannot open it ({_reason(error)})"
+        if is_listed
+        else "it is no container of pictures or sound (playlists are not followed)",
         code="unreadable",
         path=path,
         hint="Expected a video or audio file such as mp4, mkv, mov, avi, webm or raw H.264; "

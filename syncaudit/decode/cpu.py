@@ -6,7 +6,6 @@ from bisect import bisect_left, insort
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import cv2
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from syncaudit.decode.container import open_container, video_stream
 from syncaudit.decode.luma import DecodeTally, LumaFrames
 from syncaudit.decode.picture import Picture
+from syncaudit.decode.picture_file import picture_bytes
 from syncaudit.decode.spans import has_clock, packets_of, ticks_of
 from syncaudit.decode.stored import stored_pictures
 from syncaudit.errors import StreamReadError
@@ -117,7 +117,7 @@ def _encoded(files: FrameFiles, tally: DecodeTally) -> Iterator[tuple[str, bytes
         return
     for path in files.paths:
         try:
-            yield path, Path(path).read_bytes()
+            yield path, picture_bytes(path)
         except OSError as error:
             if machine_fault(error) is not None:
                 raise StreamReadError(f"cannot be read ({error.strerror})", path=path) from error

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from fractions import Fraction
-from pathlib import Path
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode.container import open_container, video_stream
+from syncaudit.decode.picture_file import picture_bytes
 from syncaudit.decode.spans import has_clock, in_ns, packets_of
 from syncaudit.model import FrameFiles
 
@@ -50,7 +50,7 @@ def decode_still(files: FrameFiles, *, index: int, pts_ns: int | None) -> NDArra
 
 def _image(path: str) -> NDArray[np.uint8] | None:
     with suppress(OSError, cv2.error):
-        data = np.frombuffer(Path(path).read_bytes(), np.uint8)
+        data = np.frombuffer(picture_bytes(path), np.uint8)
         picture = cv2.imdecode(data, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
         return None if picture is None else picture.astype(np.uint8, copy=False)
     return None

@@ -41,6 +41,10 @@ class Severity(StrEnum):
     WARNING = "warning"  # is reported and decides nothing
 
 
+# Of a message: an error with its hint and path.
+_MOST_CHARACTERS = 5000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One thing found wrong, in words and with its number where it has one.
@@ -65,6 +69,11 @@ class Finding:
     value: float | None = None
     limit: float | None = None
     severity: Severity = Severity.DEFECT
+
+    def __post_init__(self) -> None:
+        """Cut what nobody would read."""
+        if len(self.message) > _MOST_CHARACTERS:
+            object.__setattr__(self, "message", f"{self.message[:_MOST_CHARACTERS]}...")
 
     @property
     def is_lack(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,6 +10,10 @@ from syncaudit.errors import UsageError
 from syncaudit.model import Channel, Clip, ClockCorrection, SignalStream, Stream, clock_of
 
 __all__ = ["apply_calibration", "check_calibration"]
+
+# 30 years: from unix time to any recorder's own start. No clock is wrong by a hundredth.
+_MOST_S = 1e9
+_MOST_PPM = 1e4
 
 
 def check_calibration(calibration: Mapping[str, object]) -> None:
@@ -28,20 +31,30 @@ def check_calibration(calibration: Mapping[str, object]) -> None:
             hint="Make it with 'syncaudit calibrate' or see docs/manifest.md.",
         )
     for name, source in sources.items():
-        if not isinstance(source, Mapping) or not _is_number(source.get("offset_s")):
+        if not isinstance(source, Mapping) or not _is_number(source.get("offset_s"), _MOST_S):
             raise UsageError(
                 f"the calibration states no number 'offset_s' for source '{name}'",
                 hint="Every source needs offset_s in seconds.",
             )
-        if source.get("drift_ppm") is not None and not _is_number(source["drift_ppm"]):
+        drift_ppm = source.get("drift_ppm")
+        if drift_ppm is not None and not _is_number(drift_ppm, _MOST_PPM):
             raise UsageError(
                 f"the calibration's drift_ppm of source '{name}' is no number",
                 hint="Give parts per million, or null where it is unknown.",
             )
+    for where, at_ns in [
+        ("the calibration", calibration.get("at_ns")),
+        *((f"source '{name}'", source.get("at_ns")) for name, source in sources.items()),
+    ]:
+        if at_ns is not None and (type(at_ns) is not int or not -(2**63) <= at_ns < 2**63):
+            raise UsageError(
+                f"at_ns of {where} is no stamp",
+                hint="Give nanoseconds as an integer, or null where it is unknown.",
+            )
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def _is_number(value: object, most: float) -> bool:
+    return type(value) in (int, float) and -most < value < most  # type: ignore[operator]  # a number
 
 
 def apply_calibration(

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from syncaudit.errors import StreamReadError, SyncAuditError
+from syncaudit.errors import ClipInputError, StreamReadError, SyncAuditError
 from syncaudit.model import Finding, ReasonCode, SourceKind, SourceSpec, Stream
 from syncaudit.readers.arrivals import read_arrivals
 from syncaudit.readers.audio import read_audio
@@ -17,8 +17,10 @@ from syncaudit.readers.can import read_can
 from syncaudit.readers.events import read_events
 from syncaudit.readers.findings import noted
 from syncaudit.readers.imu import read_imu
+from syncaudit.readers.roots import RefusedError, is_outside, refuse_outside
 from syncaudit.readers.state import read_state
 from syncaudit.readers.transcript import read_transcript
+from syncaudit.readers.uris import resolve
 
 __all__ = ["READERS", "read_source"]
 
@@ -34,6 +36,9 @@ READERS: Mapping[str, Callable[..., Stream]] = MappingProxyType(
         SourceKind.STATE: read_state,
     }
 )
+
+
+_OUTSIDE = "lies outside of the manifest's folder, so nothing of it is quoted"
 
 
 def read_source(
@@ -67,12 +72,40 @@ def read_source(
         If the format needs an optional package.
     """
     reader: Callable[..., Any] = READERS[spec.kind]
+    named = (getattr(spec, key, None) for key in ("uri", "timestamps", "dbc", "arrivals"))
+    places = [resolve(uri, base_uri) for uri in named if uri]
     try:
+        for place in places:
+            refuse_outside(place)
         stream: Stream = reader(name, spec, base_uri, scratch=scratch)
     except SyncAuditError as error:
         error.source = error.source or name
+        if isinstance(error, ClipInputError) and any(
+            map(is_outside, [error.path] if error.path else places)
+        ):
+            raise _unquoted(error, spec) from None
         raise
-    return _with_source(_with_manifest(stream, spec, base_uri), name)
+    stream = _with_manifest(stream, spec, base_uri)
+    if stream.findings and any(map(is_outside, places)):
+        stream = replace(stream, findings=tuple(map(_unquoted_finding, stream.findings)))
+    return _with_source(stream, name)
+
+
+def _unquoted(error: ClipInputError, spec: SourceSpec) -> ClipInputError:
+    """Return an error of a file outside of the roots: its content is nobody's business."""
+    if error.code == ReasonCode.MISSING_FILE or isinstance(error, RefusedError):
+        return error
+    return ClipInputError(
+        f"cannot be read as {spec.kind}; it {_OUTSIDE}",
+        code=error.code,
+        path=error.path,
+        source=error.source,
+        hint="Name its folder with --root to see why.",
+    )
+
+
+def _unquoted_finding(finding: Finding) -> Finding:
+    return replace(finding, message=f"its reader found '{finding.code}'; it {_OUTSIDE}")
 
 
 def _with_manifest(stream: Stream, spec: SourceSpec, base_uri: str) -> Stream:

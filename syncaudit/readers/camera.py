@@ -30,6 +30,7 @@ from syncaudit.model import (
 from syncaudit.readers.findings import assumed_start, empty_stream
 from syncaudit.readers.folders import list_folder, natural_key
 from syncaudit.readers.frame_stamps import FrameStamps
+from syncaudit.readers.roots import refuse_outside
 from syncaudit.readers.suffixes import PICTURES, is_picture, suffix_of
 from syncaudit.readers.uris import check_file, holds_data, is_url, keep_local, resolve
 
@@ -200,6 +201,7 @@ def _frames_of(files: FrameFiles) -> ContainerFrames:
 
 
 def _local(path: str, scratch: Path | None) -> str:
+    refuse_outside(path)
     return str(keep_local(path, scratch or _process_scratch())) if is_url(path) else path
 
 

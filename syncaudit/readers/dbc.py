@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,6 +16,20 @@ from syncaudit.readers.canlog import EXTENDED, BusFrames
 from syncaudit.readers.uris import read_bytes
 
 __all__ = ["BusSignal", "Decoded", "decode", "find_signals"]
+
+
+# A frame of CAN XL holds 2048 bytes.
+_MOST_BITS = 2048 * 8
+# A multiplexer of 16 bits; cantools lists every page.
+_MOST_PAGES = 65535
+# Starts and lengths of six digits: ``0|2000000000@`` (DBC), ``length="..."`` (KCD),
+# ``<LENGTH>...`` (ARXML), ``Len=...`` (SYM).
+_VAST = re.compile(
+    r"\|\s*[0-9]{6,}\s*@|[0-9]{6,}\s*\|\s*[0-9]+\s*@|(?:length|offset)\s*=\s*\"[0-9]{6,}"
+    r"|<(?:[A-Z-]*LENGTH|START-POSITION)>\s*[0-9]{6,}|^\s*Len\s*=\s*[0-9]{6,}",
+    re.MULTILINE,
+)
+_RANGES = re.compile(r"^\s*SG_MUL_VAL_.*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +90,13 @@ def find_signals(uri: str, names: Mapping[str, str]) -> dict[str, BusSignal]:
     for message in messages:
         key = message.frame_id + (EXTENDED if message.is_extended_frame else 0)
         for signal in message.signals:
+            if not 0 < signal.length <= _MOST_BITS or not 0 <= signal.start < _MOST_BITS:
+                raise StreamReadError(
+                    f"signal {message.name}.{signal.name} lies at bit {signal.start} and has "
+                    f"{signal.length} bits, expected {_MOST_BITS} at most",
+                    path=uri,
+                    hint="Correct the bus description.",
+                )
             found = BusSignal(key=key, message=message, signal=signal)
             known.setdefault(signal.name, []).append(found)
             known.setdefault(found.name, []).append(found)
@@ -109,8 +131,19 @@ def _parse(data: bytes) -> tuple[Any, ...]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = data.decode("cp1252", "replace")
+    _refuse_vast(text)
     found: Any = cantools.database.load_string(text, strict=False)
     return tuple(found.messages)
+
+
+def _refuse_vast(text: str) -> None:
+    """Refuse lengths and ranges that cantools would lay out bit by bit, number by number."""
+    for match in _VAST.finditer(text):
+        raise ValueError(f"a signal lies at or has {match[0][:40].strip()} bits")
+    for line in _RANGES.findall(text):
+        for first, last in re.findall(r"([0-9]{1,18})\s*-\s*([0-9]{1,18})", line):
+            if int(last) - int(first) > _MOST_PAGES:
+                raise ValueError(f"a multiplexer has the pages {first}-{last}")
 
 
 def _load(uri: str, data: bytes) -> tuple[Any, ...]:
@@ -150,7 +183,12 @@ def decode(frames: BusFrames, wanted: BusSignal) -> Decoded:
     is_there = is_long.copy()
     selected, switch = wanted.signal, wanted.signal.multiplexer_signal
     while switch is not None:
-        selector = by_name[switch]
+        selector = by_name.pop(switch, None)
+        if selector is None:
+            raise StreamReadError(
+                f"the multiplexers of {wanted.name} lead round in a circle, or to no signal",
+                hint="Correct the bus description.",
+            )
         is_there &= lengths >= _n_bytes(selector)
         chosen = np.isin(_raw(payload, selector), selected.multiplexer_ids or ())
         is_there &= chosen

@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 
 from syncaudit.readers.archives import find_member
+from syncaudit.readers.remote import file_system
+from syncaudit.readers.roots import refuse_outside
 from syncaudit.readers.uris import is_url, reworded
 
 __all__ = ["list_folder", "natural_key"]
@@ -28,18 +30,20 @@ def list_folder(uri: str) -> list[str] | None:
     is_folder = is_local and os.path.isdir(uri)  # noqa: PTH112  # for every camera of every clip
     if is_local and not is_folder and not is_glob:
         return None
+    refuse_outside(uri.split("*")[0] if is_glob and is_local else uri)
     with reworded(uri):
         if is_local:
             if is_folder:
                 return [str(entry) for entry in Path(uri).iterdir() if entry.is_file()]
             if Path(uri).exists():
                 return None
-            return [name for name in glob.glob(uri, recursive=True) if Path(name).is_file()]  # noqa: PTH207  # Path.glob refuses absolute patterns
+            found = glob.glob(uri, recursive=True)  # noqa: PTH207  # Path.glob refuses absolute ones
+            for name in found:
+                refuse_outside(name)
+            return [name for name in found if Path(name).is_file()]
         if find_member(uri) is not None:
             return None
-        import fsspec
-
-        system, inner = fsspec.core.url_to_fs(uri)
+        system, inner = file_system(uri)
         if is_glob and not system.exists(inner):
             found = system.glob(inner)
         elif system.isdir(inner):

@@ -42,7 +42,7 @@ class FrameStamps:
         time_ns = table.stamps(spec.stamps, may_be_seconds=spec.stamps is not None)
         findings = table.findings if table.n_rows else table.findings + empty_stream(uri, "stamps")
         names = table.data.column(FILE).to_pylist() if table.has(FILE) else None
-        if names is not None and not all(isinstance(name, str) and name for name in names):
+        if names is not None and not all(map(_is_name, names)):
             raise StreamReadError(
                 f"'{FILE}' is blank or no text in a row",
                 code="corrupt",
@@ -51,6 +51,10 @@ class FrameStamps:
             )
         files = None if names is None else tuple(names)
         return cls(time_ns=time_ns, files=files, findings=findings)
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and bool(name) and "\0" not in name
 
 
 def named_pictures(spec: CameraSpec, base_uri: str) -> list[str] | None:

@@ -19,6 +19,8 @@ from typing import BinaryIO
 
 from syncaudit.errors import StreamReadError
 from syncaudit.readers.archives import Member, find_member
+from syncaudit.readers.remote import open_remote
+from syncaudit.readers.roots import is_outside, refuse_outside
 
 __all__ = [
     "check_file",
@@ -98,6 +100,7 @@ def read_bytes(uri: str) -> bytes:
     StreamReadError
         If it is missing, empty or cannot be read; the code says which.
     """
+    refuse_outside(uri)
     with reworded(uri):
         path = local_path(uri)
         if path is not None:
@@ -106,9 +109,7 @@ def read_bytes(uri: str) -> bytes:
         elif (member := find_member(uri)) is not None:
             data = _whole(uri, member)
         else:
-            import fsspec
-
-            with fsspec.open(uri, "rb") as file:
+            with open_remote(uri) as file:
                 data = bytes(file.read())
     if not data:
         raise _empty(uri)
@@ -126,7 +127,8 @@ def holds_data(uri: str) -> bool:
         status = os.stat(uri)  # noqa: PTH116  # for every file of every clip
     except (OSError, ValueError):
         return False
-    return stat.S_ISREG(status.st_mode) and status.st_size >= _POINTER_BYTES and not is_url(uri)
+    is_file = stat.S_ISREG(status.st_mode) and status.st_size >= _POINTER_BYTES
+    return is_file and not is_url(uri) and not is_outside(uri)
 
 
 def check_file(uri: str) -> None:
@@ -137,6 +139,7 @@ def check_file(uri: str) -> None:
     StreamReadError
         Saying which; what is remote is not asked.
     """
+    refuse_outside(uri)
     if is_url(uri):
         return
     with reworded(uri):
@@ -162,9 +165,7 @@ def open_file(uri: str) -> Iterator[BinaryIO]:
         elif (member := find_member(uri)) is not None:
             opened = io.BytesIO(_whole(uri, member))
         else:
-            import fsspec
-
-            opened = fsspec.open(uri, "rb").open()
+            opened = open_remote(uri)
     with opened:
         yield opened
 
@@ -197,6 +198,7 @@ def keep_local(uri: str, scratch: Path) -> Path:
     if path is not None:
         check_file(uri)
         return path
+    refuse_outside(uri)
     name = posixpath.basename(uri.split("::")[0].split("?")[0].rstrip("/")) or "file"
     digest = hashlib.sha256(uri.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     target = scratch / f"{digest}-{name[-80:]}"
@@ -223,11 +225,8 @@ def keep_local(uri: str, scratch: Path) -> Path:
 
 
 def _fetch(uri: str, part: Path) -> None:
-    with reworded(uri):
-        import fsspec
-
-        with fsspec.open(uri, "rb") as source, part.open("wb") as copy:
-            shutil.copyfileobj(source, copy, _CHUNK)
+    with reworded(uri), open_remote(uri) as source, part.open("wb") as copy:
+        shutil.copyfileobj(source, copy, _CHUNK)
 
 
 def _whole(uri: str, member: Member) -> bytes:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-from markupsafe import Markup
 
 from syncaudit.model import Verdict
 from syncaudit.report.clip_card import clip_card
 from syncaudit.report.clip_table import ClipTable
 from syncaudit.report.courses import Courses
 from syncaudit.report.overview import Overview
-from syncaudit.report.page import read_part, write_page
+from syncaudit.report.page import write_page
 from syncaudit.report.picture import Picture
 from syncaudit.report.worst import WorstClips
 
@@ -69,12 +66,12 @@ def write_report(
         table.add(row, name)
     from jinja2.utils import htmlsafe_json_dumps  # heavy
 
-    script = read_part("page.js")
     listed = table.to_view()
     lines = courses.to_view()
     write_page(
         "page.html.j2",
         Path(path),
+        script="page.js",
         summary=summary,
         overview=overview.to_view(),
         courses=lines,
@@ -83,9 +80,6 @@ def write_report(
         left_out=listed["left_out"],
         # Columns of a hundred thousand clips: no blanks between them.
         columns=htmlsafe_json_dumps(listed["columns"], separators=(",", ":")),
-        script=Markup(script),  # noqa: S704  # a file of this package
-        # The one program that the page may run: what slips in beside it stays dead.
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from importlib import resources
 from pathlib import Path
 
@@ -15,7 +17,7 @@ def read_part(name: str) -> str:
     return (resources.files("syncaudit.report") / name).read_text(encoding="utf-8")
 
 
-def write_page(template: str, path: Path, **content: object) -> None:
+def write_page(template: str, path: Path, *, script: str, **content: object) -> None:
     """Write a page; every text of the data is escaped, since names come from strangers.
 
     Parameters
@@ -24,11 +26,16 @@ def write_page(template: str, path: Path, **content: object) -> None:
         Name of a template beside this module; it may include styles and scripts from here.
     path : Path
         File to write; replaced in one step.
+    script : str
+        Name of the one program that the page may run, beside this module: what slips in beside
+        it stays dead (Content Security Policy by its hash).
     **content : object
         What the template shows.
     """
     import jinja2
+    from markupsafe import Markup
 
+    program = read_part(script)
     environment = jinja2.Environment(
         autoescape=True,
         trim_blocks=True,
@@ -36,7 +43,11 @@ def write_page(template: str, path: Path, **content: object) -> None:
         undefined=jinja2.StrictUndefined,
         loader=jinja2.FunctionLoader(read_part),
     )
-    page = environment.get_template(template).stream(content)
+    page = environment.get_template(template).stream(
+        content,
+        script=Markup(program),  # noqa: S704  # a file of this package
+        script_hash=base64.b64encode(hashlib.sha256(program.encode()).digest()).decode(),
+    )
     with replacing(path) as file:
         # Lone surrogates of broken file names cannot be written; they become question marks.
         page.dump(file, encoding="utf-8", errors="replace")

@@ -97,6 +97,7 @@ def write_speech_sheet(
     write_page(
         "speech.html.j2",
         path,
+        script="speech.js",
         utterances=views,
         problems=list(problems),
         about=about,

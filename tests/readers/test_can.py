@@ -408,3 +408,25 @@ def test_real_drive_equals_python_can_and_cantools() -> None:
             list(zip(channel.time_ns.tolist(), channel.values[:, 0], strict=True)) == expected[name]
         )
     assert stream.findings == ()
+
+
+BUS = 'VERSION ""\nBU_: A\nBO_ 1 M: 8 A\n SG_ S {s} "" A\n SG_ T {t} "" A\n'
+
+
+@pytest.mark.parametrize(
+    ("s", "t", "more", "pattern"),
+    [
+        (": 0|2000000000@1+ (1,0) [0|1]", ": 8|8@1+ (1,0) [0|1]", "", "2000000000"),
+        (": 2000000000|8@1+ (1,0) [0|1]", ": 8|8@1+ (1,0) [0|1]", "", "2000000000"),
+        ("m0M : 0|8@1+ (1,0) [0|1]", "m0M : 8|8@1+ (1,0) [0|1]",
+         "SG_MUL_VAL_ 1 S T 0-0;\nSG_MUL_VAL_ 1 T S 0-999999999;\n", "pages 0-999999999"),
+        ("m0M : 0|8@1+ (1,0) [0|1]", "m0M : 8|8@1+ (1,0) [0|1]",
+         "SG_MUL_VAL_ 1 S T 0-0;\nSG_MUL_VAL_ 1 T S 0-0;\n", "round in a circle"),
+    ],
+)  # fmt: skip
+def test_bus_descriptions_without_end_are_refused(s, t, more, pattern, tmp_path):
+    (tmp_path / "bus.dbc").write_text(BUS.format(s=s, t=t) + more)
+    (tmp_path / "can.log").write_text("(1.0) can0 001#0000000000000000\n" * 3)
+    spec = CanSpec(uri="can.log", dbc="bus.dbc", signals={"speed": "S"})
+    with pytest.raises(StreamReadError, match=pattern):
+        read_source("can", spec, str(tmp_path))

@@ -64,7 +64,7 @@ def test_folder_of_a_relative_path_is_absolute() -> None:
     [
         ("/nowhere/a.csv", "missing_file", "file not found"),
         ("memory://nowhere/a.csv", "missing_file", "file not found"),
-        ("nosuch://a.csv", "unreadable", "cannot be read .*nosuch"),
+        ("nosuch://a.csv", "manifest", "protocol 'nosuch' is not allowed"),
         ("a\0b", "unreadable", "cannot be read .*null byte"),
         ("tar://a.csv::/nowhere.tar", "missing_file", "file not found"),
     ],

@@ -82,7 +82,7 @@ class CameraCollector:
             found = self._read(data)
             if not -(2**63) <= found.stamp_ns < 2**63:
                 raise LayoutError(f"its stamp is {found.stamp_ns} ns")
-        except LayoutError as error:
+        except (ValueError, LookupError) as error:
             self._damage.note(error)
             return
         self._capture.append(found.stamp_ns)

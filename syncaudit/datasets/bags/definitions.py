@@ -67,7 +67,7 @@ def _parsed(type_name: str, schema_format: str, schema: bytes) -> dict[str, Any]
             for body in bodies:
                 found.update(get_types_from_idl(body))
             return found
-    except (TypesysError, ValueError, KeyError, RecursionError):
+    except (TypesysError, ValueError, LookupError, TypeError, RecursionError):
         return {}  # as if the bag held no definition
     return {}
 

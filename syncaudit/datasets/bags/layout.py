@@ -22,6 +22,8 @@ _DTYPES = {
     "float32": "f4", "float64": "f8",
 }  # fmt: skip
 _MOST_ITEMS = 4096
+_MOST_FIELDS = 100_000
+_DEEPEST = 32
 
 
 class LayoutError(ValueError):
@@ -47,6 +49,13 @@ class Slot:
     count: int
 
 
+class _Slots(dict[str, Slot]):
+    """Slots by name; a name that a message does not have is an error of the message."""
+
+    def __missing__(self, name: str) -> Slot:
+        raise LayoutError(f"it has no field {name}")
+
+
 @dataclass(slots=True)
 class Layout:
     """Fields of one message by dotted name, and the bytes that fix where they lie.
@@ -60,7 +69,7 @@ class Layout:
         the same layout.
     """
 
-    slots: dict[str, Slot] = field(default_factory=dict)
+    slots: dict[str, Slot] = field(default_factory=_Slots)
     fixing: list[tuple[int, int]] = field(default_factory=list)
 
     def text(self, data: bytes, name: str) -> str:
@@ -115,6 +124,7 @@ class _Walk:
         self.layout = Layout()
         self._data, self._types, self._is_ros1 = data, types, is_ros1
         self.at, self._origin, self._order = 0, 0, "<"
+        self._n_fields = 0
         if not is_ros1:
             if data[:1] != b"\0" or data[1:2] not in (b"\0", b"\1"):
                 raise LayoutError("no plain CDR encapsulation")
@@ -127,10 +137,15 @@ class _Walk:
         found = self._types.get(type_name)
         if found is None:
             raise LayoutError(f"the type {type_name} is not defined")
+        if prefix.count(".") > _DEEPEST:
+            raise LayoutError(f"the type {type_name} holds itself")
         for name, (node, rest) in found[1]:
             self._field(f"{prefix}{name}", int(node), rest)
 
     def _field(self, name: str, node: int, rest: Any) -> None:
+        self._n_fields += 1
+        if self._n_fields > _MOST_FIELDS:
+            raise LayoutError(f"it has more than {_MOST_FIELDS} fields")
         if node == _BASE and rest[0] in ("string", "wstring"):
             self._text(name)
         elif node == _BASE:
@@ -217,6 +232,8 @@ def read_columns(
     columns: dict[str, NDArray[Any]] = {}
     for name in names:
         slot = layout.slots[name]
+        if slot.dtype == "S":
+            raise LayoutError(f"{name} is a text")
         dtype = np.dtype(slot.dtype)
         part = rows[:, slot.offset : slot.offset + slot.count * dtype.itemsize]
         values = np.ascontiguousarray(part).view(dtype).reshape(len(rows), slot.count)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from syncaudit.datasets.bags.topics import Messages, OnDamage, Topic, TopicTable
+from syncaudit.datasets.bags.unpacking import UnpackError, unpack
 
 __all__ = ["read_mcap"]
 
@@ -30,7 +31,7 @@ def read_mcap(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages:
         Told where the file breaks off, or that it was never closed.
     """
     from mcap.records import Channel, Chunk, Footer, Message, Schema
-    from mcap.stream_reader import StreamReader, get_chunk_data_stream
+    from mcap.stream_reader import StreamReader
 
     schemas: dict[int, Schema] = {}
     channels: dict[int, Topic] = {}
@@ -54,10 +55,9 @@ def read_mcap(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages:
                 break
             if isinstance(record, Chunk):
                 try:
-                    stream, length = get_chunk_data_stream(record)
-                    data = stream.read(length)
-                except Exception as error:  # noqa: BLE001  # decompressors have types of their own
-                    on_damage(f"the chunk before byte {file.tell()} is damaged ({_words(error)})")
+                    data = unpack(record.compression, record.data)
+                except UnpackError as error:
+                    on_damage(f"the chunk before byte {file.tell()} is damaged ({error})")
                     continue
                 yield from _chunk(data, channels, learn, on_damage)
             elif isinstance(record, Message):

@@ -101,7 +101,7 @@ def _from_json(data: bytes) -> Pictured:
             said=str(found["encoding" if raw else "format"]),
             raw=raw,
         )
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ArithmeticError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise LayoutError(f"{type(error).__name__}: {error}") from error
 
 

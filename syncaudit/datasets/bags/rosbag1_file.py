@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from syncaudit.datasets.bags.topics import Messages, OnDamage, Topic, TopicTable
+from syncaudit.datasets.bags.unpacking import unpack
 
 __all__ = ["read_rosbag1"]
 
@@ -34,7 +35,7 @@ def read_rosbag1(path: Path, topics: TopicTable, on_damage: OnDamage) -> Message
     on_damage : callable
         Told where the file breaks off, or that it was never closed.
     """
-    from rosbags.rosbag1.reader import Header, ReaderError, decompressors
+    from rosbags.rosbag1.reader import Header, ReaderError
 
     size = path.stat().st_size
     connections: dict[int, Topic] = {}
@@ -62,7 +63,7 @@ def read_rosbag1(path: Path, topics: TopicTable, on_damage: OnDamage) -> Message
                     file.seek(length, os.SEEK_CUR)
                     continue
                 packed = file.read(length)
-                data = decompressors[header.get_string("compression")](packed)
+                data = unpack(header.get_string("compression"), packed)
             except Exception as error:  # noqa: BLE001  # decompressors raise types of their own
                 on_damage(f"it breaks off at byte {at} ({_words(error)})")
                 return
@@ -71,7 +72,7 @@ def read_rosbag1(path: Path, topics: TopicTable, on_damage: OnDamage) -> Message
             n_chunks += 1
             try:
                 yield from _chunk(data, connections, topics)
-            except (ReaderError, struct.error, KeyError, UnicodeDecodeError) as error:
+            except (ReaderError, struct.error, LookupError, ValueError) as error:
                 on_damage(f"the chunk at byte {at} is damaged ({_words(error)})")
         if index_at >= size and index_at and file.tell() > size:
             on_damage(f"it breaks off at byte {size}")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.datasets.bags.collected import Collected, Damage, stamp_columns
-from syncaudit.datasets.bags.layout import Layout, LayoutError, lay_out, read_columns
+from syncaudit.datasets.bags.layout import Layout, lay_out, read_columns
 from syncaudit.datasets.bags.topics import Topic
 
 __all__ = ["SAMPLE_TYPES", "SampleCollector"]
@@ -82,29 +82,36 @@ class SampleCollector:
             is_ros1 = self.topic.encoding == "ros1"
             try:
                 layout = lay_out(first, self._types, self.topic.type_name, is_ros1=is_ros1)
-                wanted = self.wanted(layout)
-            except LayoutError as error:
+                is_alike, part = self._part(layout, waiting)
+                key = self.key(layout, first)
+            except (ValueError, LookupError) as error:  # its own definition is not the type's
                 self.damage.note(error)
                 waiting = waiting[1:]
                 continue
-            stamp = (f"{self.stamp}.sec", f"{self.stamp}.nanosec")
-            self.is_stamped = set(stamp) <= layout.slots.keys()
-            names = (*(stamp if self.is_stamped else ()), *wanted)
-            is_alike, columns = read_columns([item[3] for item in waiting], layout, names)
-            alike = [item for item, same in zip(waiting, is_alike, strict=True) if same]
+            self._parts.setdefault(key, []).append(part)
             waiting = [item for item, same in zip(waiting, is_alike, strict=True) if not same]
-            part = {
-                "number": np.array([item[0] for item in alike]),
-                "receive_ns": np.array([item[1] for item in alike], dtype=np.int64),
-                "publish_ns": np.array(
-                    [item[2] for item in alike if item[2] is not None], dtype=np.int64
-                ),
-                "capture_ns": _stamps(*(columns.pop(name) for name in stamp))
-                if self.is_stamped
-                else np.zeros(len(alike), np.int64),
-                **self.select(layout, columns),
-            }
-            self._parts.setdefault(self.key(layout, first), []).append(part)
+
+    def _part(
+        self, layout: Layout, waiting: Sequence[tuple[int, int, int | None, bytes]]
+    ) -> tuple[NDArray[np.bool_], _Columns]:
+        """Return which messages share a layout, and their columns."""
+        wanted = self.wanted(layout)
+        stamp = (f"{self.stamp}.sec", f"{self.stamp}.nanosec")
+        self.is_stamped = set(stamp) <= layout.slots.keys()
+        names = (*(stamp if self.is_stamped else ()), *wanted)
+        is_alike, columns = read_columns([item[3] for item in waiting], layout, names)
+        alike = [item for item, same in zip(waiting, is_alike, strict=True) if same]
+        return is_alike, {
+            "number": np.array([item[0] for item in alike]),
+            "receive_ns": np.array([item[1] for item in alike], dtype=np.int64),
+            "publish_ns": np.array(
+                [item[2] for item in alike if item[2] is not None], dtype=np.int64
+            ),
+            "capture_ns": _stamps(*(columns.pop(name) for name in stamp))
+            if self.is_stamped
+            else np.zeros(len(alike), np.int64),
+            **self.select(layout, columns),
+        }
 
     def _made(
         self,

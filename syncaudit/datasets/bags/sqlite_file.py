@@ -8,10 +8,16 @@ from pathlib import Path
 from urllib.parse import quote
 
 from syncaudit.datasets.bags.topics import Messages, OnDamage, Topic, TopicTable
+from syncaudit.datasets.bags.unpacking import MOST_BYTES
 
 __all__ = ["read_sqlite"]
 
 _FORMATS = {"ros2msg": "msg", "ros2idl": "idl"}
+_TABLES = ("topics", "messages", "message_definitions")
+# A row of numbers takes a few bytes; damaged or hostile files lead round in circles.
+_LEAST_ROW_BYTES = 4
+# A row takes some ten steps of SQLite's machine.
+_STEPS, _MOST_PAUSES = 100_000, 100
 
 
 def read_sqlite(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages:
@@ -37,15 +43,49 @@ def read_sqlite(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages
             # A file that is cut off is refused as a whole unless this is set; the connection
             # stays read-only.
             base.execute("PRAGMA writable_schema = ON")
+            base.execute("PRAGMA trusted_schema = OFF")
+            base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
+            pauses = _limit_steps(base)
+            _refuse_programs(base)
             found = _topics(base, topics)
+            left = path.stat().st_size // _LEAST_ROW_BYTES
             for key, receive_ns, data in base.execute(
                 "SELECT topic_id, timestamp, data FROM messages"
             ):
+                pauses.clear()
+                left -= 1
+                if left < 0:
+                    raise sqlite3.DatabaseError("it claims more messages than it has room for")
                 topic = found.get(key)
-                if topic is not None and isinstance(data, bytes):
+                is_sound = isinstance(data, bytes) and isinstance(receive_ns, int)
+                if topic is not None and is_sound:
                     yield topic, receive_ns, None, data
     except sqlite3.Error as error:
         on_damage(f"SQLite cannot read it on ({error})")
+
+
+def _limit_steps(base: sqlite3.Connection) -> list[None]:
+    """Stop a statement that works on and on without a row; clear the list at each row."""
+    pauses: list[None] = []
+
+    def is_overdone() -> bool:
+        pauses.append(None)
+        return len(pauses) > _MOST_PAUSES
+
+    base.set_progress_handler(is_overdone, _STEPS)
+    return pauses
+
+
+def _refuse_programs(base: sqlite3.Connection) -> None:
+    """Refuse tables that compute what they hold: views, virtual tables, generated columns."""
+    for name in _TABLES:
+        for kind, text in base.execute(
+            "SELECT type, sql FROM sqlite_master WHERE lower(name) = ?", (name,)
+        ):
+            if kind != "table" or str(text).lstrip().upper().startswith("CREATE VIRTUAL"):
+                raise sqlite3.DatabaseError(f"'{name}' is a program instead of a table")
+        if any(column[6] for column in base.execute(f"PRAGMA table_xinfo({name})")):
+            raise sqlite3.DatabaseError(f"'{name}' has columns that are programs")
 
 
 def _topics(base: sqlite3.Connection, topics: TopicTable) -> dict[int, Topic]:
@@ -54,10 +94,12 @@ def _topics(base: sqlite3.Connection, topics: TopicTable) -> dict[int, Topic]:
         for name, kind, text in base.execute(
             "SELECT topic_type, encoding, encoded_message_definition FROM message_definitions"
         ):
-            definitions[name] = (_FORMATS.get(kind, ""), str(text).encode())
+            if isinstance(name, str) and isinstance(text, str):
+                definitions[name] = (_FORMATS.get(kind, ""), text.encode())
     return {
         key: topics.entry(name, type_name, encoding, *definitions.get(type_name, ("", b"")))
         for key, name, type_name, encoding in base.execute(
             "SELECT id, name, type, serialization_format FROM topics"
         )
+        if all(isinstance(text, str) for text in (name, type_name, encoding))
     }

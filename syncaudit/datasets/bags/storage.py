@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -15,12 +14,17 @@ from syncaudit.datasets.bags.mcap_file import read_mcap
 from syncaudit.datasets.bags.rosbag1_file import read_rosbag1
 from syncaudit.datasets.bags.sqlite_file import read_sqlite
 from syncaudit.datasets.bags.topics import Messages, OnDamage, TopicTable
+from syncaudit.datasets.bags.unpacking import UnpackError, unpack, unpack_file
 from syncaudit.datasets.source import Source
+from syncaudit.errors import ManifestError
 
 __all__ = ["METADATA", "Recording", "find_recordings", "has_storage", "messages_of"]
 
 METADATA = "metadata.yaml"
 _PROBED = 20
+# Metadata take some 300 bytes a file and topic.
+_MOST_METADATA_BYTES = 1 << 24
+_DEEPEST = 32
 # Single messages of rosbag2 may be compressed, whatever (lost) metadata say; CDR begins with 0.
 _NEVER_PACKED = (".bag", ".active")
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -123,12 +127,28 @@ def _listed(source: Source, name: str) -> list[str] | str:
     """Return the files that metadata name, or why they cannot be read."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
+    from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
 
     try:
-        content = YAML(typ="safe").load(source.read(name).decode("utf-8"))
-        return [str(path) for path in content["rosbag2_bagfile_information"]["relative_file_paths"]]
-    except (YAMLError, KeyError, TypeError, ValueError, RecursionError) as error:
-        return " ".join(f"{type(error).__name__} {error}".split())[:120]
+        data = source.read(name)
+        if len(data) > _MOST_METADATA_BYTES:
+            return f"it holds {len(data)} bytes"
+        text = data.decode("utf-8")
+        depth = 0
+        for event in YAML(typ="base").parse(text):
+            depth += isinstance(event, CollectionStartEvent)
+            depth -= isinstance(event, CollectionEndEvent)
+            if isinstance(event, AliasEvent) or depth > _DEEPEST:
+                return "it holds aliases or deep lists, which rosbag2 does not write"
+        content = YAML(typ="base").load(text)  # of texts, lists and mappings alone
+        paths = content["rosbag2_bagfile_information"]["relative_file_paths"]
+        if isinstance(paths, list) and all(isinstance(path, str) for path in paths):
+            return paths
+    except ManifestError as error:
+        return error.message
+    except (YAMLError, LookupError, TypeError, ValueError, RecursionError) as error:
+        return type(error).__name__
+    return "relative_file_paths is no list of texts"
 
 
 def _grouped(names: list[str], folder: str, taken: list[str]) -> Iterator[Recording]:
@@ -198,33 +218,25 @@ def _unpacked(path: Path, on_damage: OnDamage) -> Iterator[Path]:
     if path.suffix.lower() not in _PACKED:
         yield path
         return
-    import zstandard
-
     with tempfile.TemporaryDirectory(prefix="syncaudit-") as folder:
         plain = Path(folder) / path.stem
-        with path.open("rb") as packed, plain.open("wb") as target:
-            try:
-                with zstandard.ZstdDecompressor().stream_reader(packed) as stream:
-                    shutil.copyfileobj(stream, target, 1 << 22)
-            except zstandard.ZstdError as error:
-                on_damage(f"it can be unpacked to byte {target.tell()} only ({error})")
+        fault = unpack_file(path, plain)
+        if fault is not None:
+            on_damage(fault)
         yield plain
 
 
 def _unpack_each(messages: Messages, on_damage: OnDamage) -> Messages:
-    import zstandard
-
-    unpack = zstandard.ZstdDecompressor().decompressobj
-    n_bad = 0
+    n_bad, why = 0, ""
     for topic, receive_ns, publish_ns, data in messages:
         if data[:4] != _ZSTD:
             yield topic, receive_ns, publish_ns, data
             continue
         try:
-            plain = unpack().decompress(data)
-        except zstandard.ZstdError:
-            n_bad += 1
+            plain = unpack("zstd", data)
+        except UnpackError as error:
+            n_bad, why = n_bad + 1, why or str(error)
             continue
         yield topic, receive_ns, publish_ns, plain
     if n_bad:
-        on_damage(f"{n_bad} messages cannot be unpacked and are left out")
+        on_damage(f"{n_bad} messages cannot be unpacked and are left out (the first: {why})")

@@ -20,6 +20,8 @@ from syncaudit.datasets.rows import clip_to_row
 from syncaudit.datasets.samples import ROW_PART, URI_KEYS, split_member
 from syncaudit.errors import ClipInputError, UsageError
 from syncaudit.model import Clip, Verdict
+from syncaudit.readers.roots import refuse_outside
+from syncaudit.readers.uris import resolve
 from syncaudit.writing import replace_text, sweep_drafts
 
 __all__ = ["INDEX_FILE", "ExportOptions", "Exported", "export_shards"]
@@ -152,6 +154,10 @@ def export_shards(
 def _export(clip: Clip, stored: StoredSamples, scratch: Path, writer: _Writer) -> None:
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         try:
+            for spec in clip.sources.values():
+                for uri in (getattr(spec, name, None) for name in URI_KEYS):
+                    if uri:
+                        refuse_outside(resolve(str(uri), clip.base_uri))
             key, parts = _sample(clip, stored, Path(folder))
         except (ClipInputError, pa.ArrowException) as error:
             writer.done.failed[clip.clip_id] = str(error)

@@ -42,9 +42,10 @@ def all_formats() -> dict[str, DatasetFormat]:
     for point in sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name):
         try:
             added: DatasetFormat = point.load()
-        except ImportError as error:
-            added = _Unavailable(point.name, str(error))
-        formats.setdefault(added.name, added)
+            formats.setdefault(added.name, added)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # others' code breaks itself alone
+            why = str(error) if isinstance(error, ImportError) else repr(error)
+            formats.setdefault(point.name, _Unavailable(point.name, why))
     return formats
 
 

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeGuard
 
+from syncaudit.datasets.formats.lerobot_info import INFO, STATES, Layout, filled, read_info
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.json_lines import iter_json_lines
 from syncaudit.datasets.source import Source
+from syncaudit.datasets.wording import describe
 from syncaudit.errors import ManifestError
 from syncaudit.model import CameraSpec, Clip, Origin, SourceSpec, StateSpec
-from syncaudit.model.clip import MOST_EPISODES
 
 __all__ = ["LeRobotFormat"]
 
-_INFO = "meta/info.json"
 _VERSIONS = ("v2", "v3")
-_NUMBERS = ("float16", "float32", "float64")
-# What vectors of a robot's state and commands are called: by LeRobot, and by openpi and DROID.
-_STATES = ("observation", "action", "state", "joint", "gripper", "cartesian")
 
 
 class LeRobotFormat:
@@ -36,22 +32,23 @@ class LeRobotFormat:
 
     def probe(self, source: Source) -> str | None:
         """Accept a folder with the ``meta/info.json`` of a version that is known."""
-        if not source.has(_INFO):
-            return f"no {_INFO}"
+        if not source.has(INFO):
+            return f"no {INFO}"
         try:
-            version = _object(source, source.read_json(_INFO)).get("codebase_version")
+            content = source.read_json(INFO)
         except ManifestError as error:
             return str(error)
-        if not str(version).startswith(_VERSIONS):
-            return f"{_INFO} says codebase_version {version!r}, expected v2.x or v3.x"
-        return None
+        version = content.get("codebase_version") if isinstance(content, dict) else None
+        if isinstance(version, str) and version.startswith(_VERSIONS):
+            return None
+        return f"{INFO} says codebase_version {describe(version)}, expected v2.x or v3.x"
 
     def clips(self, source: Source, job: Import) -> Iterator[Clip]:
         """Yield the episodes in the order of the metadata."""
-        info = _object(source, source.read_json(_INFO))
-        layout = _Layout.of(source, info)
+        info = read_info(source)
+        layout = Layout.of(info)
         layout.tell(job)
-        is_shared = str(info["codebase_version"]).startswith("v3")
+        is_shared = info.codebase_version.startswith("v3")
         episodes = _shared_files(source, layout) if is_shared else _own_files(source, layout)
         for number, sources in episodes:
             yield Clip(
@@ -67,87 +64,9 @@ class LeRobotFormat:
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Layout:
-    """What ``meta/info.json`` says."""
-
-    fps: float
-    data_path: str
-    video_path: str
-    chunks_size: int
-    total_episodes: int | None
-    videos: Mapping[str, str]  # feature to source name
-    images: Mapping[str, str]
-    states: Mapping[str, str]
-    ignored: tuple[str, ...]
-
-    @classmethod
-    def of(cls, source: Source, info: Mapping[str, Any]) -> _Layout:
-        features = info.get("features")
-        fps = info.get("fps")
-        total = info.get("total_episodes")
-        if not isinstance(features, dict) or not isinstance(fps, int | float) or not fps > 0:
-            raise _broken(
-                source, "lacks 'features' or a positive 'fps', which every LeRobot data set needs"
-            )
-        kinds = {key: str(value.get("dtype")) for key, value in features.items() if value}
-        videos = [
-            key for key, kind in kinds.items() if kind == "video" and not _is_depth(features[key])
-        ]
-        images = [
-            key for key, kind in kinds.items() if kind == "image" and not _is_depth(features[key])
-        ]
-        states = [
-            key
-            for key, kind in kinds.items()
-            if kind in _NUMBERS and key.startswith(_STATES)
-            if len(features[key].get("shape", ())) == 1
-        ]
-        bookkeeping = {"timestamp", "frame_index", "episode_index", "index", "task_index"}
-        names = _short_names([*videos, *images, *states])
-        return cls(
-            fps=float(fps),
-            data_path=str(info.get("data_path", "")),
-            video_path=str(info.get("video_path", "")),
-            chunks_size=int(info.get("chunks_size") or 1000),
-            total_episodes=total if type(total) is int and 0 < total <= MOST_EPISODES else None,
-            videos={key: names[key] for key in videos},
-            images={key: names[key] for key in images},
-            states={key: names[key] for key in states},
-            ignored=tuple(
-                f"{key} ({kind})"
-                for key, kind in kinds.items()
-                if key not in {*videos, *images, *states, *bookkeeping}
-            ),
-        )
-
-    def tell(self, job: Import) -> None:
-        """Say what was taken for what."""
-        for key, name in {**self.videos, **self.images}.items():
-            job.note(f"{key} -> camera {name}")
-        for key, name in self.states.items():
-            job.note(f"{key} -> state {name}")
-        for text in self.ignored:
-            job.note(f"ignored {text}")
-        job.note("stamps are frame_index / fps: a counter, not the times of capture")
-
-
-def _is_depth(feature: Mapping[str, Any]) -> bool:
-    """Return whether the pictures are distances, which show no light and little texture."""
-    about = {**(feature.get("video_info") or {}), **(feature.get("info") or {})}
-    return bool(about.get("is_depth_map") or about.get("video.is_depth_map"))
-
-
-def _short_names(keys: list[str]) -> dict[str, str]:
-    """Return source names: keys without what all have in front, where that stays unique."""
-    short = {key: key.removeprefix("observation.").removeprefix("images.") for key in keys}
-    taken = list(short.values())
-    return {key: name if taken.count(name) == 1 else key for key, name in short.items()}
-
-
 def _sources(
     source: Source,
-    layout: _Layout,
+    layout: Layout,
     data: str,
     rows: list[int] | None,
     videos: Mapping[str, tuple[str, list[int] | None]],
@@ -185,28 +104,28 @@ def _sources(
     if not sources:
         raise ManifestError(
             "names nothing to be held against another: no video, no image, no vector called "
-            f"{', '.join(_STATES)}...; it has {', '.join(layout.ignored) or 'no feature'}",
-            path=source.uri_of(_INFO),
+            f"{', '.join(STATES)}...; it has {', '.join(layout.ignored) or 'no feature'}",
+            path=source.uri_of(INFO),
             hint="Name the sources in a manifest of your own (docs/manifest.md).",
         )
     return sources
 
 
-def _own_files(source: Source, layout: _Layout) -> Iterator[tuple[int, dict[str, SourceSpec]]]:
+def _own_files(source: Source, layout: Layout) -> Iterator[tuple[int, dict[str, SourceSpec]]]:
     """Yield the episodes of v2: files of their own."""
     name = "meta/episodes.jsonl"
     for where, row in iter_json_lines(source, name):
         number = _whole(source, name, where, row, "episode_index")
         place = {"episode_chunk": number // layout.chunks_size, "episode_index": number}
         videos: dict[str, tuple[str, list[int] | None]] = {
-            key: (_filled(source, layout.video_path, {**place, "video_key": key}), None)
+            key: (filled(source, layout.video_path, {**place, "video_key": key}), None)
             for key in layout.videos
         }
-        data = _filled(source, layout.data_path, place)
+        data = filled(source, layout.data_path, place)
         yield number, _sources(source, layout, data, None, videos)
 
 
-def _shared_files(source: Source, layout: _Layout) -> Iterator[tuple[int, dict[str, SourceSpec]]]:
+def _shared_files(source: Source, layout: Layout) -> Iterator[tuple[int, dict[str, SourceSpec]]]:
     """Yield the episodes of v3: rows of a Parquet file, a span of each video file."""
     first_rows: dict[str, int] = {}
     for name, where, row in _episode_rows(source):
@@ -216,7 +135,7 @@ def _shared_files(source: Source, layout: _Layout) -> Iterator[tuple[int, dict[s
 
         number = whole("episode_index")
         first, stop = whole("dataset_from_index"), whole("dataset_to_index")
-        data = _filled(source, layout.data_path, _file_of("data", whole))
+        data = filled(source, layout.data_path, _file_of("data", whole))
         if data not in first_rows:
             found = _first_index(source, data)
             first_rows[data] = first if found is None else found
@@ -241,7 +160,7 @@ def _shared_files(source: Source, layout: _Layout) -> Iterator[tuple[int, dict[s
                 stop_s = to_s
             # Half a frame early at both ends: a frame is taken by its nearest time.
             pts_ns = [round((value - 0.5 / layout.fps) * 1e9) for value in (from_s, stop_s)]
-            videos[key] = (_filled(source, layout.video_path, place), pts_ns)
+            videos[key] = (filled(source, layout.video_path, place), pts_ns)
         rows = [first - begin, stop - begin]
         yield number, _sources(source, layout, data, rows, videos)
 
@@ -303,7 +222,7 @@ def _episode_rows(source: Source) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 def _whole(source: Source, name: str, where: str, row: Mapping[str, Any], key: str) -> int:
     value = row.get(key)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
         raise _incomplete(source, name, where, key)
     return value
 
@@ -313,30 +232,4 @@ def _incomplete(source: Source, name: str, where: str, key: str) -> ManifestErro
         f"{where}: '{key}' is missing or no number that can be",
         path=source.uri_of(name),
         hint="Download the metadata again.",
-    )
-
-
-def _filled(source: Source, template: str, values: Mapping[str, object]) -> str:
-    try:
-        name = template.format(**values)
-    except (LookupError, ValueError, AttributeError) as error:
-        raise _broken(
-            source, f"the path template {template!r} cannot be filled ({error})"
-        ) from error
-    if not name or name.startswith("/") or ".." in name.split("/"):
-        raise _broken(source, f"the path template {template!r} leads out of the data set")
-    return name
-
-
-def _object(source: Source, content: object) -> dict[str, Any]:
-    if not isinstance(content, dict):
-        raise _broken(source, "is no object")
-    return content
-
-
-def _broken(source: Source, what: str) -> ManifestError:
-    return ManifestError(
-        what,
-        path=source.uri_of(_INFO),
-        hint="Copy it again, or correct it.",
     )

@@ -14,9 +14,15 @@ from typing import Any
 
 from syncaudit.datasets.json_lines import iter_json_list
 from syncaudit.datasets.source import Source
+from syncaudit.datasets.wording import describe
 from syncaudit.errors import ManifestError
+from syncaudit.readers.uris import is_url
 
 __all__ = ["Frame", "SceneIndex"]
+
+
+# Keys that hold something else than text; what, is checked where it is used.
+_ANY = frozenset({"camera_intrinsic", "timestamp", "filename"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +82,11 @@ class SceneIndex:
         def rows(table: str, *keys: str) -> Iterator[tuple[Any, ...]]:
             name = f"{version}/{table}.json"
             for number, row in enumerate(iter_json_list(root, name)):
-                missing = [key for key in keys if row.get(key) is None]
+                missing = [key for key in keys if key not in _ANY and type(row.get(key)) is not str]
+                missing += [key for key in _ANY.intersection(keys) if key not in row]
                 if missing:
                     raise ManifestError(
-                        f"item {number} has no '{missing[0]}'",
+                        f"item {number} has no text '{missing[0]}'",
                         path=root.uri_of(name),
                         hint="Copy the tables again.",
                     )
@@ -136,10 +143,12 @@ class SceneIndex:
 def _check(root: Source, version: str, time_us: object, file: object) -> None:
     # Millisecond or nanosecond stamps would not be those of nuScenes.
     is_time = isinstance(time_us, int) and 0 < time_us < 2**63 // 1000
-    is_name = isinstance(file, str) and not file.startswith("/") and ".." not in file.split("/")
+    is_name = isinstance(file, str) and not (
+        file.startswith("/") or ".." in file.split("/") or is_url(file) or not file.isprintable()
+    )
     if not is_time or not is_name:
         raise ManifestError(
-            f"timestamp {time_us!r} or filename {file!r} is none that nuScenes has",
+            f"timestamp {describe(time_us)} or filename {describe(file)} is none that nuScenes has",
             path=root.uri_of(f"{version}/sample_data.json"),
             hint="Expected unix microseconds and a path below the data set.",
         )

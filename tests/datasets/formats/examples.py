@@ -52,7 +52,7 @@ EXAMPLES: dict[str, Example] = {
         write=write_lerobot_v3,
         broken=(
             ("meta/info.json", b"{", "no intact JSON"),
-            ("meta/info.json", b'{"codebase_version": "v3.0"}', "lacks 'features'"),
+            ("meta/info.json", b'{"codebase_version": "v3.0"}', "is missing"),
             ("meta/info.json", b'{"codebase_version": "v1.6"}', "expected v2.x or v3.x"),
             ("meta/episodes/chunk-000/file-000.parquet", b"PAR1", "no intact Parquet.*again"),
             ("meta/episodes/chunk-000/file-000.parquet", None, "holds no episodes"),

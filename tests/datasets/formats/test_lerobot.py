@@ -197,3 +197,28 @@ def test_data_set_of_other_features_says_what_it_holds(tmp_path):
     (root / "meta/info.json").write_text(json.dumps(info))
     with pytest.raises(ManifestError, match=r"no video.*next\.reward \(float32\)"):
         imported(root, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "pattern"),
+    [
+        ("fps", "30", "fps is '30', expected a number"),
+        ("fps", 0, "fps is 0"),
+        ("chunks_size", "x", "chunks_size is 'x', expected a whole number"),
+        ("features", [], "features is a list, expected an object"),
+        ("features", {"action": {"dtype": "float32", "shape": 6}}, "shape is 6, expected a list"),
+        ("features", {"a": {"dtype": "video", "info": "x"}}, "info is 'x', expected an object"),
+        ("features", {"a": "video"}, "a is 'video', expected an object"),
+        ("data_path", "{episode_index:1999999999d}", "with widths such as :03d"),
+        ("data_path", "{episode_index.__class__}", "cannot be filled"),
+        ("data_path", "webhdfs://127.0.0.1/x.parquet", "leads out of the data set"),
+        ("data_path", "simplecache::file:///x", "leads out of the data set"),
+        ("data_path", "a\ud83d", "is no intact JSON"),
+    ],
+)
+def test_wrong_types_in_the_info_are_told(key, value, pattern, tmp_path):
+    root = write_lerobot_v2(tmp_path, 1)
+    place = root / "meta/info.json"
+    place.write_text(json.dumps(json.loads(place.read_text()) | {key: value}))
+    with pytest.raises(ManifestError, match=pattern):
+        import_dataset(str(root), tmp_path / "out" / "m.jsonl", format_name="lerobot")

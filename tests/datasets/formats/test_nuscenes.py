@@ -117,7 +117,7 @@ def test_the_folder_of_the_tables_may_be_named(root, tmp_path):
     [
         ({"timestamp": 15.2}, "timestamp 15.2 or filename"),
         ({"filename": "../../etc/passwd"}, "none that nuScenes has"),
-        ({"sample_token": None}, "item 0 has no 'sample_token'"),
+        ({"sample_token": None}, "item 0 has no text 'sample_token'"),
     ],
 )
 def test_rows_that_cannot_be_are_refused(root, tmp_path, change, pattern):

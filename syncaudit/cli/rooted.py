@@ -1,0 +1,112 @@
+"""Hold what a manifest names to the folders that the user trusts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from syncaudit.model import Clip, ClipVerdict
+from syncaudit.policy import Policy
+from syncaudit.readers.roots import Roots, within_roots
+from syncaudit.readers.uris import is_url, parent_of, resolve
+
+__all__ = ["RootedAudit", "roots_of", "tell_outside"]
+
+_KEYS = ("uri", "timestamps", "dbc", "arrivals")
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RootedAudit:
+    """An audit with all that is read held to roots; picklable.
+
+    Parameters
+    ----------
+    audit : callable
+        `syncaudit.pipeline.audit`.
+    roots : Roots
+        What it is held to.
+    """
+
+    audit: Callable[..., ClipVerdict]
+    roots: Roots
+
+    def __call__(
+        self,
+        clip: Clip,
+        policy: Policy,
+        *,
+        calibration: Mapping[str, object] | None = None,
+        **settings: Any,
+    ) -> ClipVerdict:
+        """Audit a clip."""
+        with within_roots(self.roots):
+            return self.audit(clip, policy, calibration=calibration, **settings)
+
+
+def roots_of(manifest: str, stated: Sequence[str] | None, *, trusted: Iterable[str] = ()) -> Roots:
+    """Return the roots of a run.
+
+    Parameters
+    ----------
+    manifest : str
+        File or folder as the user named it.
+    stated : sequence of str, optional
+        ``--root``: nothing else is opened. Without it files elsewhere are, unquoted.
+    trusted : iterable of str
+        Folders that are trusted anyway: a data set that the user named.
+    """
+    place = resolve(manifest)
+    own = place if not is_url(place) and Path(place).is_dir() else parent_of(place)
+    if stated:
+        return Roots(places=tuple(_absolute(each) for each in stated), is_strict=True)
+    return Roots(places=(own, *(_absolute(each) for each in trusted)))
+
+
+def _absolute(place: str) -> str:
+    found = resolve(place)
+    if is_url(found):
+        return found
+    path = Path(found).absolute()
+    return str(path if path.is_dir() else path.parent)
+
+
+def tell_outside(clips: Iterable[Clip], roots: Roots) -> str | None:
+    """Return the sentence on files outside of the roots, None if there are none.
+
+    Links of files are not followed here, only those of their folders: a look costs 2 us.
+    """
+
+    @cache
+    def is_inside(folder: str) -> bool:
+        return roots.hold(folder)
+
+    n_files, n_clips, named = 0, 0, dict[str, None]()
+    for clip in clips:
+        places = {
+            resolve(str(uri), clip.base_uri)
+            for spec in clip.sources.values()
+            for uri in (getattr(spec, key, None) for key in _KEYS)
+            if uri
+        }
+        # An archive or a URL counts itself, a file by its folder.
+        folders = {p: p if "://" in p else p.rpartition("/")[0] or "/" for p in places}
+        outside = [p for p in places if not is_inside(folders[p])]
+        n_files, n_clips = n_files + len(outside), n_clips + bool(outside)
+        named |= dict.fromkeys(outside[:_MOST_NAMED]) if len(named) < _MOST_NAMED else {}
+    if not n_files:
+        return None
+    listed = ", ".join(list(named)[:_MOST_NAMED])
+    what = (
+        "They are not opened."
+        if roots.is_strict
+        else "Nothing of their content is quoted. If you trust the manifest, name their folder "
+        "with --root; name its own folder to leave them unopened."
+    )
+    return (
+        f"{n_files} files of {n_clips} clips lie outside of {', '.join(roots.places)}: {listed}"
+        f"{', ...' if n_files > _MOST_NAMED else ''}. {what}"
+    )

@@ -1,0 +1,108 @@
+"""Unpack what bags hold compressed, up to a size that recordings can have."""
+
+from __future__ import annotations
+
+import bz2
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, Protocol
+
+__all__ = ["MOST_BYTES", "UnpackError", "unpack", "unpack_file"]
+
+MOST_BYTES = 1 << 28
+"""Most of one message or chunk, in bytes: an 8k image of three 16-bit colours has 199 MB."""
+
+# Of whole files: sensors' bytes pack to a tenth, black images to less. A bomb packs 10,000 to 1.
+_MOST_FOLD = 100
+_LEAST_LIMIT_BYTES = 1 << 30
+_PIECE = 1 << 20
+
+
+class UnpackError(ValueError):
+    """What is packed is damaged, or unpacks to more than a recording can hold."""
+
+
+class _Stream(Protocol):
+    """A decompressor that can be asked for a part."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return at most so many bytes; none at the end."""
+
+
+def _zstd(data: IO[bytes]) -> _Stream:
+    import zstandard
+
+    stream: _Stream = zstandard.ZstdDecompressor().stream_reader(data)
+    return stream
+
+
+def _lz4(data: IO[bytes]) -> _Stream:
+    import lz4.frame
+
+    stream: _Stream = lz4.frame.LZ4FrameFile(data)
+    return stream
+
+
+_OPENERS: Mapping[str, Callable[[IO[bytes]], _Stream]] = MappingProxyType(
+    {"zstd": _zstd, "lz4": _lz4, "bz2": lambda data: bz2.BZ2File(data)}
+)
+
+
+def unpack(kind: str, data: bytes) -> bytes:
+    """Return the plain bytes of a message or chunk.
+
+    Parameters
+    ----------
+    kind : str
+        ``zstd``, ``lz4``, ``bz2``; ``none`` or "" if it is plain.
+    data : bytes
+        What is packed.
+
+    Raises
+    ------
+    UnpackError
+        If it is damaged, of another kind, or larger than `MOST_BYTES`.
+    """
+    if kind in ("", "none"):
+        return data
+    if kind not in _OPENERS:
+        raise UnpackError(f"the compression {kind[:20]!r} is unknown")
+    parts: list[bytes] = []
+    left = MOST_BYTES
+    try:
+        stream = _OPENERS[kind](BytesIO(data))
+        while part := stream.read(_PIECE):
+            parts.append(part)
+            left -= len(part)
+            if left < 0:
+                raise UnpackError(f"it unpacks to more than {MOST_BYTES >> 20} MiB")
+    except UnpackError:
+        raise
+    except Exception as error:  # decompressors raise types of their own
+        raise UnpackError(" ".join(f"{type(error).__name__} {error}".split())[:120]) from error
+    return b"".join(parts)
+
+
+def unpack_file(packed: Path, plain: Path) -> str | None:
+    """Write the plain bytes of a ``.zst`` file as far as they go.
+
+    Returns
+    -------
+    str or None
+        What is wrong with the rest.
+    """
+    limit = max(_LEAST_LIMIT_BYTES, _MOST_FOLD * packed.stat().st_size)
+    with packed.open("rb") as source, plain.open("wb") as target:
+        stream = _zstd(source)
+        while True:
+            try:
+                part = stream.read(_PIECE)
+            except Exception as error:  # noqa: BLE001  # as above
+                return f"it can be unpacked to byte {target.tell()} only ({error})"
+            if not part:
+                return None
+            if target.tell() > limit:
+                return f"it unpacks to more than {limit >> 20} MiB, and the rest is left out"
+            target.write(part)

@@ -1,0 +1,170 @@
+"""What LeRobot's ``meta/info.json`` says, with every type checked, and the paths that it gives."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from string import Formatter
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from syncaudit.datasets.formats.protocol import Import
+from syncaudit.datasets.source import Source
+from syncaudit.datasets.wording import checked
+from syncaudit.errors import ManifestError
+from syncaudit.model.clip import MOST_EPISODES
+
+__all__ = ["INFO", "STATES", "Info", "Layout", "filled", "read_info"]
+
+INFO = "meta/info.json"
+_NUMBERS = ("float16", "float32", "float64")
+# What vectors of a robot's state and commands are called: by LeRobot, and by openpi and DROID.
+STATES = ("observation", "action", "state", "joint", "gripper", "cartesian")
+_BOOKKEEPING = frozenset({"timestamp", "frame_index", "episode_index", "index", "task_index"})
+_CHUNK_SIZE = 1000
+# ``03d``, ``06d``: what templates of LeRobot ask for. A width of strangers may be any.
+_WIDTH = re.compile(r"(0?[1-9]?[0-9]d?)?")
+_LOOSE: dict[str, Any] = {"extra": "ignore", "strict": True}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Feature:
+    __pydantic_config__: ClassVar[dict[str, Any]] = _LOOSE
+
+    dtype: str | None = None
+    shape: list[int] | None = None
+    info: dict[str, Any] | None = None
+    video_info: dict[str, Any] | None = None
+
+    @property
+    def is_depth(self) -> bool:
+        """Whether the pictures are distances, which show no light and little texture."""
+        about = {**(self.video_info or {}), **(self.info or {})}
+        return bool(about.get("is_depth_map") or about.get("video.is_depth_map"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Info:
+    """``meta/info.json``, as far as it is used."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = _LOOSE
+
+    codebase_version: str
+    fps: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    features: dict[str, _Feature | None]
+    data_path: str | None = None
+    video_path: str | None = None
+    chunks_size: Annotated[int, Field(ge=0)] | None = None
+    total_episodes: int | None = None
+
+
+def read_info(source: Source) -> Info:
+    """Return ``meta/info.json``.
+
+    Raises
+    ------
+    ManifestError
+        If it is missing, or a key lacks or has a wrong type.
+    """
+    return checked(Info, source.read_json(INFO), path=source.uri_of(INFO))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Where episodes lie, and which features are taken for what."""
+
+    fps: float
+    data_path: str
+    video_path: str
+    chunks_size: int
+    total_episodes: int | None
+    videos: Mapping[str, str]  # feature to source name
+    images: Mapping[str, str]
+    states: Mapping[str, str]
+    ignored: tuple[str, ...]
+
+    @classmethod
+    def of(cls, info: Info) -> Layout:
+        """Return what a data set's info comes to."""
+        features = {key: value for key, value in info.features.items() if value is not None}
+        total = info.total_episodes
+
+        def pictures(kind: str) -> list[str]:
+            return [key for key, it in features.items() if it.dtype == kind and not it.is_depth]
+
+        videos, images = pictures("video"), pictures("image")
+        states = [
+            key
+            for key, it in features.items()
+            if it.dtype in _NUMBERS and key.startswith(STATES) and len(it.shape or ()) == 1
+        ]
+        names = _short_names([*videos, *images, *states])
+        return cls(
+            fps=info.fps,
+            data_path=info.data_path or "",
+            video_path=info.video_path or "",
+            chunks_size=info.chunks_size or _CHUNK_SIZE,
+            total_episodes=total if total is not None and 0 < total <= MOST_EPISODES else None,
+            videos={key: names[key] for key in videos},
+            images={key: names[key] for key in images},
+            states={key: names[key] for key in states},
+            ignored=tuple(
+                f"{key} ({it.dtype})"
+                for key, it in features.items()
+                if key not in {*videos, *images, *states, *_BOOKKEEPING}
+            ),
+        )
+
+    def tell(self, job: Import) -> None:
+        """Say what was taken for what."""
+        for key, name in {**self.videos, **self.images}.items():
+            job.note(f"{key} -> camera {name}")
+        for key, name in self.states.items():
+            job.note(f"{key} -> state {name}")
+        for text in self.ignored:
+            job.note(f"ignored {text}")
+        job.note("stamps are frame_index / fps: a counter, not the times of capture")
+
+
+def _short_names(keys: list[str]) -> dict[str, str]:
+    """Return source names: keys without what all have in front, where that stays unique."""
+    short = {key: key.removeprefix("observation.").removeprefix("images.") for key in keys}
+    taken = list(short.values())
+    return {key: name if taken.count(name) == 1 else key for key, name in short.items()}
+
+
+def filled(source: Source, template: str, values: Mapping[str, object]) -> str:
+    """Return the file that a path template of the data set names.
+
+    Raises
+    ------
+    ManifestError
+        If it asks for what there is not, for more than digits, or leads out of the data set.
+    """
+    try:
+        parts = list(Formatter().parse(template))
+        is_plain = all(
+            name is None or (name in values and not kind and _WIDTH.fullmatch(width or ""))
+            for _, name, width, kind in parts
+        )
+        name = template.format(**values) if is_plain else ""
+    except ValueError:
+        is_plain, name = False, ""
+    shown = json.dumps(template[:80])
+    if not is_plain:
+        raise _broken(
+            source,
+            f"the path template {shown} cannot be filled: expected names among "
+            f"{', '.join(values)}, with widths such as :03d",
+        )
+    is_inside = name and not name.startswith("/") and ".." not in name.split("/")
+    if not is_inside or "://" in name or "::" in name or not name.isprintable():
+        raise _broken(source, f"the path template {shown} leads out of the data set")
+    return name
+
+
+def _broken(source: Source, what: str) -> ManifestError:
+    return ManifestError(what, path=source.uri_of(INFO), hint="Copy it again, or correct it.")

@@ -1,0 +1,85 @@
+"""Folders that a manifest may name files in, and what becomes of files elsewhere.
+
+Manifests and data sets may come from strangers, who may name any file that the user can read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from syncaudit.errors import StreamReadError
+
+__all__ = ["RefusedError", "Roots", "is_outside", "refuse_outside", "within_roots"]
+
+
+class RefusedError(StreamReadError):
+    """A file that a manifest names and that is not opened; nothing of it was read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roots:
+    """Where the files of trusted data lie.
+
+    Parameters
+    ----------
+    places : tuple of str
+        Local folders and URLs of folders.
+    is_strict : bool
+        Whether files elsewhere are refused; else their content is not quoted.
+    """
+
+    places: tuple[str, ...]
+    is_strict: bool = False
+
+    def hold(self, uri: str) -> bool:
+        """Return whether a resolved path or URL lies in one of them; links are followed."""
+        last = uri.rpartition("::")[2]
+        if "://" in last:
+            known = ("/".join((place.rstrip("/"), "")) for place in self.places if "://" in place)
+            return ".." not in last.split("/") and any(last.startswith(place) for place in known)
+        real = os.path.realpath(last)
+        known = (os.path.realpath(place) for place in self.places if "://" not in place)
+        return any(real == place or real.startswith(place.rstrip("/") + "/") for place in known)
+
+
+# Set for the time of one audit, so that readers of readers (tables that name pictures) are held
+# to it as well; None trusts every place.
+_ROOTS: ContextVar[Roots | None] = ContextVar("roots", default=None)
+
+
+@contextmanager
+def within_roots(roots: Roots | None) -> Iterator[None]:
+    """Hold all that is read to `roots`."""
+    token = _ROOTS.set(roots)
+    try:
+        yield
+    finally:
+        _ROOTS.reset(token)
+
+
+def is_outside(uri: str) -> bool:
+    """Return whether a resolved path or URL lies outside of the roots that hold now."""
+    roots = _ROOTS.get()
+    return roots is not None and not roots.hold(uri)
+
+
+def refuse_outside(uri: str) -> None:
+    """Refuse a resolved path or URL outside of roots that are strict.
+
+    Raises
+    ------
+    RefusedError
+        With code ``manifest``.
+    """
+    roots = _ROOTS.get()
+    if roots is not None and roots.is_strict and not roots.hold(uri):
+        raise RefusedError(
+            f"lies outside of {', '.join(roots.places)} and is not opened",
+            code="manifest",
+            path=uri,
+            hint="If you trust who wrote the manifest, name its folder with --root.",
+        )
