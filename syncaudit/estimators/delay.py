@@ -251,6 +251,7 @@ def _figures(curve: DelayCurve, best: int, fit: DelayFit, lobe_s: float) -> dict
         "explained": fit.explained,
         "correlation_factor": fit.correlation_factor,
         "information_kept": fit.information_kept,
+        "followed": fit.followed,
     } | (
         {}
         if fit.line_delay_s is None or fit.line_delay_std_s is None
@@ -341,10 +342,16 @@ def record_delay(
         diagnostics=figures,
     )
     if step is not None:
+        at_s = step.anchor_near(fit.anchor_s)
+        drift_std_ppm = math.hypot(step.drift_std_ppm, _wander_ppm(systematic_s, fit.span_s))
+        has_drift = step.drift_std_ppm > 0.0 and _is_told(step.drift_ppm, drift_std_ppm)
         return replace(
             record,
-            offset_s=step.offset_at(fit.anchor_s) + epochs_s,
-            offset_std_s=math.hypot(step.offset_std_at(fit.anchor_s), systematic_s),
+            at_ns=task.source_epoch_ns + nanoseconds(at_s),
+            offset_s=step.offset_at(at_s) + epochs_s,
+            offset_std_s=math.hypot(step.offset_std_at(at_s), systematic_s),
+            drift_ppm=step.drift_ppm if has_drift else None,
+            drift_std_ppm=drift_std_ppm if has_drift else None,
             step_s=step.step_s,
             step_std_s=step.step_std_s,
             step_at_ns=task.source_epoch_ns + nanoseconds(step.at_s),
@@ -356,14 +363,10 @@ def record_delay(
     )
     if drifting is None or drifting.drift_ppm is None or drifting.drift_std_ppm is None:
         return record
-    # A systematic error need not be the same at both ends of the clip: half of it may turn round,
-    # which over a span T reads as sqrt(12) / T of drift.
-    wander_ppm = 1e6 * math.sqrt(12.0) * 0.5 * systematic_s / max(drifting.span_s, 1e-3)
-    drift_std_ppm = math.hypot(drifting.drift_std_ppm, wander_ppm)
+    drift_std_ppm = math.hypot(drifting.drift_std_ppm, _wander_ppm(systematic_s, drifting.span_s))
     figures["drift_ppm"] = drifting.drift_ppm
     figures["drift_std_ppm"] = drift_std_ppm
-    is_significant = abs(drifting.drift_ppm) > DRIFT_Z * drift_std_ppm
-    if drift_std_ppm > (MAX_DRIFT_STD_PPM if is_significant else DRIFT_STD_PPM):
+    if not _is_told(drifting.drift_ppm, drift_std_ppm):
         return record
     return replace(
         record,
@@ -373,3 +376,18 @@ def record_delay(
         drift_ppm=drifting.drift_ppm,
         drift_std_ppm=drift_std_ppm,
     )
+
+
+def _wander_ppm(systematic_s: float, span_s: float) -> float:
+    """Return the drift that a systematic error may feign, one sigma.
+
+    It need not be the same at both ends of the clip: half of it may turn round, which over a span T
+    reads as sqrt(12) / T of drift.
+    """
+    return 1e6 * math.sqrt(12.0) * 0.5 * systematic_s / max(span_s, 1e-3)
+
+
+def _is_told(drift_ppm: float, std_ppm: float) -> bool:
+    """Tell whether a drift is significant and says something of an oscillator, or known well."""
+    is_significant = abs(drift_ppm) > DRIFT_Z * std_ppm
+    return std_ppm <= (MAX_DRIFT_STD_PPM if is_significant else DRIFT_STD_PPM)

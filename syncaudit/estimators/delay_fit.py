@@ -34,7 +34,9 @@ __all__ = ["DelayFit", "fit_delay"]
 
 Floats = NDArray[np.float64]
 
-MAX_ITERATIONS = 15
+MAX_ITERATIONS = 60
+# Less of the sensitivity than this is followed where there is nothing to measure.
+MIN_FOLLOWED = 0.1
 # Steps below this, or below this share of the standard error, change nothing.
 CONVERGED_S = 1e-7
 CONVERGED_STD = 0.02
@@ -81,6 +83,8 @@ class DelayFit:
         Instant on the source's clock at which offset and drift are uncorrelated.
     correlation_factor : float
         Variance of the delay over what independent residuals would give (>= 1).
+    followed : float
+        Share of the sensitivity that the evidence follows (see `DelayModel.followed`).
     n_rows : int
         Increments used.
     span_s : float
@@ -105,6 +109,7 @@ class DelayFit:
     blur: float
     anchor_s: float
     correlation_factor: float
+    followed: float
     n_rows: int
     span_s: float
     mid_s: Floats
@@ -263,6 +268,9 @@ def fit_delay(
             or max(full @ normal @ full, step @ normal @ step) < CONVERGED_STD**2
         ):
             break
+    followed = model.followed(
+        offset_s + drift * since_s, robust, rolled * line_delay_s + bent * blur, linear
+    )
     row_shift_s = 0.0
     if is_delay_free and shutter is not None:
         # Rows without a stated delay: the offset refers to the points' mean row (see module).
@@ -292,6 +300,7 @@ def fit_delay(
         root[..., None] * columns,
         normal,
     )
+    covariance /= min(max(followed, MIN_FOLLOWED), 1.0) ** 2
     std = np.sqrt(np.diag(covariance))
     return DelayFit(
         offset_s=offset_s,
@@ -304,6 +313,7 @@ def fit_delay(
         blur=blur,
         anchor_s=anchor_s,
         correlation_factor=correlation_factor,
+        followed=followed,
         n_rows=mid_s.size,
         span_s=float(np.ptp(mid_s)),
         mid_s=mid_s,

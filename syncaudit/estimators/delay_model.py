@@ -34,6 +34,9 @@ RIDGE = 1e-12
 NOISE_SHARE = 0.05
 MIN_SAMPLES = 2.0
 RATE_SHARE = 0.25
+# The slope of the score is taken over this part of an increment to either side: far more than
+# what vibrates, far less than a lobe (of shaking bodies it is 1 % too small by then).
+SLOPE_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +71,7 @@ class DelayModel:
         """Return the model of some rows."""
         slow = slow_basis(rows.mid_s, float(np.ptp(rows.mid_s))) * rows.width_s[:, None]
         ridge = RIDGE * np.eye(driver.n_channels + slow.shape[1])
-        return cls(rows, driver, slow, np.sqrt(rows.weights), ridge, _reach(rows.width_s, driver))
+        return cls(rows, driver, slow, np.sqrt(rows.weights), ridge, _reach(rows, driver))
 
     def at(
         self, delays_s: Floats, robust: Floats, known: Floats, before: Linearised | None
@@ -126,6 +129,34 @@ class DelayModel:
             rate=0.5 * (first + last),
             mixing=mixing,
         )
+
+    def followed(
+        self, delays_s: Floats, robust: Floats, known: Floats, found: Linearised
+    ) -> float:
+        """Return how much of what the sensitivity promises a change of the delay really does.
+
+        Gauss and Newton take the slope of the score for the sum of squared sensitivities. That
+        counts what the driver alone feels (vibration, noise) as well, which turns with the delay
+        like everything else, but brings the residuals no nearer to zero anywhere: so much too large
+        is the information, and so much too short are the steps. Between delays a small part of an
+        increment apart the score itself tells.
+
+        Parameters
+        ----------
+        delays_s, robust, known
+            As for `at`.
+        found : Linearised
+            At these delays.
+        """
+        apart_s = SLOPE_SHARE * median(self.rows.width_s)
+        scores = []
+        for sign in (-1.0, 1.0):
+            there = self.at(delays_s + sign * apart_s, robust, known, found)
+            if there is None:
+                return 1.0
+            scores.append(float(np.sum(found.weights * there.sensitivity * there.residuals)))
+        promised = float(np.sum(found.weights * found.sensitivity**2))
+        return (scores[0] - scores[1]) / (2.0 * apart_s * promised)
 
     def strength(self, found: Linearised) -> tuple[float, float]:
         """Return gain and explained share of a fit, slow terms aside.
@@ -194,24 +225,26 @@ class Linearised:
         return projected
 
 
-def _reach(width_s: Floats, driver: RunningIntegral) -> Floats:
+def _reach(rows: Increments, driver: RunningIntegral) -> Floats:
     """Return over how long to either side rates are averaged, shape (n,).
 
     Third differences of samples are noise, and motion up to a fifth of their rate leaves little in
     them (where it leaves more, the mean is longer than it need be). Of a mean over m samples the
-    variance is an m-th; two of them make a change of rate.
+    variance is an m-th; two of them make a change of rate. What shakes between two samples of the
+    source is in the driver alone.
     """
     rate, period_s = driver.integral.c[-2], driver.period_s
     if driver.coupling_std is not None:
         rate = rate[:, np.isinf(driver.coupling_std)]  # what leaks in is not what is followed
-    most_s = RATE_SHARE * width_s
-    apart = max(1, round(median(width_s) / period_s))
+    most_s = RATE_SHARE * rows.width_s
+    apart = max(1, round(median(rows.width_s) / period_s))
     if rate.shape[0] <= apart + 3:
         return most_s
     noise2 = float(np.sum(mad_std_of_columns(np.diff(rate, 3, axis=0)) ** 2)) / 20.0
     change2 = float(np.mean(np.sum((rate[apart:] - rate[:-apart]) ** 2, axis=1)))
     n_samples = 2.0 * noise2 / (NOISE_SHARE * change2 + 1e-300)
-    return np.minimum(most_s, 0.5 * period_s * max(MIN_SAMPLES, n_samples))
+    least_s = max(rows.period_s, period_s * max(MIN_SAMPLES, n_samples))
+    return np.minimum(most_s, 0.5 * least_s)
 
 
 def _coefficients(solver: Floats, weighted: Floats, matrix: Floats) -> Floats:
