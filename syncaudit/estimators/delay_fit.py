@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.medians import median
 from syncaudit.dsp.robust import cauchy_weights
-from syncaudit.estimators.delay_errors import correlated_shift, covariance_of
+from syncaudit.estimators.delay_errors import covariance_of
 from syncaudit.estimators.delay_model import DelayModel, Linearised
+from syncaudit.estimators.delay_slope import followed_share, with_slope
 from syncaudit.estimators.increments import Increments
 
 __all__ = ["DelayFit", "fit_delay"]
@@ -35,8 +36,6 @@ __all__ = ["DelayFit", "fit_delay"]
 Floats = NDArray[np.float64]
 
 MAX_ITERATIONS = 60
-# Less of the sensitivity than this is followed where there is nothing to measure.
-MIN_FOLLOWED = 0.1
 # Steps below this, or below this share of the standard error, change nothing.
 CONVERGED_S = 1e-7
 CONVERGED_STD = 0.02
@@ -84,7 +83,7 @@ class DelayFit:
     correlation_factor : float
         Variance of the delay over what independent residuals would give (>= 1).
     followed : float
-        Share of the sensitivity that the evidence follows (see `DelayModel.followed`).
+        Share of the promised information on the delay that the score shows (see `delay_slope`).
     n_rows : int
         Increments used.
     span_s : float
@@ -268,25 +267,36 @@ def fit_delay(
             or max(full @ normal @ full, step @ normal @ step) < CONVERGED_STD**2
         ):
             break
-    followed = model.followed(
-        offset_s + drift * since_s, robust, rolled * line_delay_s + bent * blur, linear
+    share = followed_share(
+        model,
+        linear,
+        lambda change_s: model.at(
+            offset_s + drift * since_s + change_s, robust, rolled * line_delay_s + bent * blur, linear
+        ),
+        [np.ones_like(since_s), *[since_s] * with_drift],
     )
+    found_s = offset_s
     row_shift_s = 0.0
     if is_delay_free and shutter is not None:
         # Rows without a stated delay: the offset refers to the points' mean row (see module).
         columns[..., -2] -= shutter.mean_row_px * columns[..., 0]
         row_shift_s = shutter.mean_row_px * line_delay_s
-        offset_s += row_shift_s
-    if with_drift:
-        # Move the anchor to where offset and drift are uncorrelated.
-        shift_s = correlated_shift(columns, linear.weights)
-        anchor_s += shift_s
-        offset_s += drift * shift_s
-        columns[..., 1] -= shift_s * columns[..., 0]
+        found_s += row_shift_s
     normal, _ = _equations(columns, linear)
     if is_delay_free:
         normal[-2, -2] += USUAL_LINE_DELAY_STD_S**-2
     normal[-1, -1] += blur_std**-2
+    normal = with_slope(normal, share)
+    if with_drift:
+        # Move the anchor to where offset and drift are uncorrelated.
+        inverse = np.linalg.inv(normal)
+        shift_s = float(-inverse[0, 1] / inverse[1, 1])
+        anchor_s += shift_s
+        found_s += drift * shift_s
+        turned = np.eye(largest.size)
+        turned[0, 1] = -shift_s
+        columns = columns @ turned
+        normal = turned.T @ normal @ turned
     # Curvature of the Cauchy loss, not its weights: psi' = 2 w^2 - w (the sandwich of an
     # M-estimator; Huber, "Robust statistics", 1981). Weights alone claim errors a fifth too small.
     curvature = 2.0 * (robust**2).sum(axis=0) / robust.sum(axis=0) - 1.0
@@ -300,10 +310,9 @@ def fit_delay(
         root[..., None] * columns,
         normal,
     )
-    covariance /= min(max(followed, MIN_FOLLOWED), 1.0) ** 2
     std = np.sqrt(np.diag(covariance))
     return DelayFit(
-        offset_s=offset_s,
+        offset_s=found_s,
         offset_std_s=float(std[0]),
         drift_ppm=drift * 1e6 if with_drift else None,
         drift_std_ppm=float(std[1]) * 1e6 if with_drift else None,
@@ -313,7 +322,7 @@ def fit_delay(
         blur=blur,
         anchor_s=anchor_s,
         correlation_factor=correlation_factor,
-        followed=followed,
+        followed=float(share[0, 0]),
         n_rows=mid_s.size,
         span_s=float(np.ptp(mid_s)),
         mid_s=mid_s,

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter1d
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.medians import median
 from syncaudit.dsp.robust import mad_std_of_columns
-from syncaudit.estimators.delay_noise import noise_of_motion
+from syncaudit.estimators.delay_noise import MOTION_ROWS, noise_of_motion
 from syncaudit.estimators.delay_search import slow_basis
 from syncaudit.estimators.increments import Increments
 
@@ -34,9 +35,6 @@ RIDGE = 1e-12
 NOISE_SHARE = 0.05
 MIN_SAMPLES = 2.0
 RATE_SHARE = 0.25
-# The slope of the score is taken over this part of an increment to either side: far more than
-# what vibrates, far less than a lobe (of shaking bodies it is 1 % too small by then).
-SLOPE_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +55,8 @@ class DelayModel:
         What the scaled normal equations are held by.
     reach_s : ndarray, shape (n,)
         Rates at the ends are means over this time to either side.
+    noise2 : ndarray, shape (n,)
+        What the driver's noise makes of the square of their change, of all channels.
     """
 
     rows: Increments
@@ -65,13 +65,14 @@ class DelayModel:
     root: Floats
     ridge: Floats
     reach_s: Floats
+    noise2: Floats
 
     @classmethod
     def of(cls, rows: Increments, driver: RunningIntegral) -> DelayModel:
         """Return the model of some rows."""
         slow = slow_basis(rows.mid_s, float(np.ptp(rows.mid_s))) * rows.width_s[:, None]
         ridge = RIDGE * np.eye(driver.n_channels + slow.shape[1])
-        return cls(rows, driver, slow, np.sqrt(rows.weights), ridge, _reach(rows, driver))
+        return cls(rows, driver, slow, np.sqrt(rows.weights), ridge, *_reach(rows, driver))
 
     def at(
         self, delays_s: Floats, robust: Floats, known: Floats, before: Linearised | None
@@ -107,6 +108,9 @@ class DelayModel:
         solver = np.linalg.inv(gram / norms + self.ridge) / norms
         beta = _coefficients(solver, weighted, values)
         mixing = beta[:, :k]
+        # What of the change is motion: a rest shows noise, which tells nothing of the delay.
+        power = uniform_filter1d(np.sum(bend**2, axis=1), MOTION_ROWS, mode="nearest")
+        bend = bend * np.maximum(0.0, 1.0 - self.noise2 / (power + 1e-300))[:, None]
         residuals = values - design @ beta.T
         raw = bend @ mixing.T
         sensitivity = raw - design @ _coefficients(solver, weighted, raw).T
@@ -129,34 +133,6 @@ class DelayModel:
             rate=0.5 * (first + last),
             mixing=mixing,
         )
-
-    def followed(
-        self, delays_s: Floats, robust: Floats, known: Floats, found: Linearised
-    ) -> float:
-        """Return how much of what the sensitivity promises a change of the delay really does.
-
-        Gauss and Newton take the slope of the score for the sum of squared sensitivities. That
-        counts what the driver alone feels (vibration, noise) as well, which turns with the delay
-        like everything else, but brings the residuals no nearer to zero anywhere: so much too large
-        is the information, and so much too short are the steps. Between delays a small part of an
-        increment apart the score itself tells.
-
-        Parameters
-        ----------
-        delays_s, robust, known
-            As for `at`.
-        found : Linearised
-            At these delays.
-        """
-        apart_s = SLOPE_SHARE * median(self.rows.width_s)
-        scores = []
-        for sign in (-1.0, 1.0):
-            there = self.at(delays_s + sign * apart_s, robust, known, found)
-            if there is None:
-                return 1.0
-            scores.append(float(np.sum(found.weights * there.sensitivity * there.residuals)))
-        promised = float(np.sum(found.weights * found.sensitivity**2))
-        return (scores[0] - scores[1]) / (2.0 * apart_s * promised)
 
     def strength(self, found: Linearised) -> tuple[float, float]:
         """Return gain and explained share of a fit, slow terms aside.
@@ -225,8 +201,8 @@ class Linearised:
         return projected
 
 
-def _reach(rows: Increments, driver: RunningIntegral) -> Floats:
-    """Return over how long to either side rates are averaged, shape (n,).
+def _reach(rows: Increments, driver: RunningIntegral) -> tuple[Floats, Floats]:
+    """Return over how long to either side rates are averaged, and the noise left, shape (n,) each.
 
     Third differences of samples are noise, and motion up to a fifth of their rate leaves little in
     them (where it leaves more, the mean is longer than it need be). Of a mean over m samples the
@@ -234,17 +210,18 @@ def _reach(rows: Increments, driver: RunningIntegral) -> Floats:
     source is in the driver alone.
     """
     rate, period_s = driver.integral.c[-2], driver.period_s
-    if driver.coupling_std is not None:
-        rate = rate[:, np.isinf(driver.coupling_std)]  # what leaks in is not what is followed
     most_s = RATE_SHARE * rows.width_s
     apart = max(1, round(median(rows.width_s) / period_s))
     if rate.shape[0] <= apart + 3:
-        return most_s
-    noise2 = float(np.sum(mad_std_of_columns(np.diff(rate, 3, axis=0)) ** 2)) / 20.0
-    change2 = float(np.mean(np.sum((rate[apart:] - rate[:-apart]) ** 2, axis=1)))
-    n_samples = 2.0 * noise2 / (NOISE_SHARE * change2 + 1e-300)
+        return most_s, np.zeros_like(most_s)
+    each2 = mad_std_of_columns(np.diff(rate, 3, axis=0)) ** 2 / 20.0
+    change2 = np.mean((rate[apart:] - rate[:-apart]) ** 2, axis=0)
+    # What leaks in is not what is followed.
+    free = slice(None) if driver.coupling_std is None else np.isinf(driver.coupling_std)
+    n_samples = 2.0 * float(each2[free].sum()) / (NOISE_SHARE * float(change2[free].sum()) + 1e-300)
     least_s = max(rows.period_s, period_s * max(MIN_SAMPLES, n_samples))
-    return np.minimum(most_s, 0.5 * least_s)
+    reach_s = np.minimum(most_s, 0.5 * least_s)
+    return reach_s, float(each2.sum()) * period_s / np.maximum(reach_s, 0.5 * period_s)
 
 
 def _coefficients(solver: Floats, weighted: Floats, matrix: Floats) -> Floats:

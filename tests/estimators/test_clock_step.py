@@ -76,7 +76,7 @@ def test_steps_by_chance_are_as_rare_as_stated(error, slope):
     """Six pieces of one delay or drift, whose errors are as claimed or five times as large."""
     rng = np.random.default_rng(6)
     times, std = np.arange(6.0), np.full(6, 1e-3)
-    bound = 5.0 * f_distribution.sf(MIN_CHI2_GAIN, 1, 4)
+    bound = 5.0 * f_distribution.sf(MIN_CHI2_GAIN, 1, 3)
     delays = slope * times + error * rng.normal(0.0, 1e-3, (4000, 6))
     n_steps = sum(_best_split(times, row, std) is not None for row in delays)
     assert n_steps / len(delays) < bound
