@@ -60,10 +60,10 @@ def _turned_covariance(residuals: Floats, columns: Floats) -> Floats:
 
     Where a motion repeats, what the model cannot follow repeats with it: it is no more random than
     one cycle, and since the sum of the scores is zero, no sum of them shows it. Turned round the
-    clip against the columns, by all shifts, the residuals show what such patterns can do. An error of
-    the gain alone (noise of the driver takes some off) leaves residuals that look like the motion:
-    its products with the derivative change their sign with the shift, and it moves no delay. So
-    shifts to either side are taken together.
+    clip against the columns, by all shifts, the residuals show what such patterns can do. An error
+    of the gain alone (noise of the driver takes some off) leaves residuals that look like the
+    motion: their products with its derivative change their sign with the shift, and it moves no
+    delay. So shifts to either side are taken together.
     """
     n = residuals.shape[0]
     spectrum = np.fft.rfft(residuals, axis=0)[:, :, None].conj() * np.fft.rfft(columns, axis=0)

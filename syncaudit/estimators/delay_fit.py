@@ -17,8 +17,7 @@ the tracked points: that is what the stamps mean as far as the manifest tells.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +26,7 @@ from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.medians import median
 from syncaudit.dsp.robust import cauchy_weights
 from syncaudit.estimators.delay_errors import covariance_of
+from syncaudit.estimators.delay_found import DelayFit
 from syncaudit.estimators.delay_model import DelayModel, Linearised
 from syncaudit.estimators.delay_slope import followed_share, with_slope
 from syncaudit.estimators.increments import Increments
@@ -35,6 +35,8 @@ __all__ = ["DelayFit", "fit_delay"]
 
 Floats = NDArray[np.float64]
 
+# Weights and delay settle within a dozen where all is well. Where residuals follow the motion they
+# take longer; what then is left to go is in the error.
 MAX_ITERATIONS = 60
 # Steps below this, or below this share of the standard error, change nothing.
 CONVERGED_S = 1e-7
@@ -59,97 +61,6 @@ USUAL_BLUR_STD = 0.5
 CAMERA_FILTER_STD_S = 0.02
 # What a value that the fit follows is left of its residual, at the least.
 MIN_FREE = 0.2
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)  # no slots: what few ask for is found when asked
-class DelayFit:
-    """Result of `fit_delay`.
-
-    Parameters
-    ----------
-    offset_s, offset_std_s : float
-        Delay at `anchor_s` and its random standard error.
-    drift_ppm, drift_std_ppm : float, optional
-        Change of the delay, where it was fitted.
-    line_delay_s, line_delay_std_s : float, optional
-        Time between rows, where it was not stated and therefore fitted.
-    row_shift_s : float
-        What the offset owes to rows: it refers to the points' mean row when the line delay is
-        not stated, and is this much later than the middle row.
-    blur : float
-        How much wider the source's filter is than the target's (see `Increments.bent`).
-    anchor_s : float
-        Instant on the source's clock at which offset and drift are uncorrelated.
-    correlation_factor : float
-        Variance of the delay over what independent residuals would give (>= 1).
-    followed : float
-        Share of the promised information on the delay that the score shows (see `delay_slope`).
-    n_rows : int
-        Increments used.
-    span_s : float
-        Time from the first to the last.
-    mid_s : ndarray, shape (n,)
-        Times.
-    robust : ndarray, shape (n, m)
-        Robust weights of the residuals.
-    model : DelayModel
-        What was fitted.
-    linear : Linearised
-        The model at the delay: what further tests and fits work on.
-    """
-
-    offset_s: float
-    offset_std_s: float
-    drift_ppm: float | None
-    drift_std_ppm: float | None
-    line_delay_s: float | None
-    line_delay_std_s: float | None
-    row_shift_s: float
-    blur: float
-    anchor_s: float
-    correlation_factor: float
-    followed: float
-    n_rows: int
-    span_s: float
-    mid_s: Floats
-    robust: Floats
-    model: DelayModel
-    linear: Linearised
-
-    @cached_property
-    def _strength(self) -> tuple[float, float]:
-        return self.model.strength(self.linear)
-
-    @property
-    def gain(self) -> float:
-        """Size of the fitted signal over that of the driver (see `DelayModel.strength`)."""
-        return self._strength[0]
-
-    @property
-    def explained(self) -> float:
-        """Share of the (robustly weighted) variance that the driver explains."""
-        return self._strength[1]
-
-    @property
-    def information_kept(self) -> float:
-        """Share of the information on the delay that the robust weights leave."""
-        information = self.weights * self.sensitivity**2
-        return float(information.sum() / np.sum(information / self.robust))
-
-    @property
-    def residuals(self) -> Floats:
-        """Residuals, shape (n, m)."""
-        return self.linear.residuals
-
-    @property
-    def sensitivity(self) -> Floats:
-        """Derivative by the delay, shape (n, m)."""
-        return self.linear.sensitivity
-
-    @property
-    def weights(self) -> Floats:
-        """Weights in units of inverse variance, shape (n, m)."""
-        return self.linear.weights
 
 
 def fit_delay(
@@ -220,6 +131,7 @@ def fit_delay(
     )
     columns = np.empty((*rows.values.shape, largest.size))
     last: tuple[Floats, Floats] | None = None
+    left_s = 0.0
     for iteration in range(MAX_ITERATIONS):
         disturbed = rolled * line_delay_s + bent * blur
         found = model.at(offset_s + drift * since_s, robust, disturbed, found)
@@ -261,17 +173,21 @@ def fit_delay(
             return None
         # Weights of the residuals that the step leaves: of those before it they would lag behind.
         robust = cauchy_weights((linear.residuals - columns @ step) / linear.scale)
-        last = full, step
+        last, left_s = (full, step), abs(float(full[0]))
         if iteration > n_unmixed and (
             max(abs(full[0]), abs(step[0])) < CONVERGED_S
             or max(full @ normal @ full, step @ normal @ step) < CONVERGED_STD**2
         ):
+            left_s = 0.0
             break
     share = followed_share(
         model,
         linear,
         lambda change_s: model.at(
-            offset_s + drift * since_s + change_s, robust, rolled * line_delay_s + bent * blur, linear
+            offset_s + drift * since_s + change_s,
+            robust,
+            rolled * line_delay_s + bent * blur,
+            linear,
         ),
         [np.ones_like(since_s), *[since_s] * with_drift],
     )
@@ -313,7 +229,7 @@ def fit_delay(
     std = np.sqrt(np.diag(covariance))
     return DelayFit(
         offset_s=found_s,
-        offset_std_s=float(std[0]),
+        offset_std_s=math.hypot(float(std[0]), left_s / float(share[0, 0])),
         drift_ppm=drift * 1e6 if with_drift else None,
         drift_std_ppm=float(std[1]) * 1e6 if with_drift else None,
         line_delay_s=line_delay_s if is_delay_free else None,

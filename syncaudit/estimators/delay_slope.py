@@ -65,7 +65,9 @@ def followed_share(
             there = at(sign * step * term)
             if there is None:
                 return np.eye(len(terms))
-            scores.append(terms @ np.sum(found.weights * there.sensitivity * there.residuals, axis=1))
+            scores.append(
+                terms @ np.sum(found.weights * there.sensitivity * there.residuals, axis=1)
+            )
         slope[k] = (scores[0] - scores[1]) / (2.0 * step)
     inverse = _power(promised, -0.5)
     share = inverse @ (0.5 * (slope + slope.T)) @ inverse

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from moving_body import EPOCH_NS, TILTED, Clock, Motion, imu, shaking, z_of
+from moving_body import EPOCH_NS, TILTED, Clock, Motion, imu, resting, shaking, z_of
 
 from syncaudit.estimators import measure_imu_imu
 from syncaudit.model import Quantity
@@ -181,32 +181,6 @@ def test_unrelated_motion_is_refused():
         assert not measure_imu_imu(head, other, max_offset_s=1.0).accepted
 
 
-@dataclass(frozen=True)
-class Bursts:
-    """A body that rests but for short shakes: rates of `motion` under bells at `at_s`."""
-
-    motion: Motion
-    at_s: tuple
-    width_s: float = 0.4
-
-    def rate(self, t):
-        bells = sum(np.exp(-0.5 * ((t - at) / self.width_s) ** 2) for at in self.at_s)
-        return bells[:, None] * self.motion.rate(t)
-
-    def mixed(self, matrix):
-        return replace(self, motion=self.motion.mixed(matrix))
-
-
-def resting(seed, *, motion_error=0.0, **both):
-    """Return two IMUs on a body that mostly rests; the second errs in step with the motion."""
-    rng = np.random.default_rng([seed, 41])
-    body = Bursts(shaking(seed, rms=1.0), tuple(rng.uniform(3.0, 37.0, 4)))
-    head = imu(body, seed, name="head", seconds=40.0, **both)
-    wrist = imu(body.mixed(TILTED), seed + 1000, name="wrist", seconds=40.0, **both)
-    error = 1.0 + motion_error * shaking(seed + 2000, highest_hz=2.0, rms=1.0).rate(wrist.times_s)
-    return head, replace(wrist, values=wrist.values * error)
-
-
 def test_recordings_that_mostly_rest():
     """Noise at rest is no measure of residuals in motion: errors of 4 % are 20 times as large."""
     z, n_drifts = [], 0
@@ -228,47 +202,6 @@ def test_other_recordings_that_mostly_rest_are_refused():
         head, _ = resting(seed)
         _, wrist = resting(seed + 500)
         assert not measure_imu_imu(head, wrist, max_offset_s=5.0).accepted
-
-
-@pytest.mark.parametrize("drift_ppm", [200.0, -200.0])
-@pytest.mark.parametrize("seed", range(3))
-def test_drift_is_measured_from_either_side(seed, drift_ppm):
-    """A delay that changes is another one at another instant, by no fault of either side."""
-    clock = Clock(drift_ppm=drift_ppm, middle_s=10.0)
-    # the motion comes late, so that the evidence of the two sides has other middles
-    head, wrist = resting(seed)
-    found = measure_imu_imu(
-        replace(head, times_s=clock.reads(head.times_s)), wrist, max_offset_s=REACH_S
-    )
-    assert found.accepted
-    assert "both_ways_s" not in found.diagnostics
-    assert abs(found.drift_ppm + drift_ppm) < 3.5 * found.drift_std_ppm
-
-
-@pytest.mark.parametrize("drift_ppm", [0.0, 80.0, -200.0])
-def test_logger_that_feels_no_vibration(drift_ppm):
-    """A slow logger's filter takes off what shakes the other gyroscope between its samples.
-
-    Steps of the fit were a quarter of what they had to be, and the fit was broken off on its way.
-    """
-    z, z_of_drift = [], []
-    for seed in range(8):
-        slow, shake = shaking(seed), shaking(seed, lowest_hz=15.0, highest_hz=70.0, rms=0.15)
-        both = Motion(
-            hz=np.concatenate([slow.hz, shake.hz]),
-            size=np.concatenate([slow.size, shake.size], axis=1),
-            phase=np.concatenate([slow.phase, shake.phase], axis=1),
-        )
-        clock = Clock(drift_ppm=drift_ppm, middle_s=60.0)
-        logger = imu(slow, seed, name="logger", rate_hz=25.0, seconds=120.0, clock=clock)
-        gyro = imu(both, seed + 1000, seconds=120.0)
-        found = measure_imu_imu(logger, gyro, max_offset_s=REACH_S)
-        assert found.accepted
-        at_s = (found.at_ns - EPOCH_NS) * 1e-9
-        z.append(z_of(found, -1e-6 * drift_ppm * (at_s - 60.0)))
-        z_of_drift.append((found.drift_ppm + drift_ppm) / found.drift_std_ppm)
-    assert np.sqrt(np.mean(np.square(z))) < 1.6
-    assert np.sqrt(np.mean(np.square(z_of_drift))) < 1.6
 
 
 def test_noise_of_the_target_is_no_motion():

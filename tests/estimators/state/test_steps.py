@@ -63,7 +63,7 @@ def test_step_is_found_where_the_driver_holds_one_end_of_the_episode_alone(late_
 
     Delays are of both signs, and larger than the range that is tried around them.
     """
-    assert REACH_PERIODS * PERIOD_S < abs(late_s)
+    assert abs(late_s) > REACH_PERIODS * PERIOD_S
     episode = seen(25.0, late_s=late_s, step_s=0.1, step_at_s=12.0)
     found = step_of(episode, driver(1.0, 23.5), -late_s)
     assert abs(found.step_s - 0.1) < 4.0 * found.step_std_s
