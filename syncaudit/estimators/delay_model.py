@@ -56,7 +56,7 @@ class DelayModel:
     reach_s : ndarray, shape (n,)
         Rates at the ends are means over this time to either side.
     noise2 : ndarray, shape (n,)
-        What the driver's noise makes of the square of their change, of all channels.
+        What the driver's noise makes of the square of their change, of all channels followed.
     """
 
     rows: Increments
@@ -109,7 +109,8 @@ class DelayModel:
         beta = _coefficients(solver, weighted, values)
         mixing = beta[:, :k]
         # What of the change is motion: a rest shows noise, which tells nothing of the delay.
-        power = uniform_filter1d(np.sum(bend**2, axis=1), MOTION_ROWS, mode="nearest")
+        followed = bend[:, _is_followed(driver)]
+        power = uniform_filter1d(np.sum(followed**2, axis=1), MOTION_ROWS, mode="nearest")
         bend = bend * np.maximum(0.0, 1.0 - self.noise2 / (power + 1e-300))[:, None]
         residuals = values - design @ beta.T
         raw = bend @ mixing.T
@@ -209,19 +210,24 @@ def _reach(rows: Increments, driver: RunningIntegral) -> tuple[Floats, Floats]:
     variance is an m-th; two of them make a change of rate. What shakes between two samples of the
     source is in the driver alone.
     """
-    rate, period_s = driver.integral.c[-2], driver.period_s
+    rate, period_s = driver.integral.c[-2][:, _is_followed(driver)], driver.period_s
     most_s = RATE_SHARE * rows.width_s
     apart = max(1, round(median(rows.width_s) / period_s))
     if rate.shape[0] <= apart + 3:
         return most_s, np.zeros_like(most_s)
-    each2 = mad_std_of_columns(np.diff(rate, 3, axis=0)) ** 2 / 20.0
-    change2 = np.mean((rate[apart:] - rate[:-apart]) ** 2, axis=0)
-    # What leaks in is not what is followed.
-    free = slice(None) if driver.coupling_std is None else np.isinf(driver.coupling_std)
-    n_samples = 2.0 * float(each2[free].sum()) / (NOISE_SHARE * float(change2[free].sum()) + 1e-300)
+    noise2 = float(np.sum(mad_std_of_columns(np.diff(rate, 3, axis=0)) ** 2)) / 20.0
+    change2 = float(np.mean(np.sum((rate[apart:] - rate[:-apart]) ** 2, axis=1)))
+    n_samples = 2.0 * noise2 / (NOISE_SHARE * change2 + 1e-300)
     least_s = max(rows.period_s, period_s * max(MIN_SAMPLES, n_samples))
     reach_s = np.minimum(most_s, 0.5 * least_s)
-    return reach_s, float(each2.sum()) * period_s / np.maximum(reach_s, 0.5 * period_s)
+    return reach_s, noise2 * period_s / np.maximum(reach_s, 0.5 * period_s)
+
+
+def _is_followed(driver: RunningIntegral) -> NDArray[np.bool_]:
+    """Tell which channels are followed, shape (k,): what leaks in is not."""
+    if driver.coupling_std is None:
+        return np.ones(driver.n_channels, dtype=np.bool_)
+    return np.isinf(driver.coupling_std)
 
 
 def _coefficients(solver: Floats, weighted: Floats, matrix: Floats) -> Floats:
