@@ -35,6 +35,8 @@ RIDGE = 1e-12
 NOISE_SHARE = 0.05
 MIN_SAMPLES = 2.0
 RATE_SHARE = 0.25
+# The quietest increments, one of so many, hold all that noise makes of a change of rate.
+QUIET_PART = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,10 +110,7 @@ class DelayModel:
         solver = np.linalg.inv(gram / norms + self.ridge) / norms
         beta = _coefficients(solver, weighted, values)
         mixing = beta[:, :k]
-        # What of the change is motion: a rest shows noise, which tells nothing of the delay.
-        followed = bend[:, _is_followed(driver)]
-        power = uniform_filter1d(np.sum(followed**2, axis=1), MOTION_ROWS, mode="nearest")
-        bend = bend * np.maximum(0.0, 1.0 - self.noise2 / (power + 1e-300))[:, None]
+        bend = bend * self._motion_share(bend)[:, None]
         residuals = values - design @ beta.T
         raw = bend @ mixing.T
         sensitivity = raw - design @ _coefficients(solver, weighted, raw).T
@@ -134,6 +133,18 @@ class DelayModel:
             rate=0.5 * (first + last),
             mixing=mixing,
         )
+
+    def _motion_share(self, bend: Floats) -> Floats:
+        """Return how much of a change of rate is motion, shape (n,).
+
+        A rest shows noise, which tells nothing of the delay. There is no more of it than in the
+        quiet parts, whatever fast vibration makes the samples look like.
+        """
+        followed = bend[:, _is_followed(self.driver)]
+        power = uniform_filter1d(np.sum(followed**2, axis=1), MOTION_ROWS, mode="nearest")
+        quiet = np.partition(power, power.size // QUIET_PART)[power.size // QUIET_PART]
+        share: Floats = 1.0 - np.minimum(self.noise2, quiet) / (power + 1e-300)
+        return np.maximum(0.0, share)
 
     def strength(self, found: Linearised) -> tuple[float, float]:
         """Return gain and explained share of a fit, slow terms aside.
