@@ -50,7 +50,8 @@ UNCORRELATED_FACTOR = 1.1
 FLOOR_STD_S = 5e-5
 # A drift is reported when it is significant (`DRIFT_Z`), or known this well.
 DRIFT_STD_PPM = 20.0
-# Less well known than this it is no statement about any oscillator.
+# Less well known than this it is no statement about any oscillator, unless it is twice as
+# significant as it need be.
 MAX_DRIFT_STD_PPM = 400.0
 
 
@@ -302,5 +303,7 @@ def _wander_ppm(systematic_s: float, span_s: float) -> float:
 
 def _is_told(drift_ppm: float, std_ppm: float) -> bool:
     """Tell whether a drift is significant and says something of an oscillator, or known well."""
-    is_significant = abs(drift_ppm) > DRIFT_Z * std_ppm
-    return std_ppm <= (MAX_DRIFT_STD_PPM if is_significant else DRIFT_STD_PPM)
+    significance = abs(drift_ppm) / std_ppm
+    if significance > DRIFT_Z:
+        return std_ppm <= MAX_DRIFT_STD_PPM or significance > 2.0 * DRIFT_Z
+    return std_ppm <= DRIFT_STD_PPM
