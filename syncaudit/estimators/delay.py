@@ -122,8 +122,9 @@ def measure_delay(
         # The curve counts every delay as if all overlapped; there is only as much as does.
         held = search.held_at(float(curve.delays_s[curve.best()]))
         why = why_by_chance(held * float(curve.log_likelihood.max()), by_chance, needed)
-    if why is None and step is None and task.why_not_fixed is not None:
-        why = task.why_not_fixed(fit)
+    if why is None and task.why_not_fixed is not None:
+        part = fit if step is None else _fit_of_longer_part(step, increments, driver)
+        why = None if part is None else task.why_not_fixed(part)
     if (
         why is None
         and task.is_rigid
@@ -136,6 +137,13 @@ def measure_delay(
     found = record_delay(task, increments, driver, fit, step, epochs_s, figures)
     why = why_no_clock(figures, most_ppm=task.max_drift_ppm)
     return refuse_vague(task, found) if why is None else refuse(task, fit.anchor_s, why, **figures)
+
+
+def _fit_of_longer_part(
+    step: ClockStep, increments: Increments, driver: RunningIntegral
+) -> DelayFit | None:
+    rows = step.longer_part(increments)
+    return fit_delay(rows, driver, start_s=step.offset_at(median(rows.mid_s)))
 
 
 def search_range(
