@@ -45,8 +45,8 @@ MIN_CHI2_GAIN = 30.0
 # Pieces that tell a step beside a drift and something of the scatter; of fewer, a step is held
 # against a drift.
 MIN_BOTH = 5
-# A clock's rate where the evidence does not tell it significantly, one sigma: no quartz is worse.
-USUAL_DRIFT_PPM = 100.0
+# A clock's rate where the evidence does not tell it significantly, one sigma: quartz keeps that.
+USUAL_DRIFT_PPM = 200.0
 # The sides of a step are one clock: their drifts differ by no more standard errors.
 MAX_SIDES_Z = 4.0
 # Place and sides are found in turn.

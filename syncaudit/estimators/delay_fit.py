@@ -40,7 +40,7 @@ Floats = NDArray[np.float64]
 MAX_ITERATIONS = 60
 # Steps below this, or below this share of the standard error, change nothing.
 CONVERGED_S = 1e-7
-CONVERGED_STD = 0.02
+CONVERGED_STD = 0.05
 # The first step is without weights and the second the first with them: no two of a kind to mix.
 N_UNMIXED = 2
 # Determinant, at unit diagonal, of columns too nearly dependent to be told apart.
