@@ -32,8 +32,8 @@ Floats = NDArray[np.float64]
 MODEL_STD = (0.15, 0.15, 0.05)
 # Six degrees of freedom, five of the matrix and the gains of slow and fast motion: chance exceeds
 # it once in 100, were the model's errors as large as allowed for. Of 393 simulated cameras 99 %
-# stay below 11 and all below 15, phones in the hand below 3; a drone gives 18 to 74, however its
-# video is coded.
+# stay below 11 and all below 15, phones in the hand below 3; a drone gives 18 to 74 in 24 of 25
+# codings of its video.
 MAX_CHI2 = 16.8
 MAX_STEPS = 30
 # Increments that slow motion is averaged over.
