@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.medians import median
+from syncaudit.dsp.robust import mad_std_of_columns
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 from syncaudit.estimators.delay_search import search_delay
 from syncaudit.estimators.increments import Increments
+from syncaudit.estimators.refusals import DRIFT_Z
+from syncaudit.estimators.stepped_delay import ClockStep
 
 __all__ = ["ClockStep", "find_step", "is_uneven"]
 
@@ -33,71 +35,33 @@ UNEVEN_CHI2 = 20.0
 UNEVEN_SPREAD = 2.0
 # With few rows the spread of a piece is told by chance too: it must also ask for another delay.
 UNEVEN_CHI2_WITH_SPREAD = 8.0
-# Improvement in chi-square of a step over a straight line (one parameter more) at the best of five
-# places, over the scatter that is left. Where the pieces' errors are of unknown size, four degrees
-# of freedom tell it, and chance gives as much once in 37 clips (F distribution, Bonferroni over the
+# Improvement in chi-square of a step beside a drift over the drift alone at the best of five
+# places, over the scatter that is left. Where the pieces' errors are of unknown size, three degrees
+# of freedom tell it, and chance gives as much once in 17 clips (F distribution, Bonferroni over the
 # places); to be cut at all, clips must be uneven, as 5 of 2000 pairs without a step were (jitter up
-# to 5 ms, noise, quantisation, filters of their own, rests). Together: one false alarm in 15,000
-# clips; none was seen in those 2000.
+# to 5 ms, noise, quantisation, filters of their own, rests). Together: one false alarm in 6,000
+# clips.
 MIN_CHI2_GAIN = 30.0
+# Pieces that tell a step beside a drift and something of the scatter; of fewer, a step is held
+# against a drift.
+MIN_BOTH = 5
+# A clock's rate where the evidence does not tell it significantly, one sigma: quartz keeps that.
+USUAL_DRIFT_PPM = 200.0
+# The sides of a step are one clock: their drifts differ by no more standard errors.
+MAX_SIDES_Z = 4.0
+# Place and sides are found in turn.
+N_ROUNDS = 2
 # A step is that many standard errors high.
 MIN_STEP_Z = 5.0
-# Increments on one side from which its mixing is learnt.
-MIN_OWN = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClockStep:
-    """A delay that changes once.
-
-    Parameters
-    ----------
-    at_s : float
-        When, on the source's clock.
-    before_s, after_s : float
-        Delay before and after; their standard errors follow.
-    before_std_s, after_std_s : float
-        One sigma each.
-    """
-
-    at_s: float
-    before_s: float
-    before_std_s: float
-    after_s: float
-    after_std_s: float
-
-    @property
-    def step_s(self) -> float:
-        """Change of the delay."""
-        return self.after_s - self.before_s
-
-    @property
-    def step_std_s(self) -> float:
-        """Standard error of the change."""
-        return math.hypot(self.before_std_s, self.after_std_s)
-
-    def longer_part(self, increments: Increments) -> Increments:
-        """Return the increments on the side that holds more of them."""
-        is_before = increments.mid_s < self.at_s
-        is_longer = 2 * int(np.count_nonzero(is_before)) > is_before.size
-        return increments.rows(is_before if is_longer else ~is_before)
-
-    def offset_at(self, time_s: float) -> float:
-        """Return the delay at an instant."""
-        return self.before_s if time_s < self.at_s else self.after_s
-
-    def offset_std_at(self, time_s: float) -> float:
-        """Return the standard error of `offset_at`."""
-        return self.before_std_s if time_s < self.at_s else self.after_std_s
 
 
 def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> ClockStep | None:
     """Look for one step of the clock.
 
     The clip is cut into up to six pieces, each measured alone near the delay of the whole; a step
-    between two pieces must describe their delays far better than a straight line, the best of all
-    places being tried (`MIN_CHI2_GAIN` bounds the false alarms). The instant is then the one that
-    leaves the smallest residuals.
+    between two pieces, beside a drift, must describe their delays far better than the drift alone,
+    the best of all places being tried (`MIN_CHI2_GAIN` bounds the false alarms). The instant is
+    then the one that leaves the smallest residuals.
 
     Parameters
     ----------
@@ -134,23 +98,64 @@ def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) ->
     if split is None:
         return None
     border_s = 0.5 * (times[split - 1] + times[split])
+    reach_s = float(np.diff(times).max())
     early_s = float(np.average(delays[:split], weights=std[:split] ** -2))
     late_s = float(np.average(delays[split:], weights=std[split:] ** -2))
-    border_s = _locate(increments, driver, early_s, late_s, border_s, float(np.diff(times).max()))
-    before = fit_delay(increments.rows(mid_s < border_s), driver, start_s=early_s)
-    after = fit_delay(increments.rows(mid_s >= border_s), driver, start_s=late_s)
-    if before is None or after is None:
+    sides = None
+    for _ in range(N_ROUNDS):
+        sides = _sides(increments, driver, border_s, (early_s, late_s))
+        if sides is None:
+            return None
+        border_s = _locate(increments, sides, border_s, reach_s)
+    sides = _sides(increments, driver, border_s, (early_s, late_s))
+    step = None if sides is None else _joined(border_s, *sides)
+    if step is None or abs(step.step_s) < max(MIN_STEP_S, MIN_STEP_Z * step.step_std_s):
         return None
-    step = ClockStep(
+    return step
+
+
+def _sides(
+    increments: Increments, driver: RunningIntegral, border_s: float, near_s: tuple[float, float]
+) -> tuple[DelayFit, DelayFit] | None:
+    """Return both sides of a border, each with a drift of its own."""
+    is_before = increments.mid_s < border_s
+    fits = []
+    for own, start_s in zip((is_before, ~is_before), near_s, strict=True):
+        rows = increments.rows(own)
+        level = fit_delay(rows, driver, start_s=start_s)
+        fit = level and fit_delay(
+            rows, driver, start_s=level.offset_s, with_drift=True, known=level
+        )
+        if fit is None:
+            return None
+        fits.append(fit)
+    return fits[0], fits[1]
+
+
+def _joined(border_s: float, before: DelayFit, after: DelayFit) -> ClockStep | None:
+    """Return the step between two sides that drift alike; None where they do not.
+
+    A drift that is not significant is held against what clocks do (a normal prior).
+    """
+    drifts = np.array([side.drift_ppm or 0.0 for side in (before, after)])
+    weights = np.array([side.drift_std_ppm or math.inf for side in (before, after)]) ** -2
+    if abs(drifts[0] - drifts[1]) > MAX_SIDES_Z * math.sqrt(np.sum(1.0 / weights)):
+        return None
+    drift_ppm = float(np.average(drifts, weights=weights))
+    if abs(drift_ppm) <= DRIFT_Z * np.sum(weights) ** -0.5:
+        weights = np.append(weights, USUAL_DRIFT_PPM**-2)
+        drift_ppm = float(np.average(np.append(drifts, 0.0), weights=weights))
+    return ClockStep(
         at_s=border_s,
         before_s=before.offset_s,
         before_std_s=before.offset_std_s,
         after_s=after.offset_s,
         after_std_s=after.offset_std_s,
+        before_at_s=before.anchor_s,
+        after_at_s=after.anchor_s,
+        drift_ppm=drift_ppm,
+        drift_std_ppm=float(np.sum(weights) ** -0.5),
     )
-    if abs(step.step_s) < max(MIN_STEP_S, MIN_STEP_Z * step.step_std_s):
-        return None
-    return step
 
 
 def is_uneven(fit: DelayFit) -> bool:
@@ -205,54 +210,51 @@ def _measure_near(
 
 
 def _best_split(times: Floats, delays: Floats, std: Floats) -> int | None:
-    weights = 1.0 / std
-    line = np.polyfit(times - times.mean(), delays, 1, w=weights)
-    straight = float(np.sum(((delays - np.polyval(line, times - times.mean())) * weights) ** 2))
-    best: tuple[float, int] | None = None
-    for split in range(1, times.size):
-        chi2 = 0.0
-        for part in (slice(None, split), slice(split, None)):
-            mean = np.average(delays[part], weights=weights[part] ** 2)
-            chi2 += float(np.sum(((delays[part] - mean) * weights[part]) ** 2))
-        if best is None or chi2 < best[0]:
-            best = (chi2, split)
-    if best is None:
-        return None
-    scatter = max(1.0, best[0] / max(1, times.size - 2))
-    return best[1] if (straight - best[0]) / scatter > MIN_CHI2_GAIN else None
+    """Return before which piece a step lies, or None where a drift explains as much."""
+    since = times - times.mean()
+    level = np.ones_like(since)
+
+    def left_by(*columns: Floats) -> float:
+        design = np.stack(columns, axis=1) / std[:, None]
+        found = np.linalg.lstsq(design, delays / std, rcond=None)[0]
+        return float(np.sum((delays / std - design @ found) ** 2))
+
+    drift = (since,) if times.size >= MIN_BOTH else ()
+    chi2 = [
+        left_by(level, (np.arange(times.size) >= split).astype(np.float64), *drift)
+        for split in range(1, times.size)
+    ]
+    best = int(np.argmin(chi2))
+    scatter = max(1.0, chi2[best] / max(1, times.size - 2 - len(drift)))
+    gain = left_by(level, since) - chi2[best]
+    return best + 1 if gain / scatter > MIN_CHI2_GAIN else None
 
 
 def _locate(
-    increments: Increments,
-    driver: RunningIntegral,
-    early_s: float,
-    late_s: float,
-    near_s: float,
-    reach_s: float,
+    increments: Increments, sides: tuple[DelayFit, DelayFit], near_s: float, reach_s: float
 ) -> float:
     """Return the border that leaves the smallest residuals."""
-    costs = []
-    for delay_s in (early_s, late_s):
-        change = driver.at(
-            np.clip(increments.stop_s + delay_s, driver.start_s, driver.stop_s)
-        ) - driver.at(np.clip(increments.start_s + delay_s, driver.start_s, driver.stop_s))
-        mid_s = increments.mid_s
-        own = (
-            mid_s < near_s - 0.5 * reach_s if delay_s == early_s else mid_s > near_s + 0.5 * reach_s
-        )
-        if np.count_nonzero(own) < MIN_OWN:
-            return near_s
-        cost = np.zeros(mid_s.size)
-        for column in range(increments.values.shape[1]):
-            mixing, *_ = np.linalg.lstsq(change[own], increments.values[own, column], rcond=None)
-            rest = increments.values[:, column] - change @ mixing
-            scale = 1.4826 * float(np.median(np.abs(rest[own]))) + 1e-15
-            cost += np.log1p((rest / scale) ** 2)
-        costs.append(cost)
     mid_s = increments.mid_s
     near = np.flatnonzero(np.abs(mid_s - near_s) <= reach_s)
     if near.size < 2:
         return near_s
-    total = np.cumsum(costs[0][near]) + np.sum(costs[1][near]) - np.cumsum(costs[1][near])
+    rows = increments.rows(near)
+    costs = []
+    is_before = rows.mid_s < near_s
+    for side, own in zip(sides, (is_before, ~is_before), strict=True):
+        if not own.any():
+            return near_s
+        driver = side.model.driver
+        delays_s = side.offset_s + 1e-6 * (side.drift_ppm or 0.0) * (rows.mid_s - side.anchor_s)
+        delays_s -= side.row_shift_s
+        begin_s, end_s = (
+            np.clip(t + delays_s, driver.start_s, driver.stop_s)
+            for t in (rows.start_s, rows.stop_s)
+        )
+        rest = rows.values - (driver.at(end_s) - driver.at(begin_s)) @ side.linear.mixing.T
+        rest -= np.median(rest[own], axis=0)
+        scale = mad_std_of_columns(rest[own]) + 1e-15
+        costs.append(np.log1p((rest / scale) ** 2).sum(axis=1))
+    total = np.cumsum(costs[0]) + costs[1].sum() - np.cumsum(costs[1])
     best = int(near[int(np.argmin(total))])
     return float(0.5 * (mid_s[best] + mid_s[min(best + 1, mid_s.size - 1)]))

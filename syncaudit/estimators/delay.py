@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +14,11 @@ from syncaudit.estimators.clock_step import ClockStep, find_step, is_uneven
 from syncaudit.estimators.delay_curve import DelayCurve
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 from syncaudit.estimators.delay_search import DelaySearch
+from syncaudit.estimators.delay_task import DelayTask, refuse, refuse_vague
 from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.null_test import chance_height, why_by_chance
 from syncaudit.estimators.refusals import (
     DRIFT_Z,
-    MAX_DRIFT_PPM,
     band_disagreement,
     why_ambiguous,
     why_delay_wanders,
@@ -51,94 +50,9 @@ UNCORRELATED_FACTOR = 1.1
 FLOOR_STD_S = 5e-5
 # A drift is reported when it is significant (`DRIFT_Z`), or known this well.
 DRIFT_STD_PPM = 20.0
-# Less well known than this it is no statement about any oscillator.
+# Less well known than this it is no statement about any oscillator, unless it is twice as
+# significant as it need be.
 MAX_DRIFT_STD_PPM = 400.0
-# Offsets with a larger standard error say nothing about any tolerance.
-MAX_OFFSET_STD_S = 0.05
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DelayTask:
-    """What is to be measured.
-
-    Parameters
-    ----------
-    source, target, method : str
-        Names for the record.
-    source_epoch_ns, target_epoch_ns : int
-        Zeros of the two time axes on their own clocks.
-    max_offset_s : float
-        Search range where the stamps overlap; clocks of unrelated epochs are searched over every
-        overlap.
-    step_s : float
-        Step of the coarse search.
-    expected_gain : tuple of float
-        Gains that are right (units); empty for "not known".
-    expected_unit : str
-        What they are, in words, for the refusal.
-    gain_range : tuple of float
-        Accepted ratio to the expected gain.
-    systematic_std_s : float
-        Known systematic uncertainty, added in quadrature.
-    lobe_s : float
-        Half the width of a lobe: a nearer peak is a ripple of the same one. It must be less likely
-        all the same.
-    is_rigid : bool
-        Whether both sides ride on one rigid body: then the delay does not depend on the motion.
-    why_not_fixed : callable, optional
-        Returns why a fit shows two sides that are not fixed to one body, or None.
-    is_one_clock : bool
-        Whether one clock stamps both: then nothing drifts or steps between them.
-    is_baseline_only : bool
-        See `PairMeasurement`.
-    max_drift_ppm : float
-        By how much clocks of this kind run wrong at most.
-    """
-
-    source: str
-    target: str
-    method: str
-    source_epoch_ns: int
-    target_epoch_ns: int
-    max_offset_s: float = 5.0
-    step_s: float = 0.005
-    expected_gain: tuple[float, ...] = (1.0,)
-    expected_unit: str = ""
-    gain_range: tuple[float, float] = (0.5, 2.0)
-    systematic_std_s: float = 0.0
-    lobe_s: float = 0.0
-    is_rigid: bool = False
-    why_not_fixed: Callable[[DelayFit], str | None] | None = None
-    is_one_clock: bool = False
-    is_baseline_only: bool = False
-    max_drift_ppm: float = MAX_DRIFT_PPM
-
-
-def refuse(task: DelayTask, at_s: float, why: str, **figures: float) -> PairMeasurement:
-    """Return a refused measurement that says why."""
-    return PairMeasurement.refused(
-        task.source,
-        task.target,
-        task.method,
-        task.source_epoch_ns + nanoseconds(at_s),
-        why,
-        figures,
-        is_baseline_only=task.is_baseline_only,
-    )
-
-
-def refuse_vague(task: DelayTask, measured: PairMeasurement) -> PairMeasurement:
-    """Refuse a measurement whose error, with everything that belongs to it, is of no use."""
-    std_s = measured.offset_std_s
-    if not measured.accepted or std_s is None or std_s <= MAX_OFFSET_STD_S:
-        return measured
-    why = (
-        f"standard error {1e3 * std_s:.0f} ms is too large to be of use, needed "
-        f"{1e3 * MAX_OFFSET_STD_S:.0f} ms"
-    )
-    figures = {**measured.diagnostics, "offset_s": measured.offset_s or 0.0, "offset_std_s": std_s}
-    at_s = (measured.at_ns - task.source_epoch_ns) * 1e-9
-    return refuse(task, at_s, why, **figures)
 
 
 def measure_delay(
@@ -208,8 +122,9 @@ def measure_delay(
         # The curve counts every delay as if all overlapped; there is only as much as does.
         held = search.held_at(float(curve.delays_s[curve.best()]))
         why = why_by_chance(held * float(curve.log_likelihood.max()), by_chance, needed)
-    if why is None and step is None and task.why_not_fixed is not None:
-        why = task.why_not_fixed(fit)
+    if why is None and task.why_not_fixed is not None:
+        part = fit if step is None else _fit_of_longer_part(step, increments, driver)
+        why = None if part is None else task.why_not_fixed(part)
     if (
         why is None
         and task.is_rigid
@@ -222,6 +137,13 @@ def measure_delay(
     found = record_delay(task, increments, driver, fit, step, epochs_s, figures)
     why = why_no_clock(figures, most_ppm=task.max_drift_ppm)
     return refuse_vague(task, found) if why is None else refuse(task, fit.anchor_s, why, **figures)
+
+
+def _fit_of_longer_part(
+    step: ClockStep, increments: Increments, driver: RunningIntegral
+) -> DelayFit | None:
+    rows = step.longer_part(increments)
+    return fit_delay(rows, driver, start_s=step.offset_at(median(rows.mid_s)))
 
 
 def search_range(
@@ -251,6 +173,7 @@ def _figures(curve: DelayCurve, best: int, fit: DelayFit, lobe_s: float) -> dict
         "explained": fit.explained,
         "correlation_factor": fit.correlation_factor,
         "information_kept": fit.information_kept,
+        "followed": fit.followed,
     } | (
         {}
         if fit.line_delay_s is None or fit.line_delay_std_s is None
@@ -341,10 +264,16 @@ def record_delay(
         diagnostics=figures,
     )
     if step is not None:
+        at_s = step.anchor_near(fit.anchor_s)
+        drift_std_ppm = math.hypot(step.drift_std_ppm, _wander_ppm(systematic_s, fit.span_s))
+        has_drift = step.drift_std_ppm > 0.0 and _is_told(step.drift_ppm, drift_std_ppm)
         return replace(
             record,
-            offset_s=step.offset_at(fit.anchor_s) + epochs_s,
-            offset_std_s=math.hypot(step.offset_std_at(fit.anchor_s), systematic_s),
+            at_ns=task.source_epoch_ns + nanoseconds(at_s),
+            offset_s=step.offset_at(at_s) + epochs_s,
+            offset_std_s=math.hypot(step.offset_std_at(at_s), systematic_s),
+            drift_ppm=step.drift_ppm if has_drift else None,
+            drift_std_ppm=drift_std_ppm if has_drift else None,
             step_s=step.step_s,
             step_std_s=step.step_std_s,
             step_at_ns=task.source_epoch_ns + nanoseconds(step.at_s),
@@ -356,14 +285,10 @@ def record_delay(
     )
     if drifting is None or drifting.drift_ppm is None or drifting.drift_std_ppm is None:
         return record
-    # A systematic error need not be the same at both ends of the clip: half of it may turn round,
-    # which over a span T reads as sqrt(12) / T of drift.
-    wander_ppm = 1e6 * math.sqrt(12.0) * 0.5 * systematic_s / max(drifting.span_s, 1e-3)
-    drift_std_ppm = math.hypot(drifting.drift_std_ppm, wander_ppm)
+    drift_std_ppm = math.hypot(drifting.drift_std_ppm, _wander_ppm(systematic_s, drifting.span_s))
     figures["drift_ppm"] = drifting.drift_ppm
     figures["drift_std_ppm"] = drift_std_ppm
-    is_significant = abs(drifting.drift_ppm) > DRIFT_Z * drift_std_ppm
-    if drift_std_ppm > (MAX_DRIFT_STD_PPM if is_significant else DRIFT_STD_PPM):
+    if not _is_told(drifting.drift_ppm, drift_std_ppm):
         return record
     return replace(
         record,
@@ -373,3 +298,20 @@ def record_delay(
         drift_ppm=drifting.drift_ppm,
         drift_std_ppm=drift_std_ppm,
     )
+
+
+def _wander_ppm(systematic_s: float, span_s: float) -> float:
+    """Return the drift that a systematic error may feign, one sigma.
+
+    It need not be the same at both ends of the clip: half of it may turn round, which over a span T
+    reads as sqrt(12) / T of drift.
+    """
+    return 1e6 * math.sqrt(12.0) * 0.5 * systematic_s / max(span_s, 1e-3)
+
+
+def _is_told(drift_ppm: float, std_ppm: float) -> bool:
+    """Tell whether a drift is significant and says something of an oscillator, or known well."""
+    significance = abs(drift_ppm) / std_ppm
+    if significance > DRIFT_Z:
+        return std_ppm <= MAX_DRIFT_STD_PPM or significance > 2.0 * DRIFT_Z
+    return std_ppm <= DRIFT_STD_PPM

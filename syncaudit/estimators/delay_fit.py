@@ -17,8 +17,7 @@ the tracked points: that is what the stamps mean as far as the manifest tells.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,18 +25,22 @@ from numpy.typing import NDArray
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.medians import median
 from syncaudit.dsp.robust import cauchy_weights
-from syncaudit.estimators.delay_errors import correlated_shift, covariance_of
+from syncaudit.estimators.delay_errors import covariance_of
+from syncaudit.estimators.delay_found import DelayFit
 from syncaudit.estimators.delay_model import DelayModel, Linearised
+from syncaudit.estimators.delay_slope import followed_share, with_slope
 from syncaudit.estimators.increments import Increments
 
 __all__ = ["DelayFit", "fit_delay"]
 
 Floats = NDArray[np.float64]
 
-MAX_ITERATIONS = 15
+# Weights and delay settle within a dozen where all is well. Where residuals follow the motion they
+# take longer; what then is left to go is in the error.
+MAX_ITERATIONS = 60
 # Steps below this, or below this share of the standard error, change nothing.
 CONVERGED_S = 1e-7
-CONVERGED_STD = 0.02
+CONVERGED_STD = 0.05
 # The first step is without weights and the second the first with them: no two of a kind to mix.
 N_UNMIXED = 2
 # Determinant, at unit diagonal, of columns too nearly dependent to be told apart.
@@ -58,94 +61,6 @@ USUAL_BLUR_STD = 0.5
 CAMERA_FILTER_STD_S = 0.02
 # What a value that the fit follows is left of its residual, at the least.
 MIN_FREE = 0.2
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)  # no slots: what few ask for is found when asked
-class DelayFit:
-    """Result of `fit_delay`.
-
-    Parameters
-    ----------
-    offset_s, offset_std_s : float
-        Delay at `anchor_s` and its random standard error.
-    drift_ppm, drift_std_ppm : float, optional
-        Change of the delay, where it was fitted.
-    line_delay_s, line_delay_std_s : float, optional
-        Time between rows, where it was not stated and therefore fitted.
-    row_shift_s : float
-        What the offset owes to rows: it refers to the points' mean row when the line delay is
-        not stated, and is this much later than the middle row.
-    blur : float
-        How much wider the source's filter is than the target's (see `Increments.bent`).
-    anchor_s : float
-        Instant on the source's clock at which offset and drift are uncorrelated.
-    correlation_factor : float
-        Variance of the delay over what independent residuals would give (>= 1).
-    n_rows : int
-        Increments used.
-    span_s : float
-        Time from the first to the last.
-    mid_s : ndarray, shape (n,)
-        Times.
-    robust : ndarray, shape (n, m)
-        Robust weights of the residuals.
-    model : DelayModel
-        What was fitted.
-    linear : Linearised
-        The model at the delay: what further tests and fits work on.
-    """
-
-    offset_s: float
-    offset_std_s: float
-    drift_ppm: float | None
-    drift_std_ppm: float | None
-    line_delay_s: float | None
-    line_delay_std_s: float | None
-    row_shift_s: float
-    blur: float
-    anchor_s: float
-    correlation_factor: float
-    n_rows: int
-    span_s: float
-    mid_s: Floats
-    robust: Floats
-    model: DelayModel
-    linear: Linearised
-
-    @cached_property
-    def _strength(self) -> tuple[float, float]:
-        return self.model.strength(self.linear)
-
-    @property
-    def gain(self) -> float:
-        """Size of the fitted signal over that of the driver (see `DelayModel.strength`)."""
-        return self._strength[0]
-
-    @property
-    def explained(self) -> float:
-        """Share of the (robustly weighted) variance that the driver explains."""
-        return self._strength[1]
-
-    @property
-    def information_kept(self) -> float:
-        """Share of the information on the delay that the robust weights leave."""
-        information = self.weights * self.sensitivity**2
-        return float(information.sum() / np.sum(information / self.robust))
-
-    @property
-    def residuals(self) -> Floats:
-        """Residuals, shape (n, m)."""
-        return self.linear.residuals
-
-    @property
-    def sensitivity(self) -> Floats:
-        """Derivative by the delay, shape (n, m)."""
-        return self.linear.sensitivity
-
-    @property
-    def weights(self) -> Floats:
-        """Weights in units of inverse variance, shape (n, m)."""
-        return self.linear.weights
 
 
 def fit_delay(
@@ -216,6 +131,7 @@ def fit_delay(
     )
     columns = np.empty((*rows.values.shape, largest.size))
     last: tuple[Floats, Floats] | None = None
+    left_s = 0.0
     for iteration in range(MAX_ITERATIONS):
         disturbed = rolled * line_delay_s + bent * blur
         found = model.at(offset_s + drift * since_s, robust, disturbed, found)
@@ -257,28 +173,46 @@ def fit_delay(
             return None
         # Weights of the residuals that the step leaves: of those before it they would lag behind.
         robust = cauchy_weights((linear.residuals - columns @ step) / linear.scale)
-        last = full, step
+        last, left_s = (full, step), abs(float(full[0]))
         if iteration > n_unmixed and (
             max(abs(full[0]), abs(step[0])) < CONVERGED_S
             or max(full @ normal @ full, step @ normal @ step) < CONVERGED_STD**2
         ):
+            left_s = 0.0
             break
+    share = followed_share(
+        model,
+        linear,
+        lambda change_s: model.at(
+            offset_s + drift * since_s + change_s,
+            robust,
+            rolled * line_delay_s + bent * blur,
+            linear,
+        ),
+        [np.ones_like(since_s), *[since_s] * with_drift],
+    )
+    found_s = offset_s
     row_shift_s = 0.0
     if is_delay_free and shutter is not None:
         # Rows without a stated delay: the offset refers to the points' mean row (see module).
         columns[..., -2] -= shutter.mean_row_px * columns[..., 0]
         row_shift_s = shutter.mean_row_px * line_delay_s
-        offset_s += row_shift_s
-    if with_drift:
-        # Move the anchor to where offset and drift are uncorrelated.
-        shift_s = correlated_shift(columns, linear.weights)
-        anchor_s += shift_s
-        offset_s += drift * shift_s
-        columns[..., 1] -= shift_s * columns[..., 0]
+        found_s += row_shift_s
     normal, _ = _equations(columns, linear)
     if is_delay_free:
         normal[-2, -2] += USUAL_LINE_DELAY_STD_S**-2
     normal[-1, -1] += blur_std**-2
+    normal = with_slope(normal, share)
+    if with_drift:
+        # Move the anchor to where offset and drift are uncorrelated.
+        inverse = np.linalg.inv(normal)
+        shift_s = float(-inverse[0, 1] / inverse[1, 1])
+        anchor_s += shift_s
+        found_s += drift * shift_s
+        turned = np.eye(largest.size)
+        turned[0, 1] = -shift_s
+        columns = columns @ turned
+        normal = turned.T @ normal @ turned
     # Curvature of the Cauchy loss, not its weights: psi' = 2 w^2 - w (the sandwich of an
     # M-estimator; Huber, "Robust statistics", 1981). Weights alone claim errors a fifth too small.
     curvature = 2.0 * (robust**2).sum(axis=0) / robust.sum(axis=0) - 1.0
@@ -294,8 +228,8 @@ def fit_delay(
     )
     std = np.sqrt(np.diag(covariance))
     return DelayFit(
-        offset_s=offset_s,
-        offset_std_s=float(std[0]),
+        offset_s=found_s,
+        offset_std_s=math.hypot(float(std[0]), left_s / float(share[0, 0])),
         drift_ppm=drift * 1e6 if with_drift else None,
         drift_std_ppm=float(std[1]) * 1e6 if with_drift else None,
         line_delay_s=line_delay_s if is_delay_free else None,
@@ -304,6 +238,7 @@ def fit_delay(
         blur=blur,
         anchor_s=anchor_s,
         correlation_factor=correlation_factor,
+        followed=float(share[0, 0]),
         n_rows=mid_s.size,
         span_s=float(np.ptp(mid_s)),
         mid_s=mid_s,

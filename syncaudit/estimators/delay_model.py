@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter1d
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.medians import median
 from syncaudit.dsp.robust import mad_std_of_columns
-from syncaudit.estimators.delay_noise import noise_of_motion
+from syncaudit.estimators.delay_noise import MOTION_ROWS, noise_of_motion
 from syncaudit.estimators.delay_search import slow_basis
 from syncaudit.estimators.increments import Increments
 
@@ -34,6 +35,8 @@ RIDGE = 1e-12
 NOISE_SHARE = 0.05
 MIN_SAMPLES = 2.0
 RATE_SHARE = 0.25
+# The quietest increments, one of so many, hold all that noise makes of a change of rate.
+QUIET_PART = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +57,8 @@ class DelayModel:
         What the scaled normal equations are held by.
     reach_s : ndarray, shape (n,)
         Rates at the ends are means over this time to either side.
+    noise2 : ndarray, shape (n,)
+        What the driver's noise makes of the square of their change, of all channels followed.
     """
 
     rows: Increments
@@ -62,13 +67,14 @@ class DelayModel:
     root: Floats
     ridge: Floats
     reach_s: Floats
+    noise2: Floats
 
     @classmethod
     def of(cls, rows: Increments, driver: RunningIntegral) -> DelayModel:
         """Return the model of some rows."""
         slow = slow_basis(rows.mid_s, float(np.ptp(rows.mid_s))) * rows.width_s[:, None]
         ridge = RIDGE * np.eye(driver.n_channels + slow.shape[1])
-        return cls(rows, driver, slow, np.sqrt(rows.weights), ridge, _reach(rows.width_s, driver))
+        return cls(rows, driver, slow, np.sqrt(rows.weights), ridge, *_reach(rows, driver))
 
     def at(
         self, delays_s: Floats, robust: Floats, known: Floats, before: Linearised | None
@@ -104,6 +110,7 @@ class DelayModel:
         solver = np.linalg.inv(gram / norms + self.ridge) / norms
         beta = _coefficients(solver, weighted, values)
         mixing = beta[:, :k]
+        bend = bend * self._motion_share(bend)[:, None]
         residuals = values - design @ beta.T
         raw = bend @ mixing.T
         sensitivity = raw - design @ _coefficients(solver, weighted, raw).T
@@ -126,6 +133,18 @@ class DelayModel:
             rate=0.5 * (first + last),
             mixing=mixing,
         )
+
+    def _motion_share(self, bend: Floats) -> Floats:
+        """Return how much of a change of rate is motion, shape (n,).
+
+        A rest shows noise, which tells nothing of the delay. There is no more of it than in the
+        quiet parts, whatever fast vibration makes the samples look like.
+        """
+        followed = bend[:, _is_followed(self.driver)]
+        power = uniform_filter1d(np.sum(followed**2, axis=1), MOTION_ROWS, mode="nearest")
+        quiet = np.partition(power, power.size // QUIET_PART)[power.size // QUIET_PART]
+        share: Floats = 1.0 - np.minimum(self.noise2, quiet) / (power + 1e-300)
+        return np.maximum(0.0, share)
 
     def strength(self, found: Linearised) -> tuple[float, float]:
         """Return gain and explained share of a fit, slow terms aside.
@@ -194,24 +213,32 @@ class Linearised:
         return projected
 
 
-def _reach(width_s: Floats, driver: RunningIntegral) -> Floats:
-    """Return over how long to either side rates are averaged, shape (n,).
+def _reach(rows: Increments, driver: RunningIntegral) -> tuple[Floats, Floats]:
+    """Return over how long to either side rates are averaged, and the noise left, shape (n,) each.
 
     Third differences of samples are noise, and motion up to a fifth of their rate leaves little in
     them (where it leaves more, the mean is longer than it need be). Of a mean over m samples the
-    variance is an m-th; two of them make a change of rate.
+    variance is an m-th; two of them make a change of rate. What shakes between two samples of the
+    source is in the driver alone.
     """
-    rate, period_s = driver.integral.c[-2], driver.period_s
-    if driver.coupling_std is not None:
-        rate = rate[:, np.isinf(driver.coupling_std)]  # what leaks in is not what is followed
-    most_s = RATE_SHARE * width_s
-    apart = max(1, round(median(width_s) / period_s))
+    rate, period_s = driver.integral.c[-2][:, _is_followed(driver)], driver.period_s
+    most_s = RATE_SHARE * rows.width_s
+    apart = max(1, round(median(rows.width_s) / period_s))
     if rate.shape[0] <= apart + 3:
-        return most_s
+        return most_s, np.zeros_like(most_s)
     noise2 = float(np.sum(mad_std_of_columns(np.diff(rate, 3, axis=0)) ** 2)) / 20.0
     change2 = float(np.mean(np.sum((rate[apart:] - rate[:-apart]) ** 2, axis=1)))
     n_samples = 2.0 * noise2 / (NOISE_SHARE * change2 + 1e-300)
-    return np.minimum(most_s, 0.5 * period_s * max(MIN_SAMPLES, n_samples))
+    least_s = max(rows.period_s, period_s * max(MIN_SAMPLES, n_samples))
+    reach_s = np.minimum(most_s, 0.5 * least_s)
+    return reach_s, noise2 * period_s / np.maximum(reach_s, 0.5 * period_s)
+
+
+def _is_followed(driver: RunningIntegral) -> NDArray[np.bool_]:
+    """Tell which channels are followed, shape (k,): what leaks in is not."""
+    if driver.coupling_std is None:
+        return np.ones(driver.n_channels, dtype=np.bool_)
+    return np.isinf(driver.coupling_std)
 
 
 def _coefficients(solver: Floats, weighted: Floats, matrix: Floats) -> Floats:

@@ -8,7 +8,7 @@ from scipy.ndimage import uniform_filter1d
 
 from syncaudit.dsp.robust import MAD_TO_STD, mad_std_of_columns
 
-__all__ = ["noise_of_motion"]
+__all__ = ["MOTION_ROWS", "noise_of_motion"]
 
 Floats = NDArray[np.float64]
 

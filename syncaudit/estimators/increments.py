@@ -81,6 +81,8 @@ class Increments:
         Relative weights (inverse variance up to a factor per column).
     shutter : RollingShutter, optional
         Row times of a camera's increments.
+    period_s : float
+        Between the samples that they were integrated from; zero: angles of single instants.
     """
 
     start_s: Floats
@@ -88,6 +90,7 @@ class Increments:
     values: Floats
     weights: Floats
     shutter: RollingShutter | None = None
+    period_s: float = 0.0
 
     @property
     def mid_s(self) -> Floats:
@@ -118,7 +121,8 @@ class Increments:
 
     def rows(self, keep: NDArray[np.bool_] | NDArray[np.intp]) -> Increments:
         """Return the increments selected by `keep`."""
-        return Increments(
+        return replace(
+            self,
             start_s=self.start_s[keep],
             stop_s=self.stop_s[keep],
             values=self.values[keep],
@@ -158,6 +162,7 @@ def from_integral(
         stop_s=end,
         values=values,
         weights=np.ones_like(values),
+        period_s=signal.period_s,
     )
     return increments.rows(signal.covers(begin, end))
 

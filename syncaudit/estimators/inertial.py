@@ -100,6 +100,8 @@ def _both_ways(
     delay_s = offset_s - (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
     at_s = (measured.at_ns - task.source_epoch_ns) * 1e-9
     fit = fit_delay(back, driver, start_s=-delay_s)
+    if fit is not None and measured.drift_ppm is not None:
+        fit = fit_delay(back, driver, start_s=fit.offset_s, with_drift=True, known=fit)
     if fit is None:
         why = "measured from the target's side, nothing moves that both could see"
         return refuse(task, at_s, why, **measured.diagnostics)

@@ -36,6 +36,9 @@ SEARCH_STEP_S = 0.04
 LOBE_S = 0.1
 # Increments that overlap at any instant.
 OVERLAP = 4
+# A sensor that feels vibration which the bus filters away: with less than this share of what it
+# rests on in common (`delay_slope`), increments of twice the width tell more of the motion.
+MIN_FOLLOWED = 0.8
 # Sampling, filtering and arbitration inside the control unit are nowhere stated: one sigma.
 CONTROL_UNIT_STD_S = 1.3e-3
 # Accelerations are also felt at two places, and gravity mixes in: another simulator's 60 drives
@@ -197,9 +200,11 @@ def _measure(
     signal = _running_integral(quantity, activity, signals)
     period_s = float(np.mean(np.diff(activity.times_s)))
     width_s = max(relation.min_width_s, PERIODS_PER_INCREMENT * period_s)
-    measured = measure_delay(
-        task, from_integral(signal, width_s=width_s, stride_s=width_s / OVERLAP), driver
-    )
+    measured = _measured(task, signal, width_s, driver)
+    if measured.accepted and measured.diagnostics["followed"] < MIN_FOLLOWED:
+        wider = _measured(task, signal, 2.0 * width_s, driver)
+        if wider.accepted and wider.diagnostics["followed"] > measured.diagnostics["followed"]:
+            measured, width_s = wider, 2.0 * width_s
     return refuse_vague(task, _with_filter_error(measured, signal, driver, width_s, task))
 
 
@@ -209,6 +214,15 @@ def _word_units(relation: _Relation) -> str:
     return (
         f"its unit is not stated and so taken to be {' or '.join(relation.units)}: state it in "
         "the DBC, or convert the column"
+    )
+
+
+def _measured(
+    task: DelayTask, signal: RunningIntegral, width_s: float, driver: RunningIntegral
+) -> PairMeasurement:
+    """Return the measurement by increments of one width, several of which overlap."""
+    return measure_delay(
+        task, from_integral(signal, width_s=width_s, stride_s=width_s / OVERLAP), driver
     )
 
 

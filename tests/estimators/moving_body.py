@@ -4,7 +4,7 @@ Every rate is a sum of cosines: its integral is known in closed form at any inst
 from no interpolation. A clock is told by what its stamps read at true time t.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -257,3 +257,29 @@ class Drive:
             times_s=reads if stamps is None else stamps(reads),
             values=unit * values[:, None],
         )
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """A body that rests but for short shakes: rates of `motion` under bells at `at_s`."""
+
+    motion: Motion
+    at_s: tuple
+    width_s: float = 0.4
+
+    def rate(self, t):
+        bells = sum(np.exp(-0.5 * ((t - at) / self.width_s) ** 2) for at in self.at_s)
+        return bells[:, None] * self.motion.rate(t)
+
+    def mixed(self, matrix):
+        return replace(self, motion=self.motion.mixed(matrix))
+
+
+def resting(seed, *, motion_error=0.0, **both):
+    """Return two IMUs on a body that mostly rests; the second errs in step with the motion."""
+    rng = np.random.default_rng([seed, 41])
+    body = Bursts(shaking(seed, rms=1.0), tuple(rng.uniform(3.0, 37.0, 4)))
+    head = imu(body, seed, name="head", seconds=40.0, **both)
+    wrist = imu(body.mixed(TILTED), seed + 1000, name="wrist", seconds=40.0, **both)
+    error = 1.0 + motion_error * shaking(seed + 2000, highest_hz=2.0, rms=1.0).rate(wrist.times_s)
+    return head, replace(wrist, values=wrist.values * error)

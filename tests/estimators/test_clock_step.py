@@ -6,6 +6,7 @@ from moving_body import Clock, camera, imu, shaking
 from scipy.stats import f as f_distribution
 
 from syncaudit.dsp.integral import integrate_samples
+from syncaudit.estimators import clock_step
 from syncaudit.estimators.clock_step import (
     MIN_CHI2_GAIN,
     ClockStep,
@@ -36,6 +37,24 @@ def test_step_is_found_in_place_and_size(at_s, step_s):
     assert abs(found.at_s - at_s) < 0.34
 
 
+@pytest.mark.parametrize("drift_ppm", [0.0, 80.0, 200.0])
+@pytest.mark.parametrize("step_s", [0.01, 0.03, -0.1])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_step_beside_a_drift(seed, step_s, drift_ppm):
+    """The step is no part of the drift, nor the drift of the step."""
+    clock = Clock(step_s=step_s, step_at_s=22.0, drift_ppm=drift_ppm, middle_s=20.0)
+    found = searched(seed, clock, seconds=40.0)
+    assert abs(found.step_s + step_s) < 3.0 * found.step_std_s
+    assert found.step_std_s < 1e-3
+    assert abs(found.drift_ppm + drift_ppm) < 3.0 * found.drift_std_ppm + 1e-3 * drift_ppm
+    for at_s in (found.before_at_s, found.after_at_s):
+        stamped_s = clock.reads(np.array(at_s))
+        missed_s = found.offset_at(float(stamped_s)) - (at_s - stamped_s)
+        assert abs(missed_s) < 4.0 * found.offset_std_at(float(stamped_s))
+    # a second: so long may a body hardly move
+    assert abs(found.at_s - 22.0) < 1.0
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_clean_and_drifting_clips_have_none(seed):
     assert searched(seed, Clock(drift_ppm=100.0 * (seed % 3 - 1))) is None
@@ -43,6 +62,20 @@ def test_clean_and_drifting_clips_have_none(seed):
 
 def test_short_clip_is_not_cut():
     assert searched(2, Clock(step_s=0.06, step_at_s=4.0), seconds=8.0) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rate_hz", "n"), [(8.0, 30.0, 0), (10.5, 30.0, 3), (20.0, 6.0, 3), (60.0, 12.0, 6)]
+)
+def test_pieces_are_long_enough_and_hold_enough(monkeypatch, seconds, rate_hz, n):
+    """At least three seconds and 36 increments each; six of them, and three at least."""
+    measured = []
+    monkeypatch.setattr(
+        clock_step, "_measure_near", lambda rows, *_: measured.append(np.ptp(rows.mid_s))
+    )
+    clock = Clock(step_s=0.06, step_at_s=0.4 * seconds)
+    assert searched(2, clock, seconds=seconds, rate_hz=rate_hz) is None
+    assert len(measured) == n
 
 
 def test_step_below_three_milliseconds_is_not_told():
@@ -76,7 +109,7 @@ def test_steps_by_chance_are_as_rare_as_stated(error, slope):
     """Six pieces of one delay or drift, whose errors are as claimed or five times as large."""
     rng = np.random.default_rng(6)
     times, std = np.arange(6.0), np.full(6, 1e-3)
-    bound = 5.0 * f_distribution.sf(MIN_CHI2_GAIN, 1, 4)
+    bound = 5.0 * f_distribution.sf(MIN_CHI2_GAIN, 1, 3)
     delays = slope * times + error * rng.normal(0.0, 1e-3, (4000, 6))
     n_steps = sum(_best_split(times, row, std) is not None for row in delays)
     assert n_steps / len(delays) < bound

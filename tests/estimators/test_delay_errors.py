@@ -71,6 +71,21 @@ def test_swings_of_the_offset_do_not_hide_those_of_the_drift():
     assert 0.9 * N_ROWS < variances[1] < 1.25 * N_ROWS
 
 
+def test_an_error_of_the_gain_moves_no_delay():
+    """Residuals like the motion itself say nothing of its derivative, at whatever shift."""
+    rng = np.random.default_rng(5)
+    motion = gaussian_filter1d(rng.normal(size=N_ROWS), 3.0, mode="wrap")
+    columns = np.gradient(motion)[:, None, None]
+    noise = 0.1 * rng.normal(size=(N_ROWS, 1))
+    information = np.array([[np.sum(columns**2)]])
+    alone, _ = covariance_of(noise, columns, information)
+    gained, _ = covariance_of(noise + motion[:, None], columns, information)
+    # Scores of each value grow, but cancel; what a repeating motion may hide does not.
+    scores = (noise + motion[:, None])[:, 0] * columns[:, 0, 0]
+    independent = np.sum(scores**2) / information[0, 0] ** 2
+    assert gained[0, 0] < 2.0 * max(alone[0, 0], independent)
+
+
 @pytest.mark.parametrize("with_drift", [False, True])
 @pytest.mark.parametrize("unstated", [False, True])
 def test_no_less_is_claimed_than_the_residuals_say(with_drift, unstated):

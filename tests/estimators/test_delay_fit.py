@@ -5,6 +5,7 @@ import pytest
 from moving_body import Clock, Motion, camera, imu, shaking
 
 from syncaudit.dsp.integral import integrate_samples
+from syncaudit.estimators import delay_fit
 from syncaudit.estimators.delay_fit import fit_delay
 from syncaudit.estimators.increments import from_integral, from_rotation
 
@@ -32,6 +33,13 @@ QUIET = {"noise": 0.0}
 def test_start_does_not_matter_within_half_a_lobe(start_s):
     found = fitted(1, start_s=start_s, cam=CLEAN, gyro=QUIET)
     assert abs(found.offset_s) < EXACT_S
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_fit_that_is_broken_off_claims_what_is_left_to_go(monkeypatch, n):
+    monkeypatch.setattr(delay_fit, "MAX_ITERATIONS", n)
+    found = fitted(1, start_s=0.04)
+    assert 2e-4 < abs(found.offset_s) < 4.0 * found.offset_std_s
 
 
 @pytest.mark.parametrize("late_s", [0.0371, -0.0123])

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from moving_body import EPOCH_NS, TILTED, Clock, Motion, imu, shaking, z_of
+from moving_body import EPOCH_NS, TILTED, Clock, Motion, imu, resting, shaking, z_of
 
 from syncaudit.estimators import measure_imu_imu
 from syncaudit.model import Quantity
@@ -179,32 +179,6 @@ def test_unrelated_motion_is_refused():
         head, _ = pair(seed)
         _, other = pair(seed + 700)
         assert not measure_imu_imu(head, other, max_offset_s=1.0).accepted
-
-
-@dataclass(frozen=True)
-class Bursts:
-    """A body that rests but for short shakes: rates of `motion` under bells at `at_s`."""
-
-    motion: Motion
-    at_s: tuple
-    width_s: float = 0.4
-
-    def rate(self, t):
-        bells = sum(np.exp(-0.5 * ((t - at) / self.width_s) ** 2) for at in self.at_s)
-        return bells[:, None] * self.motion.rate(t)
-
-    def mixed(self, matrix):
-        return replace(self, motion=self.motion.mixed(matrix))
-
-
-def resting(seed, *, motion_error=0.0, **both):
-    """Return two IMUs on a body that mostly rests; the second errs in step with the motion."""
-    rng = np.random.default_rng([seed, 41])
-    body = Bursts(shaking(seed, rms=1.0), tuple(rng.uniform(3.0, 37.0, 4)))
-    head = imu(body, seed, name="head", seconds=40.0, **both)
-    wrist = imu(body.mixed(TILTED), seed + 1000, name="wrist", seconds=40.0, **both)
-    error = 1.0 + motion_error * shaking(seed + 2000, highest_hz=2.0, rms=1.0).rate(wrist.times_s)
-    return head, replace(wrist, values=wrist.values * error)
 
 
 def test_recordings_that_mostly_rest():

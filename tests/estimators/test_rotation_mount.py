@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from moving_body import TILTED, Motion, camera, imu, shaking
+from moving_body import TILTED, Clock, Motion, camera, imu, shaking
 
 from syncaudit.estimators import measure_camera_gyro
 
@@ -51,6 +51,18 @@ def test_gimbal_is_refused_by_its_axes(seed, shares):
     found = measured(motion, motion, seed, mount=np.diag(shares) @ TILTED)
     assert not found.accepted
     assert "not fixed to the gyroscope" in found.why
+
+
+@pytest.mark.parametrize("shares", [(1.0, 1.0, 1.0), (0.85, 1.1, 0.6)])
+def test_gimbal_is_refused_whether_its_clock_steps_or_not(shares):
+    motion = shaking(1)
+    clock = Clock(step_s=0.06, step_at_s=12.0)
+    found = measured(motion, motion, 1, mount=np.diag(shares) @ TILTED, clock=clock)
+    if shares == (1.0, 1.0, 1.0):
+        assert abs(found.step_s + 0.06) < 4.0 * found.step_std_s
+    else:
+        assert not found.accepted
+        assert "not fixed to the gyroscope" in found.why
 
 
 @pytest.mark.parametrize("response", [one_sided(0.1), one_sided(0.3), gaussian(0.3), gaussian(1.0)])
