@@ -227,10 +227,10 @@ def test_sensors_on_one_clock_do_not_drift():
 
 def test_parts_that_only_a_drift_explains_are_no_plain_offset(monkeypatch):
     """A drift that is known too poorly to be told must not be passed over."""
-    monkeypatch.setattr(measure, "_why_no_line", lambda *_: None)
+    monkeypatch.setattr(measure, "why_no_line", lambda *_, **__: None)
     monkeypatch.setattr(measure, "find_shared_step", lambda *_, **__: None)
     told = {"parts of the clip": "parts of the clip disagree"}
-    monkeypatch.setattr(measure, "_why_apart", lambda _, __, noun: told.get(noun))
+    monkeypatch.setattr(measure, "why_apart", lambda _, __, noun: told.get(noun))
     pair = measured(1)
     assert not pair.accepted
     assert "parts of the clip disagree" in pair.why
