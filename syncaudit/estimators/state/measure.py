@@ -45,6 +45,7 @@ __all__ = [
     "MAX_DRIFT_PPM",
     "READING_STD_S",
     "SEARCH_STEP_S",
+    "largest_std_s",
     "measure_against",
     "measure_camera_state",
 ]
@@ -220,6 +221,11 @@ def measure_against(
     )
 
 
+def largest_std_s(slower_s: float) -> float:
+    """Return the largest standard error that is of use, by the period of the slower side."""
+    return max(MAX_STD_S, MAX_STD_PERIODS * slower_s)
+
+
 def _repetition_of(target: Activity, slower_s: float) -> Repetition | None:
     joints = driver_of(target, slower_s=slower_s, n_rows=0, is_linear=True)
     return None if joints is None else find_repetition(joints)
@@ -274,7 +280,7 @@ def _why_not(
         return why
     if abs(fit.offset_s - start_s) > max(MAX_MOVE_S, MAX_MOVE_PERIODS * slower_s) and not has_step:
         return "the delay that fits best is not the one that foretells best"
-    limit_s = max(MAX_STD_S, MAX_STD_PERIODS * slower_s)
+    limit_s = largest_std_s(slower_s)
     if alone_s > limit_s:
         return (
             f"leaving out fifths of the clip changes the delay by {1e3 * alone_s:.0f} ms, allowed "

@@ -25,7 +25,7 @@ from syncaudit.estimators.state.moments import (
     penalty,
 )
 
-__all__ = ["Foretold", "search_state", "searched_rows"]
+__all__ = ["Foretold", "independent_share", "moments_at", "search_state", "searched_rows"]
 
 Floats = NDArray[np.float64]
 
@@ -87,7 +87,7 @@ def search_state(
     """
     increments = searched_rows(increments)
     values, n = increments.values, increments.values.shape[0]
-    moments, is_enough = _moments_at(increments, driver, delays_s)
+    moments, is_enough = moments_at(increments, driver, delays_s)
     if not is_enough.any() or not np.any(values):
         return None
     best: tuple[float, float, Floats] | None = None
@@ -107,7 +107,7 @@ def search_state(
     rows = increments.rows(covered)
     foretold = (driver.at(rows.stop_s + delay_s) - driver.at(rows.start_s + delay_s)) @ mixing
     residuals = values[covered] - foretold
-    per_value = _independent_share(residuals)
+    per_value = independent_share(residuals)
     mixtures = _mixtures(foretold, residuals)
     return Foretold(
         curve=DelayCurve(delays_s=delays_s, log_likelihood=curve * per_value),
@@ -132,7 +132,7 @@ def _clipped(values: Floats) -> Floats:
     return np.clip(values, -6.0 * spread, 6.0 * spread)
 
 
-def _moments_at(
+def moments_at(
     increments: Increments, driver: RunningIntegral, delays_s: Floats
 ) -> tuple[Moments, NDArray[np.bool_]]:
     """Return the moments at each delay, and where enough overlaps, shape (l,)."""
@@ -153,7 +153,7 @@ def _moments_at(
     return joined(parts), np.concatenate(enough)
 
 
-def _independent_share(residuals: Floats) -> float:
+def independent_share(residuals: Floats) -> float:
     """Return independent values over values, from the correlation of residuals.
 
     Of N correlated values ``N^2 / sum(rho^2)`` count in a sum of squares (Bartlett, "On the
