@@ -81,6 +81,8 @@ class Increments:
         Relative weights (inverse variance up to a factor per column).
     shutter : RollingShutter, optional
         Row times of a camera's increments.
+    is_noise_even : bool
+        Whether errors are as large at rest as in motion (see `noise_of_motion`).
     """
 
     start_s: Floats
@@ -88,6 +90,7 @@ class Increments:
     values: Floats
     weights: Floats
     shutter: RollingShutter | None = None
+    is_noise_even: bool = False
 
     @property
     def mid_s(self) -> Floats:
@@ -124,6 +127,7 @@ class Increments:
             values=self.values[keep],
             weights=self.weights[keep],
             shutter=None if self.shutter is None else self.shutter.rows(keep),
+            is_noise_even=self.is_noise_even,
         )
 
 
