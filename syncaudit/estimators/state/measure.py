@@ -25,7 +25,7 @@ from syncaudit.estimators.delay_curve import DelayCurve
 from syncaudit.estimators.delay_fit import DelayFit
 from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.refusals import why_ambiguous, why_no_clock, why_too_weak
-from syncaudit.estimators.state.leave_out import leave_out_std
+from syncaudit.estimators.state.leave_out import leave_out_std, weighing_std
 from syncaudit.estimators.state.mixtures import fit_mixtures
 from syncaudit.estimators.state.null import chance_of, why_by_chance
 from syncaudit.estimators.state.parts import (
@@ -52,8 +52,10 @@ __all__ = [
 
 # Lobes are as wide as moves of the arm are long.
 SEARCH_STEP_S = 0.02
-# Video coding repeats what moves by less than a pixel: pictures seem late by a share of a frame.
+# Video coding repeats what moves by less than a pixel: frames seem late by a share of a period.
 CODING_PERIODS = 0.06
+# Motion vectors are rounded to a quarter of a pixel: up to an eighth is held back.
+HELD_BACK_PX = 0.125
 # Age of a joint reading when it is stamped, one sigma: bus and servo tell nothing of it.
 READING_STD_S = 1.5e-3
 # Share of what is seen that the state must foretell.
@@ -107,13 +109,25 @@ def measure_camera_state(
         step_s=SEARCH_STEP_S,
         expected_gain=(),
         systematic_std_s=math.hypot(
-            math.hypot(camera.stamp_std_s, CODING_PERIODS * period_s), READING_STD_S
+            camera.stamp_std_s, CODING_PERIODS * period_s, _held_back_s(camera), READING_STD_S
         ),
         is_one_clock=is_one_clock,
         is_baseline_only=is_command,
         max_drift_ppm=MAX_DRIFT_PPM,
     )
     return measure_against(task, camera_increments(camera), state, period_s)
+
+
+def _held_back_s(camera: PictureMotion) -> float:
+    """Return for how long coding holds motion back: for less where it is fast.
+
+    The speed is that of what tells the delay, which is weighed by its square.
+    """
+    square = (camera.moves / (camera.stop_s - camera.start_s)[:, None]) ** 2
+    if camera.coded_width_px is None or not square.any():
+        return 0.0
+    speed = math.sqrt(float(np.sum(square**2) / np.sum(square)))
+    return HELD_BACK_PX / (camera.coded_width_px * speed)
 
 
 def measure_against(
@@ -195,7 +209,11 @@ def measure_against(
     if step is None:
         alone_s = leave_out_std(increments, driver, fit)
         figures["leave_out_std_s"] = alone_s
-        wider = _random_std(fit, alone_s, task, repetition) / fit.offset_std_s
+        random_s = _random_std(fit, alone_s, task, repetition)
+        if not is_linear:  # channels of states answer for themselves
+            figures["weighing_std_s"] = weighing_std(increments, driver, fit)
+            random_s = math.hypot(random_s, figures["weighing_std_s"])
+        wider = random_s / fit.offset_std_s
         fit = replace(fit, offset_std_s=wider * fit.offset_std_s)
         figures["offset_std_s"] = fit.offset_std_s
     why = _why_not(foretold, fit, alone_s, start_s, slower_s, has_step=step is not None)

@@ -57,6 +57,8 @@ class Foretold:
         Mixtures of what is seen that the state foretells best at that delay.
     mixing : ndarray, shape (p, r)
         What the driver's channels contribute to them.
+    is_by_size : bool
+        See `search_state`.
     """
 
     curve: DelayCurve
@@ -64,10 +66,11 @@ class Foretold:
     share: float
     mixtures: Floats
     mixing: Floats
+    is_by_size: bool
 
 
 def search_state(
-    increments: Increments, driver: RunningIntegral, delays_s: Floats
+    increments: Increments, driver: RunningIntegral, delays_s: Floats, *, is_by_size: bool = False
 ) -> Foretold | None:
     """Return how well the driver foretells the increments at each delay.
 
@@ -79,6 +82,8 @@ def search_state(
         p channels.
     delays_s : ndarray, shape (l,)
         Evenly spaced.
+    is_by_size : bool
+        Whether mixtures are those with the largest motion, whatever noise is left in them.
 
     Returns
     -------
@@ -108,13 +113,14 @@ def search_state(
     foretold = (driver.at(rows.stop_s + delay_s) - driver.at(rows.start_s + delay_s)) @ mixing
     residuals = values[covered] - foretold
     per_value = independent_share(residuals)
-    mixtures = _mixtures(foretold, residuals)
+    mixtures = _mixtures(foretold, residuals, is_by_size=is_by_size)
     return Foretold(
         curve=DelayCurve(delays_s=delays_s, log_likelihood=curve * per_value),
         n_values=n * values.shape[1] * per_value,
         share=1.0 - math.exp(-2.0 * float(curve[top]) / (n * values.shape[1])),
         mixtures=mixtures,
         mixing=mixing @ mixtures,
+        is_by_size=is_by_size,
     )
 
 
@@ -168,9 +174,11 @@ def independent_share(residuals: Floats) -> float:
     return float(m / np.sum(between**2) / (1.0 + 2.0 * np.sum(along**2)))
 
 
-def _mixtures(foretold: Floats, residuals: Floats) -> Floats:
+def _mixtures(foretold: Floats, residuals: Floats, *, is_by_size: bool) -> Floats:
     """Return the mixtures with the largest foretold part, shape (m, r)."""
     noise = residuals.T @ residuals
+    if is_by_size:
+        noise = np.trace(noise) / len(noise) * np.eye(len(noise))
     noise += (1e-3 * np.trace(noise) / len(noise) + 1e-30) * np.eye(len(noise))
     root = np.linalg.inv(np.linalg.cholesky(noise))
     strength, vectors = np.linalg.eigh(root @ (foretold.T @ foretold) @ root.T)
