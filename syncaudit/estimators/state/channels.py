@@ -23,7 +23,12 @@ from syncaudit.estimators.delay_fit import fit_delay
 from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.refusals import why_ambiguous
 from syncaudit.estimators.state.moments import RIDGES, gains, gains_of_one, penalty
-from syncaudit.estimators.state.search import independent_share, moments_at, searched_rows
+from syncaudit.estimators.state.search import (
+    MIN_OVERLAP,
+    independent_share,
+    moments_at,
+    searched_rows,
+)
 from syncaudit.model.wording import word_measure
 
 __all__ = ["Agreement", "agreement", "channel_delays", "word_apart"]
@@ -144,9 +149,12 @@ def channel_delays(
     of_all = [gains(moments, n, ridge) for ridge in RIDGES]  # (l, m)
     of_one = gains_of_one(moments, n)  # (l, p, m)
     found, stds = np.full(m, np.nan), np.full(m, np.nan)
+    energy = moments.energy.sum(axis=0)
+    # Most of what a channel does must overlap, not only most of the time.
+    is_told = is_enough[:, None] & (energy >= MIN_OVERLAP * np.sum(rows.values**2, axis=0))
     for k in range(m):
         curves = [*(gain[:, k] for gain in of_all), *of_one[:, :, k].T]
-        curves = [np.where(is_enough, curve, -np.inf) for curve in curves]
+        curves = [np.where(is_told[:, k], curve, -np.inf) for curve in curves]
         most = int(np.argmax([curve.max() for curve in curves]))
         curve = curves[most]
         top = int(np.argmax(curve))

@@ -120,7 +120,7 @@ def gains_of_one(moments: Moments, n_rows: int) -> Floats:
 
 
 def _gain(missed: Floats, energy: Floats, n_rows: int) -> Floats:
-    left = np.minimum(missed / (energy + 1e-30), 1.0)
+    left = np.minimum((missed + 1e-30) / (energy + 1e-30), 1.0)  # nothing foretells rest
     return np.asarray(-0.5 * n_rows * np.log(np.maximum(left, 1e-9)))
 
 

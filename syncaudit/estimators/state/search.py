@@ -25,7 +25,14 @@ from syncaudit.estimators.state.moments import (
     penalty,
 )
 
-__all__ = ["Foretold", "independent_share", "moments_at", "search_state", "searched_rows"]
+__all__ = [
+    "MIN_OVERLAP",
+    "Foretold",
+    "independent_share",
+    "moments_at",
+    "search_state",
+    "searched_rows",
+]
 
 Floats = NDArray[np.float64]
 

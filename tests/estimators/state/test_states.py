@@ -102,3 +102,20 @@ def test_drift_is_seen_from_either_side():
     # Of the inverse of 1 - 0.002.
     assert abs(back.drift_ppm - 2004.0 - (-2000.0 - there.drift_ppm)) < 1.0
     assert abs(back.at_ns - there.at_ns - 1e9 * there.offset_s) <= 1.0
+
+
+@pytest.mark.parametrize("n", [90, 110, 130])
+def test_channels_at_rest_where_the_sides_overlap_tell_nothing(n):
+    course = arm(42)
+    times_s = np.arange(n) / 30.0
+    noise = 0.02 * np.random.default_rng(42).normal(size=course.command(times_s).shape)
+    told, did = (
+        replace(joints(course, is_command=is_command), times_s=times_s, values=values)
+        for is_command, values in (
+            (True, course.command(times_s)),
+            (False, course.command(times_s - 0.1) + noise),
+        )
+    )
+    pair = measure_states(told, did)
+    assert pair.accepted, pair.why
+    assert abs(pair.offset_s - 0.1) < TOLERANCE_S
