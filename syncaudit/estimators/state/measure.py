@@ -37,7 +37,7 @@ from syncaudit.estimators.state.parts import (
 )
 from syncaudit.estimators.state.repetition import Repetition, find_repetition
 from syncaudit.estimators.state.search import Foretold, search_state
-from syncaudit.estimators.state.sides import camera_increments, driver_of, period_of
+from syncaudit.estimators.state.sides import camera_increments, driver_of, held_back_s, period_of
 from syncaudit.estimators.state.steps import find_shared_step
 from syncaudit.model import Activity, PairMeasurement, PictureMotion, Quantity
 
@@ -54,8 +54,6 @@ __all__ = [
 SEARCH_STEP_S = 0.02
 # Video coding repeats what moves by less than a pixel: frames seem late by a share of a period.
 CODING_PERIODS = 0.06
-# Motion vectors are rounded to a quarter of a pixel: up to an eighth is held back.
-HELD_BACK_PX = 0.125
 # Age of a joint reading when it is stamped, one sigma: bus and servo tell nothing of it.
 READING_STD_S = 1.5e-3
 # Share of what is seen that the state must foretell.
@@ -109,25 +107,13 @@ def measure_camera_state(
         step_s=SEARCH_STEP_S,
         expected_gain=(),
         systematic_std_s=math.hypot(
-            camera.stamp_std_s, CODING_PERIODS * period_s, _held_back_s(camera), READING_STD_S
+            camera.stamp_std_s, CODING_PERIODS * period_s, held_back_s(camera), READING_STD_S
         ),
         is_one_clock=is_one_clock,
         is_baseline_only=is_command,
         max_drift_ppm=MAX_DRIFT_PPM,
     )
     return measure_against(task, camera_increments(camera), state, period_s)
-
-
-def _held_back_s(camera: PictureMotion) -> float:
-    """Return for how long coding holds motion back: for less where it is fast.
-
-    The speed is that of what tells the delay, which is weighed by its square.
-    """
-    square = (camera.moves / (camera.stop_s - camera.start_s)[:, None]) ** 2
-    if camera.coded_width_px is None or not square.any():
-        return 0.0
-    speed = math.sqrt(float(np.sum(square**2) / np.sum(square)))
-    return HELD_BACK_PX / (camera.coded_width_px * speed)
 
 
 def measure_against(
