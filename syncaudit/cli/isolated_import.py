@@ -33,12 +33,13 @@ def import_isolated(
     limit: int | None = None,
     on_clip: Callable[[int], None] | None = None,
     memory_limit: str = "auto",
+    force: bool = False,
 ) -> Imported:
     """Write the manifest of a data set as `import_dataset` does, in a worker process.
 
     Parameters
     ----------
-    uri, out, format_name, rules, limit, on_clip
+    uri, out, format_name, rules, limit, on_clip, force
         As for `import_dataset`.
     memory_limit : str
         Memory above which the import is given up: a size, ``none`` or ``auto``.
@@ -51,7 +52,14 @@ def import_isolated(
     limit_bytes = MemoryLimit.parse(memory_limit).bytes_each(1)
     counter = multiprocessing.get_context("spawn").RawArray(c_int64, 1)
     worker: Worker[dict[str, Any], Imported | Exception | _Defect] = Worker(_Importing(counter))
-    task = {"uri": uri, "out": out, "format_name": format_name, "rules": rules, "limit": limit}
+    task = {
+        "uri": uri,
+        "out": out,
+        "format_name": format_name,
+        "rules": rules,
+        "limit": limit,
+        "force": force,
+    }
     stall = _Stall()
     try:
         while True:

@@ -83,4 +83,5 @@ class PictureMotionDetector:
             stop_s=stop_s[usable],
             moves=np.stack(self._moves).astype(np.float64)[usable],
             stamp_std_s=stamp_std_s,
+            coded_width_px=None if self.stream.files.is_images else self.stream.width_px or None,
         )

@@ -116,7 +116,9 @@ class DelayModel:
         sensitivity = raw - design @ _coefficients(solver, weighted, raw).T
         if not sensitivity.any():
             return None
-        noise, spread = noise_of_motion(residuals * self.root, sensitivity * self.root)
+        noise, spread = noise_of_motion(
+            residuals * self.root, sensitivity * self.root, is_even=rows.is_noise_even
+        )
         return Linearised(
             design=design,
             fitted=change @ mixing.T,

@@ -19,7 +19,9 @@ MOTION_ROWS = 5
 CLEARLY_MORE = 2.0
 
 
-def noise_of_motion(residuals: Floats, sensitivity: Floats) -> tuple[Floats, Floats]:
+def noise_of_motion(
+    residuals: Floats, sensitivity: Floats, *, is_even: bool = False
+) -> tuple[Floats, Floats]:
     """Return the noise at rest, shape (m,), and by how much more each value scatters, shape (n, m).
 
     A sensor's noise is the same always; errors of scale, axes, range, filters and timestamps grow
@@ -33,8 +35,12 @@ def noise_of_motion(residuals: Floats, sensitivity: Floats) -> tuple[Floats, Flo
     ----------
     residuals, sensitivity : ndarray, shape (n, m)
         Of the increments, in units in which the columns' noise is even.
+    is_even : bool
+        Whether errors do not grow with the motion: video coding holds back most where it is slow.
     """
     noise = mad_std_of_columns(residuals) + 1e-15
+    if is_even:
+        return noise, np.ones_like(residuals)
     information = sensitivity**2
     motion = uniform_filter1d(information.sum(axis=1), MOTION_ROWS, mode="nearest")
     motion = np.maximum(motion, 1e-12 * motion.max() + 1e-300)[:, None]

@@ -83,6 +83,8 @@ class Increments:
         Row times of a camera's increments.
     period_s : float
         Between the samples that they were integrated from; zero: angles of single instants.
+    is_noise_even : bool
+        Whether errors are as large at rest as in motion (see `noise_of_motion`).
     """
 
     start_s: Floats
@@ -91,6 +93,7 @@ class Increments:
     weights: Floats
     shutter: RollingShutter | None = None
     period_s: float = 0.0
+    is_noise_even: bool = False
 
     @property
     def mid_s(self) -> Floats:
@@ -128,6 +131,7 @@ class Increments:
             values=self.values[keep],
             weights=self.weights[keep],
             shutter=None if self.shutter is None else self.shutter.rows(keep),
+            is_noise_even=self.is_noise_even,
         )
 
 

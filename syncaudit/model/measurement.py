@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from syncaudit.model.time import nanoseconds
 
 __all__ = ["PairMeasurement"]
+
+# Figures that change sign with the direction.
+_SIGNED = ("offset_s", "drift_ppm")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +90,28 @@ class PairMeasurement:
             chance = 0.0
         return self.offset_s is not None, 1.0 - chance, min(seen, default=0.0)
 
+    def turned(self) -> PairMeasurement:
+        """Return the same measurement from the target to the source."""
+        drift_ppm = self.drift_ppm
+        offset_s = self.offset_s
+        if offset_s is None:  # refused: as far as it is known
+            offset_s = self.diagnostics.get("offset_s", 0.0)
+        after_ns = nanoseconds(offset_s)
+        return replace(
+            self,
+            source=self.target,
+            target=self.source,
+            at_ns=self.at_ns + after_ns,
+            offset_s=_negative(self.offset_s),
+            drift_ppm=None if drift_ppm is None else -drift_ppm / (1.0 + 1e-6 * drift_ppm),
+            step_s=_negative(self.step_s),
+            step_at_ns=None if self.step_at_ns is None else self.step_at_ns + after_ns,
+            diagnostics={
+                name: -value if name in _SIGNED else value
+                for name, value in self.diagnostics.items()
+            },
+        )
+
     @classmethod
     def refused(
         cls,
@@ -132,3 +159,7 @@ class PairMeasurement:
             }
         row["diagnostics"] = dict(self.diagnostics)
         return row
+
+
+def _negative(value: float | None) -> float | None:
+    return None if value is None else -value

@@ -25,7 +25,7 @@ from syncaudit.model import (
 )
 from syncaudit.pipeline.conclude import lasting_clocks
 from syncaudit.pipeline.pair_agreement import MIN_RECORDINGS, Agreement, PairOffsets, agreement
-from syncaudit.policy import Policy, is_outside
+from syncaudit.policy import Policy, is_outside, is_undecided
 
 __all__ = ["DataSet"]
 
@@ -52,6 +52,7 @@ class DataSet:
         self._references: set[str | None] = set()
         self._n_clips: defaultdict[str, int] = defaultdict(int)
         self._sources: defaultdict[str, set[str]] = defaultdict(set)
+        self._kinds: defaultdict[str, set[str]] = defaultdict(set)
         self._lasting: set[str] = set()
         self._tolerance_s: dict[str, float] = {}
         self._preference: dict[str, int] = {}
@@ -72,6 +73,7 @@ class DataSet:
             self._n_clips[clock] += 1
         for name, clock in clocks.items():
             self._sources[clock].add(name)
+            self._kinds[clock].add(str(clip.sources[name].kind))
         self._lasting |= lasting_clocks(clip)
         for clock, limit_s in self._policy.clock_tolerances(clip).items():
             self._tolerance_s[clock] = min(limit_s, self._tolerance_s.get(clock, limit_s))
@@ -122,19 +124,20 @@ class DataSet:
             return None
         clocks = tuple(self._told(found, solution, reference))
         home = next(c for c in solution.components if reference in c)
-        is_any_outside = any(clock.is_outside for clock in clocks)
+        outside = [clock.clock for clock in clocks if clock.is_outside]
+        agreeing = [clock for clock in home if clock not in outside]
         return DataSetClocks(
             dataset=self._name,
             n_clips=len(self._clip_ids),
             reference=reference,
             reference_sources=tuple(sorted(self._sources[reference])),
             is_undecided=not solution.is_reference_stated
-            and 2 * sum(clock.is_outside for clock in clocks) >= len(home),
+            and is_undecided(agreeing, outside, self._kinds),
             clocks=clocks,
             common=CommonOffsets(
                 reference=reference, offset_s={clock.clock: clock.offset_s for clock in clocks}
             )
-            if is_any_outside
+            if outside
             else None,
         )
 

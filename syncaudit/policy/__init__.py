@@ -9,6 +9,7 @@ from syncaudit.policy.limits import Baseline, Limits, Policy
 from syncaudit.policy.load import DEFAULT_PROFILE, load_policy, policy_from_plain, profile_names
 from syncaudit.policy.pictures import judge_pictures
 from syncaudit.policy.recordings import judge_with_recording
+from syncaudit.policy.reference import is_undecided
 
 __all__ = [
     "DEFAULT_PROFILE",
@@ -21,6 +22,7 @@ __all__ = [
     "calibration_of",
     "data_set_row",
     "is_outside",
+    "is_undecided",
     "judge",
     "judge_coverage",
     "judge_pictures",

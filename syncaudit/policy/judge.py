@@ -98,6 +98,10 @@ def judge(
         about_reference = judge_reference(
             solution,
             sources=[name for name, clock in clocks.items() if clock == solution.reference],
+            kinds={
+                clock: {kinds[name] for name, own in clocks.items() if own == clock}
+                for clock in set(clocks.values())
+            },
             tolerance_s=policy.clock_tolerances(clip),
             z=z,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from statistics import median
 
 from syncaudit.model import ClockEstimate, ClockSolution, Finding, ReasonCode
@@ -10,13 +10,14 @@ from syncaudit.model.wording import word_correction
 from syncaudit.policy.equivalence import Standing, compare
 from syncaudit.policy.opinion import defect, remark
 
-__all__ = ["judge_reference"]
+__all__ = ["is_undecided", "judge_reference"]
 
 
 def judge_reference(
     solution: ClockSolution,
     *,
     sources: Sequence[str],
+    kinds: Mapping[str, Collection[str]],
     tolerance_s: Mapping[str, float],
     z: float,
 ) -> list[Finding]:
@@ -28,6 +29,8 @@ def judge_reference(
         All clocks.
     sources : sequence of str
         Sources that the reference stamps.
+    kinds : mapping of str to collection of str
+        Kinds of the sources that every clock stamps.
     tolerance_s : mapping of str to float
         Offset limit of every clock.
     z : float
@@ -50,14 +53,39 @@ def judge_reference(
             defect(ReasonCode.OFFSET, source, text, value=value, limit=limit) for source in sources
         ]
     home = next((c for c in solution.components if reference in c), ())
-    if 2 * len(solution.suspects) >= len(home) and not solution.is_reference_stated:
-        agreeing = [clock for clock in home if clock not in solution.suspects]
+    agreeing = [clock for clock in home if clock not in solution.suspects]
+    if not solution.is_reference_stated and is_undecided(agreeing, solution.suspects, kinds):
         text = (
             f"nothing tells which side is wrong, {_join(agreeing)} or {_join(solution.suspects)}: "
             f"{reference} was trusted"
         )
+        if len(agreeing) > len(solution.suspects):
+            text += ". Sources of one kind may be off alike, by one computer that stamps them all"
         return [remark(ReasonCode.OFFSET, sources[0] if sources else None, text)]
     return []
+
+
+def is_undecided(
+    agreeing: Collection[str], suspects: Collection[str], kinds: Mapping[str, Collection[str]]
+) -> bool:
+    """Tell whether no majority says which clocks are wrong.
+
+    Sources of one kind are no witnesses of one another against those of other kinds: cameras pass
+    through one computer, and what delays one delays all.
+
+    Parameters
+    ----------
+    agreeing, suspects : collection of str
+        Clocks on either side.
+    kinds : mapping of str to collection of str
+        Kinds of the sources that every clock stamps.
+    """
+    if not suspects or len(suspects) >= len(agreeing):
+        return bool(suspects)
+    ours, theirs = (
+        {kind for name in side for kind in kinds[name]} for side in (agreeing, suspects)
+    )
+    return len(ours) == 1 and not ours & theirs
 
 
 def _stated_suspect(

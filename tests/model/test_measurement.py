@@ -59,3 +59,28 @@ def test_json_tells_a_refusal():
     assert row["accepted"] is False
     assert row["why"] == "nothing moves"
     assert row["offset_s"] is None
+
+
+def test_turned_twice_is_as_it_was():
+    one = PairMeasurement(
+        **BASE,
+        accepted=True,
+        offset_s=-0.25,
+        offset_std_s=1e-4,
+        drift_ppm=100.0,
+        step_s=0.5,
+        step_at_ns=BASE["at_ns"] + 1,
+        diagnostics={"offset_s": -0.2, "gain": 1.0},
+    )
+    turned = one.turned()
+    assert (turned.source, turned.target, turned.offset_s, turned.step_s) == (
+        "imu",
+        "cam",
+        0.25,
+        -0.5,
+    )
+    assert turned.at_ns == one.at_ns - 250_000_000
+    assert turned.diagnostics == {"offset_s": 0.2, "gain": 1.0}
+    again = turned.turned()
+    assert again.drift_ppm == pytest.approx(100.0, abs=1e-9)
+    assert (again.at_ns, again.step_at_ns) == (one.at_ns, one.step_at_ns)

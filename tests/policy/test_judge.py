@@ -950,6 +950,24 @@ def test_a_tie_is_told_as_a_tie() -> None:
     )
 
 
+def test_cameras_alike_do_not_outvote_another_kind() -> None:
+    """They may share what delays them."""
+    cameras = {"cam": CameraSpec(uri="x"), "top": CameraSpec(uri="y")}
+    pairs = [pair("cam", "imu", 0.035), pair("top", "imu", 0.0351)]
+    result = run(pairs, sources={**cameras, "imu": ImuSpec(uri="i")}, reference=None)
+    (warning,) = [w for w in result.warnings if "which side" in w.message]
+    assert "nothing tells which side is wrong, cam and top or imu: " in warning.message
+    assert "may be off alike, by one computer" in warning.message
+
+
+def test_a_camera_that_others_of_every_kind_contradict_is_wrong() -> None:
+    cameras = {"cam": CameraSpec(uri="x"), "top": CameraSpec(uri="y"), "low": CameraSpec(uri="z")}
+    pairs = [pair("cam", "imu", 0.035), pair("top", "imu", 0.0), pair("low", "imu", 0.0)]
+    result = run(pairs, sources={**cameras, "imu": ImuSpec(uri="i")}, reference=None)
+    assert codes(result) == [("offset", "cam")]
+    assert not [w for w in result.warnings if "which side" in w.message]
+
+
 def test_contradiction_just_below_the_limit_leaves_doubt_but_rejects_nothing() -> None:
     result = run([*GOOD, pair("cam_rear", "imu", 0.0099, method="flash")])
     assert result.verdict is Verdict.UNVERIFIED

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from syncaudit.dsp.integral import GAP_PERIODS, RunningIntegral, interpolate_angle, smooth_angle
 from syncaudit.model import Activity
 
-__all__ = ["state_driver"]
+__all__ = ["moving_channels", "state_driver"]
 
 Floats = NDArray[np.float64]
 
@@ -28,6 +28,16 @@ ROWS_PER_CHANNEL = 6
 GRID_PER_WIDTH = 8
 # A channel whose changes are this much smaller than its largest reading stands still.
 STILL = 1e-9
+
+
+def moving_channels(values: Floats) -> NDArray[np.bool_]:
+    """Tell which channels of readings, shape (n, d), do not stand still, shape (d,)."""
+    largest = np.abs(values).max(axis=0) + 1e-30
+    return np.asarray(_step_size(values) > STILL * largest)
+
+
+def _step_size(values: Floats) -> Floats:
+    return np.asarray(np.sqrt(np.mean(np.diff(values, axis=0) ** 2, axis=0)))
 
 
 def state_driver(
@@ -57,12 +67,11 @@ def state_driver(
     times_s = state.times_s
     if times_s[-1] - times_s[0] < 6.0 * width_s:
         return None
-    steps = np.diff(state.values, axis=0)
-    scale = np.sqrt(np.mean(steps**2, axis=0))
-    moving = scale > STILL * (np.abs(state.values).max(axis=0) + 1e-30)
+    moving = moving_channels(state.values)
     if not moving.any():
         return None
-    joints = (state.values[:, moving] - state.values[0, moving]) / scale[moving]
+    joints = state.values[:, moving] - state.values[0, moving]
+    joints = joints / _step_size(joints)
     gap = np.diff(times_s) > GAP_PERIODS * float(np.median(np.diff(times_s)))
     smooth = smooth_angle(
         times_s, joints, width_s=width_s, gaps_s=(times_s[:-1][gap], times_s[1:][gap])

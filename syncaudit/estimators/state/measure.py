@@ -1,4 +1,4 @@
-"""Cameras against a robot's state, and states against one another.
+"""Measure what follows a robot's state: cameras, or whatever else was brought to increments.
 
 The displacement of every cell of the picture is regressed on what the joints do over the same
 interval at every delay, with a mixing that is free and may depend on the pose (see `driver`). The
@@ -13,9 +13,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.delay import (
     MIN_ROWS,
     DelayTask,
@@ -24,40 +22,42 @@ from syncaudit.estimators.delay import (
     search_range,
 )
 from syncaudit.estimators.delay_curve import DelayCurve
-from syncaudit.estimators.delay_fit import DelayFit, fit_delay
+from syncaudit.estimators.delay_fit import DelayFit
 from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.refusals import why_ambiguous, why_no_clock, why_too_weak
-from syncaudit.estimators.state.leave_out import leave_out_std
+from syncaudit.estimators.state.leave_out import leave_out_std, weighing_std
 from syncaudit.estimators.state.mixtures import fit_mixtures
 from syncaudit.estimators.state.null import chance_of, why_by_chance
+from syncaudit.estimators.state.parts import (
+    PART_STD_PERIODS,
+    delays_of_halves,
+    delays_of_parts,
+    why_apart,
+    why_no_line,
+)
 from syncaudit.estimators.state.repetition import Repetition, find_repetition
 from syncaudit.estimators.state.search import Foretold, search_state
-from syncaudit.estimators.state.sides import (
-    camera_increments,
-    driver_of,
-    period_of,
-    state_increments,
-)
+from syncaudit.estimators.state.sides import camera_increments, driver_of, held_back_s, period_of
 from syncaudit.estimators.state.steps import find_shared_step
 from syncaudit.model import Activity, PairMeasurement, PictureMotion, Quantity
 
-__all__ = ["measure_camera_state", "measure_states"]
-
-Floats = NDArray[np.float64]
+__all__ = [
+    "MAX_DRIFT_PPM",
+    "READING_STD_S",
+    "SEARCH_STEP_S",
+    "largest_std_s",
+    "measure_against",
+    "measure_camera_state",
+]
 
 # Lobes are as wide as moves of the arm are long.
 SEARCH_STEP_S = 0.02
-# Video coding repeats what moves by less than a pixel: pictures seem late by a share of a frame.
+# Video coding repeats what moves by less than a pixel: frames seem late by a share of a period.
 CODING_PERIODS = 0.06
 # Age of a joint reading when it is stamped, one sigma: bus and servo tell nothing of it.
 READING_STD_S = 1.5e-3
 # Share of what is seen that the state must foretell.
 MIN_SHARE = 0.08
-# Pieces of the clip and halves of what is seen may differ by this many standard errors. Where the
-# arm is near or far the mixing is not quite the same, which moves each by a share of a period.
-N_PARTS = 5
-MAX_PART_Z = 4.0
-PART_STD_PERIODS = 0.15
 # The fit may end this far from where the search did, or within the width of the smoothing.
 MAX_MOVE_S = 0.1
 MAX_MOVE_PERIODS = 2.0
@@ -107,63 +107,31 @@ def measure_camera_state(
         step_s=SEARCH_STEP_S,
         expected_gain=(),
         systematic_std_s=math.hypot(
-            math.hypot(camera.stamp_std_s, CODING_PERIODS * period_s), READING_STD_S
+            camera.stamp_std_s, CODING_PERIODS * period_s, held_back_s(camera), READING_STD_S
         ),
         is_one_clock=is_one_clock,
         is_baseline_only=is_command,
         max_drift_ppm=MAX_DRIFT_PPM,
     )
-    return _measure(task, camera_increments(camera), state, period_s)
+    return measure_against(task, camera_increments(camera), state, period_s)
 
 
-def measure_states(
-    source: Activity,
-    target: Activity,
-    *,
-    max_offset_s: float = 2.0,
-    is_one_clock: bool = False,
+def measure_against(
+    task: DelayTask, increments: Increments, target: Activity, period_s: float
 ) -> PairMeasurement:
-    """Measure one state against another: a command against the arm that follows it, two arms.
+    """Measure the delay at which a state foretells increments.
 
     Parameters
     ----------
-    source, target : Activity
-        Of quantities ``state`` or ``command``.
-    max_offset_s : float
-        Search range.
-    is_one_clock : bool
-        Whether one clock stamps both: then nothing drifts or steps between them.
-
-    Returns
-    -------
-    PairMeasurement
-        Method ``command`` where either is one, for comparison with a baseline only; else
-        ``joint_motion``.
+    task : DelayTask
+        Names, epochs, range.
+    increments : Increments
+        Of the source.
+    target : Activity
+        Of quantity ``state`` or ``command``.
+    period_s : float
+        Of the source's samples.
     """
-    is_command = Quantity.COMMAND in (source.quantity, target.quantity)
-    task = DelayTask(
-        source=source.source,
-        target=target.source,
-        method="command" if is_command else "joint_motion",
-        source_epoch_ns=source.epoch_ns,
-        target_epoch_ns=target.epoch_ns,
-        max_offset_s=max_offset_s,
-        step_s=SEARCH_STEP_S,
-        expected_gain=(),
-        systematic_std_s=math.hypot(READING_STD_S, READING_STD_S),
-        is_one_clock=is_one_clock,
-        is_baseline_only=is_command,
-        max_drift_ppm=MAX_DRIFT_PPM,
-    )
-    increments = state_increments(source)
-    if increments is None:
-        return refuse(task, 0.0, f"{source.source} is too short or stands still")
-    return _measure(task, increments, target, period_of(source))
-
-
-def _measure(
-    task: DelayTask, increments: Increments, target: Activity, period_s: float
-) -> PairMeasurement:
     n = increments.values.shape[0]
     middle_s = float(np.median(increments.mid_s)) if n else 0.0
     if n < MIN_ROWS:
@@ -199,8 +167,8 @@ def _measure(
         "offset_std_s": fit.offset_std_s,
     }
     reduced = driver.mixed(mixing)
-    parts = _parts(mixed, reduced, fit)
-    uneven = _why_apart(parts, slower_s, "parts of the clip")
+    parts = delays_of_parts(mixed, reduced, fit)
+    uneven = why_apart(parts, slower_s, "parts of the clip")
     step, apart = None, uneven
     if uneven is not None and not task.is_one_clock:
         step = find_shared_step(
@@ -212,7 +180,7 @@ def _measure(
             independent=foretold.n_values / increments.values.size,
         )
         if step is None:
-            uneven = _why_no_line(parts, slower_s)
+            uneven = why_no_line(parts, slower_s, most_ppm=task.max_drift_ppm)
     repetition = _repetition_of(target, slower_s)
     why = _why_no_lobe(curve, foretold, has_step=step is not None)
     if why is None:
@@ -227,12 +195,18 @@ def _measure(
     if step is None:
         alone_s = leave_out_std(increments, driver, fit)
         figures["leave_out_std_s"] = alone_s
-        wider = _random_std(fit, alone_s, task, repetition) / fit.offset_std_s
+        random_s = _random_std(fit, alone_s, task, repetition)
+        if not is_linear:  # channels of states answer for themselves
+            figures["weighing_std_s"] = weighing_std(increments, driver, fit)
+            random_s = math.hypot(random_s, figures["weighing_std_s"])
+        wider = random_s / fit.offset_std_s
         fit = replace(fit, offset_std_s=wider * fit.offset_std_s)
         figures["offset_std_s"] = fit.offset_std_s
     why = _why_not(foretold, fit, alone_s, start_s, slower_s, has_step=step is not None)
     if why is None and step is None:
-        why = uneven or _why_apart(_halves(mixed, driver, fit), slower_s, "parts of what moves")
+        why = uneven or why_apart(
+            delays_of_halves(mixed, driver, fit), slower_s, "parts of what moves"
+        )
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     record = record_delay(task, mixed, driver, fit, step, epochs_s, figures)
@@ -249,6 +223,11 @@ def _measure(
         offset_std_s=max(record.offset_std_s, math.hypot(fit.offset_std_s, task.systematic_std_s)),
         drift_std_ppm=wider * record.drift_std_ppm,
     )
+
+
+def largest_std_s(slower_s: float) -> float:
+    """Return the largest standard error that is of use, by the period of the slower side."""
+    return max(MAX_STD_S, MAX_STD_PERIODS * slower_s)
 
 
 def _repetition_of(target: Activity, slower_s: float) -> Repetition | None:
@@ -305,7 +284,7 @@ def _why_not(
         return why
     if abs(fit.offset_s - start_s) > max(MAX_MOVE_S, MAX_MOVE_PERIODS * slower_s) and not has_step:
         return "the delay that fits best is not the one that foretells best"
-    limit_s = max(MAX_STD_S, MAX_STD_PERIODS * slower_s)
+    limit_s = largest_std_s(slower_s)
     if alone_s > limit_s:
         return (
             f"leaving out fifths of the clip changes the delay by {1e3 * alone_s:.0f} ms, allowed "
@@ -316,69 +295,4 @@ def _why_not(
             f"standard error {1e3 * fit.offset_std_s:.0f} ms is too large to be of use, needed "
             f"{1e3 * limit_s:.0f} ms: the robot moves too little, or too evenly"
         )
-    return None
-
-
-def _why_no_line(parts: list[DelayFit], slower_s: float) -> str | None:
-    """Return why parts that disagree are no clock that drifts, or None where they are one."""
-    at_s, delays_s, stds_s = (
-        np.array([getattr(part, name) for part in parts])
-        for name in ("anchor_s", "offset_s", "offset_std_s")
-    )
-    stds_s = np.hypot(stds_s, PART_STD_PERIODS * slower_s)
-    at_s = at_s - np.average(at_s, weights=stds_s**-2.0)
-    slope_std = float(np.sum((at_s / stds_s) ** 2)) ** -0.5
-    slope = slope_std**2 * float(np.sum(at_s * delays_s / stds_s**2))
-    straight = [
-        replace(part, offset_s=part.offset_s - slope * float(since_s))
-        for part, since_s in zip(parts, at_s, strict=True)
-    ]
-    why = _why_apart(straight, slower_s, "parts of the clip")
-    if why is not None:
-        return why
-    drift = {"drift_ppm": 1e6 * slope, "drift_std_ppm": 1e6 * slope_std}
-    return why_no_clock(drift, most_ppm=MAX_DRIFT_PPM)
-
-
-def _parts(increments: Increments, reduced: RunningIntegral, fit: DelayFit) -> list[DelayFit]:
-    """Return the delays of pieces of the clip, with the mixing of the whole."""
-    n = increments.values.shape[0]
-    pieces = [
-        fit_delay(increments.rows(rows), reduced, start_s=fit.offset_s)
-        for rows in np.array_split(np.arange(n), min(N_PARTS, n // MIN_ROWS))
-    ]
-    return [piece for piece in pieces if piece is not None]
-
-
-def _halves(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> list[DelayFit]:
-    """Return the delays of two sets of mixtures of what is seen."""
-    if increments.values.shape[1] < 2:
-        return []
-    halves = [
-        fit_delay(
-            replace(
-                increments, values=increments.values[:, k::2], weights=increments.weights[:, k::2]
-            ),
-            driver,
-            start_s=fit.offset_s,
-        )
-        for k in range(2)
-    ]
-    return [half for half in halves if half is not None]
-
-
-def _why_apart(parts: list[DelayFit], slower_s: float, noun: str) -> str | None:
-    """Return which parts of the evidence tell another delay, or None."""
-    own_s = PART_STD_PERIODS * slower_s
-    for k, part in enumerate(parts):
-        for other in parts[:k]:
-            apart_s = abs(part.offset_s - other.offset_s)
-            std_s = math.hypot(
-                math.hypot(part.offset_std_s, own_s), math.hypot(other.offset_std_s, own_s)
-            )
-            if apart_s > MAX_PART_Z * std_s:
-                return (
-                    f"{noun} disagree by {1e3 * apart_s:.0f} ± {1e3 * std_s:.0f} ms: something "
-                    "else moves, or the delay changes"
-                )
     return None

@@ -55,7 +55,8 @@ def fit_mixtures(
         fit = fit_delay(mixed, driver, start_s=at_s)
         if fit is None or abs(fit.offset_s - at_s) < NEAR_STD * fit.offset_std_s:
             break
-        again = search_state(increments, driver, np.array([fit.offset_s]))
+        at = np.array([fit.offset_s])
+        again = search_state(increments, driver, at, is_by_size=foretold.is_by_size)
         if again is None:
             break
         at_s, foretold = fit.offset_s, again

@@ -22,6 +22,8 @@ __all__ = [
     "Moments",
     "blocks_of",
     "change_at",
+    "gains",
+    "gains_of_one",
     "joined",
     "log_likelihood",
     "penalty",
@@ -97,9 +99,29 @@ def _missed(moments: Moments, ridge: float) -> Floats:
 
 def log_likelihood(moments: Moments, n_rows: int, ridge: float) -> Floats:
     """Return the gain over "no relation" at each delay, as if values were independent, (l,)."""
-    energy = moments.energy.sum(axis=0) + 1e-30
-    left = np.minimum(_missed(moments, ridge) / energy, 1.0)
-    return np.asarray(-0.5 * n_rows * np.log(np.maximum(left, 1e-9)).sum(axis=1))
+    return np.asarray(gains(moments, n_rows, ridge).sum(axis=1))
+
+
+def gains(moments: Moments, n_rows: int, ridge: float) -> Floats:
+    """Return the same for each column, shape (l, m)."""
+    return _gain(_missed(moments, ridge), moments.energy.sum(axis=0), n_rows)
+
+
+def gains_of_one(moments: Moments, n_rows: int) -> Floats:
+    """Return what each channel of the driver alone foretells of each column, shape (l, p, m)."""
+    own = np.einsum("blpp->blp", moments.gram)[..., None] + 1e-30
+    missed = np.zeros_like(moments.cross[0])
+    for block in range(len(own)):
+        rest = np.delete(np.arange(len(own)), block)
+        mixing = moments.cross[rest].sum(axis=0) / own[rest].sum(axis=0)
+        missed += moments.energy[block][:, None, :] - 2.0 * mixing * moments.cross[block]
+        missed += mixing**2 * own[block]
+    return _gain(missed, moments.energy.sum(axis=0)[:, None, :], n_rows)
+
+
+def _gain(missed: Floats, energy: Floats, n_rows: int) -> Floats:
+    left = np.minimum((missed + 1e-30) / (energy + 1e-30), 1.0)  # nothing foretells rest
+    return np.asarray(-0.5 * n_rows * np.log(np.maximum(left, 1e-9)))
 
 
 def joined(parts: Sequence[Moments]) -> Moments:

@@ -25,7 +25,14 @@ from syncaudit.estimators.state.moments import (
     penalty,
 )
 
-__all__ = ["Foretold", "search_state", "searched_rows"]
+__all__ = [
+    "MIN_OVERLAP",
+    "Foretold",
+    "independent_share",
+    "moments_at",
+    "search_state",
+    "searched_rows",
+]
 
 Floats = NDArray[np.float64]
 
@@ -57,6 +64,8 @@ class Foretold:
         Mixtures of what is seen that the state foretells best at that delay.
     mixing : ndarray, shape (p, r)
         What the driver's channels contribute to them.
+    is_by_size : bool
+        See `search_state`.
     """
 
     curve: DelayCurve
@@ -64,10 +73,11 @@ class Foretold:
     share: float
     mixtures: Floats
     mixing: Floats
+    is_by_size: bool
 
 
 def search_state(
-    increments: Increments, driver: RunningIntegral, delays_s: Floats
+    increments: Increments, driver: RunningIntegral, delays_s: Floats, *, is_by_size: bool = False
 ) -> Foretold | None:
     """Return how well the driver foretells the increments at each delay.
 
@@ -79,6 +89,8 @@ def search_state(
         p channels.
     delays_s : ndarray, shape (l,)
         Evenly spaced.
+    is_by_size : bool
+        Whether mixtures are those with the largest motion, whatever noise is left in them.
 
     Returns
     -------
@@ -87,7 +99,7 @@ def search_state(
     """
     increments = searched_rows(increments)
     values, n = increments.values, increments.values.shape[0]
-    moments, is_enough = _moments_at(increments, driver, delays_s)
+    moments, is_enough = moments_at(increments, driver, delays_s)
     if not is_enough.any() or not np.any(values):
         return None
     best: tuple[float, float, Floats] | None = None
@@ -107,14 +119,15 @@ def search_state(
     rows = increments.rows(covered)
     foretold = (driver.at(rows.stop_s + delay_s) - driver.at(rows.start_s + delay_s)) @ mixing
     residuals = values[covered] - foretold
-    per_value = _independent_share(residuals)
-    mixtures = _mixtures(foretold, residuals)
+    per_value = independent_share(residuals)
+    mixtures = _mixtures(foretold, residuals, is_by_size=is_by_size)
     return Foretold(
         curve=DelayCurve(delays_s=delays_s, log_likelihood=curve * per_value),
         n_values=n * values.shape[1] * per_value,
         share=1.0 - math.exp(-2.0 * float(curve[top]) / (n * values.shape[1])),
         mixtures=mixtures,
         mixing=mixing @ mixtures,
+        is_by_size=is_by_size,
     )
 
 
@@ -132,7 +145,7 @@ def _clipped(values: Floats) -> Floats:
     return np.clip(values, -6.0 * spread, 6.0 * spread)
 
 
-def _moments_at(
+def moments_at(
     increments: Increments, driver: RunningIntegral, delays_s: Floats
 ) -> tuple[Moments, NDArray[np.bool_]]:
     """Return the moments at each delay, and where enough overlaps, shape (l,)."""
@@ -153,7 +166,7 @@ def _moments_at(
     return joined(parts), np.concatenate(enough)
 
 
-def _independent_share(residuals: Floats) -> float:
+def independent_share(residuals: Floats) -> float:
     """Return independent values over values, from the correlation of residuals.
 
     Of N correlated values ``N^2 / sum(rho^2)`` count in a sum of squares (Bartlett, "On the
@@ -168,9 +181,11 @@ def _independent_share(residuals: Floats) -> float:
     return float(m / np.sum(between**2) / (1.0 + 2.0 * np.sum(along**2)))
 
 
-def _mixtures(foretold: Floats, residuals: Floats) -> Floats:
+def _mixtures(foretold: Floats, residuals: Floats, *, is_by_size: bool) -> Floats:
     """Return the mixtures with the largest foretold part, shape (m, r)."""
     noise = residuals.T @ residuals
+    if is_by_size:
+        noise = np.trace(noise) / len(noise) * np.eye(len(noise))
     noise += (1e-3 * np.trace(noise) / len(noise) + 1e-30) * np.eye(len(noise))
     root = np.linalg.inv(np.linalg.cholesky(noise))
     strength, vectors = np.linalg.eigh(root @ (foretold.T @ foretold) @ root.T)

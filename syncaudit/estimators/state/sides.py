@@ -12,11 +12,13 @@ from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.state.driver import state_driver
 from syncaudit.model import Activity, PictureMotion
 
-__all__ = ["camera_increments", "driver_of", "period_of", "state_increments"]
+__all__ = ["camera_increments", "driver_of", "held_back_s", "period_of", "state_increments"]
 
 # Smoothing of both sides, in periods of the slower one, and at least so much.
 SMOOTHING_PERIODS = 2.0
 MIN_SMOOTHING_S = 0.066
+# Motion vectors are rounded to a quarter of a pixel: up to an eighth is held back.
+HELD_BACK_PX = 0.125
 
 
 def camera_increments(camera: PictureMotion) -> Increments:
@@ -29,6 +31,9 @@ def camera_increments(camera: PictureMotion) -> Increments:
         # Which shifts nothing.
         values=np.asarray(0.25 * padded[:-2] + 0.5 * moves + 0.25 * padded[2:]),
         weights=np.ones_like(moves),
+        # Video coding holds back what moves slowly: weights that shrink with the motion would
+        # trust that most.
+        is_noise_even=True,
     )
 
 
@@ -44,6 +49,18 @@ def state_increments(state: Activity) -> Increments | None:
     values = curve.at(end) - curve.at(begin)
     increments = Increments(start_s=begin, stop_s=end, values=values, weights=np.ones_like(values))
     return increments.rows(curve.covers(begin, end))
+
+
+def held_back_s(camera: PictureMotion) -> float:
+    """Return for how long coding holds motion back: for less where it is fast.
+
+    The speed is that of what tells the delay, which is weighed by its square.
+    """
+    square = (camera.moves / (camera.stop_s - camera.start_s)[:, None]) ** 2
+    if camera.coded_width_px is None or not square.any():
+        return 0.0
+    speed = math.sqrt(float(np.sum(square**2) / np.sum(square)))
+    return HELD_BACK_PX / (camera.coded_width_px * speed)
 
 
 def driver_of(

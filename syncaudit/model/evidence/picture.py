@@ -28,6 +28,8 @@ class PictureMotion:
         Displacements, in parts of the picture's width: right and down of every cell in turn.
     stamp_std_s : float
         Systematic uncertainty of the frame times (exposure or read-out not stated).
+    coded_width_px : int, optional
+        Width of a video whose frames are told from those before them. None: images of their own.
     """
 
     source: str
@@ -36,6 +38,7 @@ class PictureMotion:
     stop_s: NDArray[np.float64]
     moves: NDArray[np.float64]
     stamp_std_s: float = 0.0
+    coded_width_px: int | None = None
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""

@@ -227,10 +227,47 @@ def test_sensors_on_one_clock_do_not_drift():
 
 def test_parts_that_only_a_drift_explains_are_no_plain_offset(monkeypatch):
     """A drift that is known too poorly to be told must not be passed over."""
-    monkeypatch.setattr(measure, "_why_no_line", lambda *_: None)
+    monkeypatch.setattr(measure, "why_no_line", lambda *_, **__: None)
     monkeypatch.setattr(measure, "find_shared_step", lambda *_, **__: None)
     told = {"parts of the clip": "parts of the clip disagree"}
-    monkeypatch.setattr(measure, "_why_apart", lambda _, __, noun: told.get(noun))
+    monkeypatch.setattr(measure, "why_apart", lambda _, __, noun: told.get(noun))
     pair = measured(1)
     assert not pair.accepted
     assert "parts of the clip disagree" in pair.why
+
+
+def test_slow_motion_of_coded_video_claims_more():
+    """An eighth of a pixel is held back: for 10 ms at 12 pixels a second."""
+    course = arm(1)
+    camera = pictures(course, 1)
+    images = measure_camera_state(camera, joints(course))
+    square = (np.diff(np.r_[0.0, camera.stop_s])[:, None] ** -1 * camera.moves) ** 2
+    speed = np.sqrt(np.sum(square**2) / np.sum(square))
+    width_px = round(12.5 / speed)
+    video = measure_camera_state(replace(camera, coded_width_px=width_px), joints(course))
+    assert video.offset_s == images.offset_s
+    more_s = np.sqrt(video.systematic_std_s**2 - images.systematic_std_s**2)
+    assert abs(more_s - 0.01) < 0.001
+    # In large frames the same motion is fast.
+    large = measure_camera_state(replace(camera, coded_width_px=100 * width_px), joints(course))
+    assert large.systematic_std_s < images.systematic_std_s + 1e-4
+
+
+def test_noise_that_hides_small_motion_moves_no_answer_beyond_its_error():
+    """A third of the cells see something small that is late, exactly until noise hides it."""
+    course = arm(5, 20.0)
+    clear = pictures(course, 5, 20.0, noise=0.0)
+    small = pictures(course, 6, 20.0, late_s=0.03, noise=0.0)
+    moves = clear.moves.copy()
+    moves[:, 8:] = 0.1 * small.moves[:, 8:]
+    noise = 0.1 * moves.std() * np.random.default_rng(3).normal(size=moves.shape)
+    exact, noisy = (
+        measure_camera_state(replace(clear, moves=seen), joints(course, 20.0))
+        for seen in (moves, moves + noise)
+    )
+    assert exact.accepted, exact.why
+    assert noisy.accepted, noisy.why
+    apart_s = abs(exact.offset_s - noisy.offset_s)
+    assert apart_s > 0.01
+    assert apart_s < 3.0 * np.hypot(exact.offset_std_s, noisy.offset_std_s)
+    assert noisy.offset_std_s < 0.5 * exact.offset_std_s

@@ -1,0 +1,208 @@
+"""Ask every channel of a state for its own delay: whether one delay holds for all.
+
+Joints trail what they are told by their own lags: an arm by 100 ms, a hand on another bus by 300.
+One regression of all on all answers with whichever foretells more, and claims the error of that
+alone. So each channel is held against the other side for itself: the delay at which one channel of
+the other side, or a mixture of all, foretells most of it (whichever does so better out of sample).
+What the channels have in common, and how they differ beyond their errors, is a matter of random
+effects (`fit_random_effects`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.dsp.random_effects import fit_random_effects
+from syncaudit.estimators.delay_curve import DelayCurve
+from syncaudit.estimators.delay_fit import fit_delay
+from syncaudit.estimators.increments import Increments
+from syncaudit.estimators.refusals import why_ambiguous
+from syncaudit.estimators.state.moments import RIDGES, gains, gains_of_one, penalty
+from syncaudit.estimators.state.search import (
+    MIN_OVERLAP,
+    independent_share,
+    moments_at,
+    searched_rows,
+)
+from syncaudit.model.wording import word_measure
+
+__all__ = ["Agreement", "agreement", "channel_delays", "word_apart"]
+
+Floats = NDArray[np.float64]
+
+# A majority is twice as large as all that differ together.
+MIN_ALIKE = 2.0 / 3.0
+# The fit of a channel ends this near to where the search did.
+MAX_MOVE_S = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Agreement:
+    """What the channels of one side have in common.
+
+    Parameters
+    ----------
+    is_kept : ndarray of bool, shape (m,)
+        Channels that share the delay, and those that tell none.
+    std_s : float
+        What the differences of channels leave open of the delay that they share.
+    n_told, n_alike : int
+        Channels that tell a delay, and those of them that share it.
+    groups : tuple of (int, float, float)
+        Channels, mean delay and its scatter of the two groups that part the channels best.
+    """
+
+    is_kept: NDArray[np.bool_]
+    std_s: float
+    n_told: int
+    n_alike: int
+    groups: tuple[tuple[int, float, float], ...]
+
+    def is_shared(self, limit_s: float) -> bool:
+        """Tell whether a majority shares the delay, with an error of at most `limit_s`."""
+        return self.n_alike >= MIN_ALIKE * self.n_told and self.std_s <= limit_s
+
+
+def word_apart(source: str, target: str, groups: tuple[tuple[int, float, float], ...]) -> str:
+    """Say that channels differ.
+
+    Parameters
+    ----------
+    source, target : str
+        Names of the two states.
+    groups : tuple of (int, float, float)
+        As of `Agreement`.
+    """
+    if sum(n * delay_s for n, delay_s, _ in groups) < 0.0:
+        source, target = target, source
+        groups = tuple((n, -delay_s, std_s) for n, delay_s, std_s in groups[::-1])
+    told = " and ".join(
+        f"{n} by {'-' if delay_s < 0.0 else ''}{word_measure(delay_s, std_s)}"
+        for n, delay_s, std_s in groups
+    )
+    return (
+        f"channels lag differently: of those of {target} that follow {source}, {told}: no one "
+        "offset holds for all"
+    )
+
+
+def agreement(
+    increments: Increments, driver: RunningIntegral, delays_s: Floats, *, epochs_s: float = 0.0
+) -> Agreement:
+    """Return what the channels of a state have in common.
+
+    Parameters
+    ----------
+    increments : Increments
+        Of one state, m channels.
+    driver : RunningIntegral
+        Of the other.
+    delays_s : ndarray, shape (l,)
+        Searched, evenly spaced.
+    epochs_s : float
+        Target epoch after source epoch.
+    """
+    found, stds = channel_delays(increments, driver, delays_s)
+    told = np.flatnonzero(np.isfinite(found))
+    m = found.size
+    if told.size < 2:
+        return Agreement(
+            is_kept=np.ones(m, bool), std_s=0.0, n_told=told.size, n_alike=told.size, groups=()
+        )
+    width_s = float(delays_s[-1] - delays_s[0])
+    effects = fit_random_effects(found[told], stds[told], width=width_s)
+    is_alike = effects.share > 0.5
+    is_majority = is_alike.sum() >= MIN_ALIKE * told.size
+    is_kept = np.ones(m, bool)
+    is_kept[told[~is_alike]] = False
+    n_apart = _independent_channels(increments.values[:, told[is_alike]])
+    return Agreement(
+        is_kept=is_kept,
+        std_s=effects.between / math.sqrt(n_apart),
+        n_told=told.size,
+        n_alike=int(is_alike.sum()),
+        groups=_groups(epochs_s + found[told[is_alike]] if is_majority else epochs_s + found[told]),
+    )
+
+
+def channel_delays(
+    increments: Increments, driver: RunningIntegral, delays_s: Floats
+) -> tuple[Floats, Floats]:
+    """Return the delay of each channel and its standard error, shape (m,); nan where none is told.
+
+    Parameters
+    ----------
+    increments : Increments
+        m columns.
+    driver : RunningIntegral
+        p channels.
+    delays_s : ndarray, shape (l,)
+    """
+    rows = searched_rows(increments)
+    n, m = rows.values.shape
+    moments, is_enough = moments_at(rows, driver, delays_s)
+    of_all = [gains(moments, n, ridge) for ridge in RIDGES]  # (l, m)
+    of_one = gains_of_one(moments, n)  # (l, p, m)
+    found, stds = np.full(m, np.nan), np.full(m, np.nan)
+    energy = moments.energy.sum(axis=0)
+    # Most of what a channel does must overlap, not only most of the time.
+    is_told = is_enough[:, None] & (energy >= MIN_OVERLAP * np.sum(rows.values**2, axis=0))
+    for k in range(m):
+        curves = [*(gain[:, k] for gain in of_all), *of_one[:, :, k].T]
+        curves = [np.where(is_told[:, k], curve, -np.inf) for curve in curves]
+        most = int(np.argmax([curve.max() for curve in curves]))
+        curve = curves[most]
+        top = int(np.argmax(curve))
+        if not curve[top] > 0.0:
+            continue
+        cross = moments.cross[:, top, :, k].sum(axis=0)
+        gram = moments.gram[:, top].sum(axis=0)
+        if most < len(RIDGES):
+            mixing = np.linalg.solve(gram + penalty(gram, RIDGES[most]), cross)
+        else:
+            one = most - len(RIDGES)
+            mixing = np.eye(cross.size)[one] * cross[one] / (gram[one, one] + 1e-30)
+        reduced = driver.mixed(mixing[:, None])
+        alone = replace(
+            increments, values=increments.values[:, [k]], weights=increments.weights[:, [k]]
+        )
+        delay_s = float(delays_s[top])
+        change = reduced.at(rows.stop_s + delay_s) - reduced.at(rows.start_s + delay_s)
+        covered = reduced.covers(rows.start_s + delay_s, rows.stop_s + delay_s)
+        share = independent_share((rows.values[:, [k]] - change)[covered])
+        likelihoods = DelayCurve(delays_s=delays_s, log_likelihood=curve * share)
+        n_values = max(1, round(n * share))
+        best = float(likelihoods.log_likelihood[top])
+        if why_ambiguous(best, likelihoods.runner_up(top), 1.0, n_values) is not None:
+            continue
+        fit = fit_delay(alone, reduced, start_s=delay_s)
+        if fit is not None and abs(fit.offset_s - delay_s) <= MAX_MOVE_S:
+            found[k], stds[k] = fit.offset_s, fit.offset_std_s
+    return found, stds
+
+
+def _independent_channels(values: Floats) -> float:
+    """Return as how many channels count that move alike in part (see `independent_share`)."""
+    scaled = values / (values.std(axis=0) + 1e-30)
+    between = scaled.T @ scaled / len(scaled)
+    return float(values.shape[1] ** 2 / np.sum(between**2))
+
+
+def _groups(delays_s: Floats) -> tuple[tuple[int, float, float], ...]:
+    """Return sizes, means and scatter of the two groups with the least scatter within."""
+    ordered = np.sort(delays_s)
+    scatter = [
+        k * float(np.var(ordered[:k])) + (ordered.size - k) * float(np.var(ordered[k:]))
+        for k in range(1, ordered.size)
+    ]
+    border = int(np.argmin(scatter)) + 1 if scatter else ordered.size
+    return tuple(
+        (part.size, float(part.mean()), float(part.std()))
+        for part in (ordered[:border], ordered[border:])
+        if part.size
+    )

@@ -1,0 +1,98 @@
+"""Whether parts of the evidence tell one delay: pieces of the clip, halves of what is seen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.estimators.delay import MIN_ROWS
+from syncaudit.estimators.delay_fit import DelayFit, fit_delay
+from syncaudit.estimators.increments import Increments
+from syncaudit.estimators.refusals import why_no_clock
+
+__all__ = [
+    "MAX_PART_Z",
+    "PART_STD_PERIODS",
+    "delays_of_halves",
+    "delays_of_parts",
+    "why_apart",
+    "why_no_line",
+]
+
+# Pieces of the clip and halves of what is seen may differ by this many standard errors. Where the
+# arm is near or far the mixing is not quite the same, which moves each by a share of a period.
+N_PARTS = 5
+MAX_PART_Z = 4.0
+PART_STD_PERIODS = 0.15
+
+
+def why_no_line(parts: list[DelayFit], slower_s: float, *, most_ppm: float) -> str | None:
+    """Return why parts that disagree are no clock that drifts, or None where they are one."""
+    at_s, delays_s, stds_s = (
+        np.array([getattr(part, name) for part in parts])
+        for name in ("anchor_s", "offset_s", "offset_std_s")
+    )
+    stds_s = np.hypot(stds_s, PART_STD_PERIODS * slower_s)
+    at_s = at_s - np.average(at_s, weights=stds_s**-2.0)
+    slope_std = float(np.sum((at_s / stds_s) ** 2)) ** -0.5
+    slope = slope_std**2 * float(np.sum(at_s * delays_s / stds_s**2))
+    straight = [
+        replace(part, offset_s=part.offset_s - slope * float(since_s))
+        for part, since_s in zip(parts, at_s, strict=True)
+    ]
+    why = why_apart(straight, slower_s, "parts of the clip")
+    if why is not None:
+        return why
+    drift = {"drift_ppm": 1e6 * slope, "drift_std_ppm": 1e6 * slope_std}
+    return why_no_clock(drift, most_ppm=most_ppm)
+
+
+def delays_of_parts(
+    increments: Increments, reduced: RunningIntegral, fit: DelayFit
+) -> list[DelayFit]:
+    """Return the delays of pieces of the clip, with the mixing of the whole."""
+    n = increments.values.shape[0]
+    pieces = [
+        fit_delay(increments.rows(rows), reduced, start_s=fit.offset_s)
+        for rows in np.array_split(np.arange(n), min(N_PARTS, n // MIN_ROWS))
+    ]
+    return [piece for piece in pieces if piece is not None]
+
+
+def delays_of_halves(
+    increments: Increments, driver: RunningIntegral, fit: DelayFit
+) -> list[DelayFit]:
+    """Return the delays of two sets of mixtures of what is seen."""
+    if increments.values.shape[1] < 2:
+        return []
+    halves = [
+        fit_delay(
+            replace(
+                increments, values=increments.values[:, k::2], weights=increments.weights[:, k::2]
+            ),
+            driver,
+            start_s=fit.offset_s,
+        )
+        for k in range(2)
+    ]
+    return [half for half in halves if half is not None]
+
+
+def why_apart(parts: list[DelayFit], slower_s: float, noun: str) -> str | None:
+    """Return which parts of the evidence tell another delay, or None."""
+    own_s = PART_STD_PERIODS * slower_s
+    for k, part in enumerate(parts):
+        for other in parts[:k]:
+            apart_s = abs(part.offset_s - other.offset_s)
+            std_s = math.hypot(
+                math.hypot(part.offset_std_s, own_s), math.hypot(other.offset_std_s, own_s)
+            )
+            if apart_s > MAX_PART_Z * std_s:
+                return (
+                    f"{noun} disagree by {1e3 * apart_s:.0f} ± {1e3 * std_s:.0f} ms: something "
+                    "else moves, or the delay changes"
+                )
+    return None

@@ -1,0 +1,182 @@
+"""Measure one state of a robot against another: a command against the arm, two arms.
+
+Neither side is the truth, so both are asked: what the one foretells of the other, and the other way
+round. Swapping them swaps nothing but the sign. First every channel of either side is asked for a
+delay of its own (see `channels`): those that do not share the one of the others are left out, and
+without a clear majority there is no answer.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from syncaudit.estimators.delay import DelayTask, refuse, search_range
+from syncaudit.estimators.state.channels import Agreement, agreement, word_apart
+from syncaudit.estimators.state.driver import moving_channels
+from syncaudit.estimators.state.measure import (
+    MAX_DRIFT_PPM,
+    READING_STD_S,
+    SEARCH_STEP_S,
+    largest_std_s,
+    measure_against,
+)
+from syncaudit.estimators.state.parts import MAX_PART_Z
+from syncaudit.estimators.state.sides import driver_of, period_of, state_increments
+from syncaudit.model import Activity, PairMeasurement, Quantity
+from syncaudit.model.wording import word_measure
+
+__all__ = ["measure_states"]
+
+
+def measure_states(
+    source: Activity,
+    target: Activity,
+    *,
+    max_offset_s: float = 2.0,
+    is_one_clock: bool = False,
+) -> PairMeasurement:
+    """Measure one state against another: a command against the arm that follows it, two arms.
+
+    Parameters
+    ----------
+    source, target : Activity
+        Of quantities ``state`` or ``command``.
+    max_offset_s : float
+        Search range.
+    is_one_clock : bool
+        Whether one clock stamps both: then nothing drifts or steps between them.
+
+    Returns
+    -------
+    PairMeasurement
+        Method ``command`` where either is one, for comparison with a baseline only; else
+        ``joint_motion``. Of swapped sources the same with the other sign.
+    """
+    tasks = [
+        _task(one, other, max_offset_s, is_one_clock=is_one_clock)
+        for one, other in ((source, target), (target, source))
+    ]
+    sides = [_moving(source), _moving(target)]
+    agreements = [
+        _agreement(task, one, other)
+        for task, one, other in zip(tasks, sides, sides[::-1], strict=True)
+    ]
+    slower_s = max(period_of(source), period_of(target))
+    why = _why_apart(agreements, (source.source, target.source), largest_std_s(slower_s))
+    if why is not None:
+        return refuse(tasks[0], 0.0, why)
+    kept = [
+        replace(side, values=side.values[:, found.is_kept]) if found else side
+        for side, found in zip(sides, agreements, strict=True)
+    ]
+    ahead, back = (
+        _one_way(task, one, other) for task, one, other in zip(tasks, kept, kept[::-1], strict=True)
+    )
+    return _joined(ahead, back.turned(), [found for found in agreements if found])
+
+
+def _task(
+    source: Activity, target: Activity, max_offset_s: float, *, is_one_clock: bool
+) -> DelayTask:
+    is_command = Quantity.COMMAND in (source.quantity, target.quantity)
+    return DelayTask(
+        source=source.source,
+        target=target.source,
+        method="command" if is_command else "joint_motion",
+        source_epoch_ns=source.epoch_ns,
+        target_epoch_ns=target.epoch_ns,
+        max_offset_s=max_offset_s,
+        step_s=SEARCH_STEP_S,
+        expected_gain=(),
+        systematic_std_s=math.hypot(READING_STD_S, READING_STD_S),
+        is_one_clock=is_one_clock,
+        is_baseline_only=is_command,
+        max_drift_ppm=MAX_DRIFT_PPM,
+    )
+
+
+def _moving(state: Activity) -> Activity:
+    """Return a state without channels that stand still; as it is where all do."""
+    is_moving = moving_channels(state.values)
+    return replace(state, values=state.values[:, is_moving]) if is_moving.any() else state
+
+
+def _agreement(task: DelayTask, source: Activity, target: Activity) -> Agreement | None:
+    """Return what the channels of a source have in common; None where one side tells nothing."""
+    increments = state_increments(source)
+    slower_s = max(period_of(source), period_of(target))
+    driver = driver_of(target, slower_s=slower_s, n_rows=0, is_linear=True)
+    if increments is None or driver is None or not increments.mid_s.size:
+        return None
+    epochs_s = (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
+    lowest_s, highest_s = search_range(task, increments, driver, epochs_s)
+    delays_s = np.arange(lowest_s, highest_s + 0.5 * task.step_s, task.step_s)
+    return agreement(increments, driver, delays_s, epochs_s=epochs_s)
+
+
+def _why_apart(
+    agreements: list[Agreement | None], names: tuple[str, str], limit_s: float
+) -> str | None:
+    """Return why channels share no delay, of the side that shows it best, or None."""
+    apart = [
+        (found.n_told, names if k == 0 else names[::-1], found.groups)
+        for k, found in enumerate(agreements)
+        if found is not None and not found.is_shared(limit_s)
+    ]
+    if not apart:
+        return None
+    # Sorted by what swapping leaves as it is.
+    _, (source, target), groups = max(
+        apart, key=lambda each: (each[0], sum(abs(n * delay_s) for n, delay_s, _ in each[2]))
+    )
+    return word_apart(source, target, groups)
+
+
+def _one_way(task: DelayTask, source: Activity, target: Activity) -> PairMeasurement:
+    increments = state_increments(source)
+    if increments is None:
+        return refuse(task, 0.0, f"{source.source} is too short or stands still")
+    return measure_against(task, increments, target, period_of(source))
+
+
+def _joined(
+    ahead: PairMeasurement, back: PairMeasurement, agreements: list[Agreement]
+) -> PairMeasurement:
+    """Return the way that foretells more, which the other has to confirm."""
+    ways = sorted((ahead, back), key=lambda way: -way.diagnostics.get("foretold", 0.0))
+    refused = [way for way in ways if not way.accepted]
+    if refused:
+        return refused[-1]
+    best, other = ways
+    if (best.step_s is None) != (other.step_s is None):
+        return _refused(best, "seen from one side the delay steps, from the other it does not")
+    offset_s, other_s = best.offset_s or 0.0, other.offset_s or 0.0
+    std_s, other_std_s = best.offset_std_s or 0.0, other.offset_std_s or 0.0
+    apart_s, apart_std_s = offset_s - other_s, math.hypot(std_s, other_std_s)
+    if abs(apart_s) > MAX_PART_Z * apart_std_s:
+        why = f"what either side foretells of the other lies {word_measure(apart_s, apart_std_s)}"
+        return _refused(best, f"{why} apart")
+    lags_s = max((found.std_s for found in agreements), default=0.0)
+    figures = {
+        **best.diagnostics,
+        "channels_std_s": lags_s,
+        "channels": float(max((found.n_told for found in agreements), default=0)),
+        "channels_alike": float(max((found.n_alike for found in agreements), default=0)),
+    }
+    total_s = math.sqrt(std_s**2 + lags_s**2 + 0.25 * apart_s**2)
+    return replace(best, offset_std_s=total_s, diagnostics=figures)
+
+
+def _refused(pair: PairMeasurement, why: str) -> PairMeasurement:
+    return PairMeasurement.refused(
+        pair.source,
+        pair.target,
+        pair.method,
+        pair.at_ns,
+        why,
+        pair.diagnostics,
+        is_baseline_only=pair.is_baseline_only,
+    )
