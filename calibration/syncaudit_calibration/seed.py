@@ -26,6 +26,7 @@ from syncaudit_calibration.clipping import word_clipping
 from syncaudit_calibration.closures import Closure
 from syncaudit_calibration.links import Links, groups_of, match_all
 from syncaudit_calibration.missed import drop_contradicted
+from syncaudit_calibration.pulse_length import as_onsets, find_pulse_length
 from syncaudit_calibration.rematch import composed, match_with_all, rematch
 from syncaudit_calibration.step_owners import steps_of, unseen_s
 
@@ -57,6 +58,8 @@ class Seed:
         Of all matched pairs beyond the tree.
     refused : mapping of str to str
         Sources that could not be used, and why.
+    length_s : float, optional
+        Length of all pulses, by which `events` count their ends as beginnings.
     """
 
     reference: str
@@ -66,6 +69,7 @@ class Seed:
     flash_s: Floats
     closures: tuple[Closure, ...]
     refused: Mapping[str, str]
+    length_s: float | None = None
 
 
 def find_seed(
@@ -98,6 +102,9 @@ def find_seed(
             events[item.source] = instants
         else:
             refused[item.source] = word_clipping(item) or why
+    length_s = find_pulse_length(events, max_offset_s=max_offset_s)
+    if length_s is not None:
+        events = {name: as_onsets(train, length_s) for name, train in events.items()}
     links = match_all(events, max_offset_s)
     items = {item.source: item for item in evidence}
     drop_contradicted(items, events, links)
@@ -131,6 +138,7 @@ def find_seed(
         flash_s=found.flash_s,
         closures=found.closures,
         refused=refused,
+        length_s=length_s,
     )
 
 
