@@ -251,8 +251,10 @@ def _edges(
         part = part + item.stamp_part
     else:  # edges may say another one than was set, stamps do not
         frame_s = frame_s + item.stamp_part * exposure_s
-    nothing = np.zeros(int(used.sum()))
-    is_end = nothing if length_s is None or item.sense is None else 1.0 * (item.sense[used] < 0)
+    nothing: Floats = np.zeros(int(used.sum()))
+    is_end = nothing
+    if length_s is not None and item.sense is not None:
+        is_end = np.asarray(item.sense[used] < 0, dtype=np.float64)
     times = frame_s + row * line_delay_s + part * exposure_s - is_end * (length_s or 0.0)
     return _Part(
         flash=flash[used],

@@ -132,7 +132,8 @@ class FlashDetector:
         rate_hz = self._rate_hz
         lighting = find_lighting(window.rows(), rate_hz)
         places = {index: place for place, index in enumerate(self._indices)}
-        lit = gather_lit(window.candidates, window.levels, window.clean, lighting, places)
+        senses = window.senses(places)
+        lit = gather_lit(window.candidates, window.levels, window.clean, lighting, places, senses)
         if lit is None:
             return None
         self._clipped = lit.clipped_share.tolist()
