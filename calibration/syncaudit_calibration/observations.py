@@ -263,7 +263,7 @@ def _edges(
         row_px=row,
         part=part,
         std_s=nothing + STD_FLOOR_S,
-        half_s=nothing,
+        half_s=nothing if item.half_s is None else item.half_s[used],
         row_std_px=item.row_std_px[used],
         is_onset=nothing,
         stamp_s=item.frame_s[used],

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -83,12 +83,15 @@ class Learnt:
         Of their ramps.
     half_std_px : float
         Error of the half-light row of that shape.
+    whole : dict of int to int
+        Frames that are the first to show a light on (+1) or off (-1) in all rows, and which.
     """
 
     edges: list[Edge]
     n_tried: int
     shape: RampShape
     half_std_px: float
+    whole: Mapping[int, int] = field(default_factory=dict)
 
 
 def learn(lit: LitFrames) -> Learnt | None:
@@ -108,7 +111,9 @@ def learn(lit: LitFrames) -> Learnt | None:
     has_ramp = np.ptp(smooth, axis=1) > MIN_CONTRAST
     if np.count_nonzero(has_ramp) < MIN_FRAMES:
         return None
-    taken = has_ramp | _is_full(lit, smooth)
+    is_full = _is_full(lit, smooth) & ~has_ramp
+    whole = dict(zip(lit.index[is_full].tolist(), lit.sense[is_full].tolist(), strict=True))
+    taken = has_ramp | is_full
     lit, light = lit.take(taken), light[taken]
     rough_of = partial(_rough, is_off=lit.sense < 0, has_ramp=has_ramp[taken])
     foretold = lit
@@ -156,6 +161,7 @@ def learn(lit: LitFrames) -> Learnt | None:
         n_tried=found[2],
         shape=shape,
         half_std_px=_half_std_px(shape, int(np.count_nonzero(is_clear))),
+        whole=whole,
     )
 
 
@@ -166,7 +172,8 @@ def _is_full(lit: LitFrames, smooth: Floats) -> Bools:
     """
     found: Bools = (lit.sense != 0) & (smooth.min(axis=1) > MIN_CONTRAST)
     if found.any():
-        alike = smooth / np.median(smooth[found], axis=0)
+        share = smooth / np.maximum(np.median(smooth, axis=1, keepdims=True), 1e-3)
+        alike = share / np.maximum(np.median(share[found], axis=0), 1e-3)
         found &= np.ptp(alike, axis=1) < MAX_UNLIKE
     return found
 

@@ -73,7 +73,15 @@ def step_candidates(strips: Singles, start: int, stop: int) -> list[int]:
     unsteady = _medians(np.abs(after)) - np.maximum(answered, 0.0)
     unsteady = np.maximum(unsteady, _medians(np.abs(before)))
     is_steady = (unsteady < 2 * STEADY_SHARE * size) & (answered < 2 * ANSWERED_SHARE * size)
-    found: list[int] = at[is_steady].tolist()
+    at, size, sense = at[is_steady], size[is_steady], sense[is_steady]
+    # A pulse that auto-exposure answers is brighter than both sides, in whichever rows it shows.
+    sides = sense * np.stack((means[at - 1], means[at + 1]))
+    unlike = np.maximum(
+        sides.min(axis=0) - sense * means[at], np.abs(means[at - 1] - means[at - 2])
+    )
+    beyond = sense * means[at] - sides.max(axis=0)
+    is_step = (unlike < 2 * STEADY_SHARE * size) & (beyond < 2 * ANSWERED_SHARE * size)
+    found: list[int] = at[is_step].tolist()
     return found
 
 
