@@ -185,14 +185,15 @@ def _print(rows: list[Row]) -> None:
             )
     print_table(
         "Cameras that show five flashes or more",
-        ("light", "shutter", "calibrated", "of those tied", "rmse us", "median us", "claimed us", "|z|<1.96",
-         "|z|>5"),
+        ("light", "shutter", "calibrated", "of those tied", "rmse us", "median us", "claimed us",
+         "|z|<1.96", "|z|>5"),
         table,
     )  # fmt: skip
     for row in rows:
         if row["is_needed"] and row["error_s"] is None:
             print(
-                f"  {row['world']} {row['camera']} ({row['seen']} seen, {row['shared']} shared): {row['why'][:200]}"
+                f"  {row['world']} {row['camera']} ({row['seen']} seen, {row['shared']} shared): "
+                f"{row['why'][:200]}"
             )
         elif row["error_s"] is not None and abs(row["error_s"]) > 3 * row["std_s"]:
             print(

@@ -112,7 +112,9 @@ def learn(lit: LitFrames) -> Learnt | None:
     if np.count_nonzero(has_ramp) < MIN_FRAMES:
         return None
     is_full = _is_full(lit, smooth) & ~has_ramp
-    whole = dict(zip(lit.index[is_full].tolist(), lit.sense[is_full].tolist(), strict=True))
+    first = is_full & ~lit.is_late
+    whole = dict(zip(lit.index[first].tolist(), lit.sense[first].tolist(), strict=True))
+    has_ramp &= ~lit.is_late
     taken = has_ramp | is_full
     lit, light = lit.take(taken), light[taken]
     rough_of = partial(_rough, is_off=lit.sense < 0, has_ramp=has_ramp[taken])

@@ -65,6 +65,8 @@ class LitFrames:
     sense : ndarray of int, shape (f,)
         0 for pulses; +1 where a light goes on that stays, -1 where it goes off: excess is then what
         the frame lacks of its background, which the frames before show.
+    is_late : ndarray of bool, shape (f,)
+        Frames after those in which such a light changed.
     gain, gain_std : ndarray, shape (f,)
         Exposure of each frame over that of its background, and its error; excess is what it would
         be were both the same.
@@ -82,6 +84,7 @@ class LitFrames:
     variance: Floats
     clipped_share: Floats
     sense: NDArray[np.int64]
+    is_late: Bools
     gain: Floats
     gain_std: Floats
     scale: Floats
@@ -136,11 +139,15 @@ def gather_lit(
     is_dark = ~grown(lighting.is_lit)
     found: list[_Seen] = []
     stays = _while_lit(frames, steps)
-    for at in frames:
-        if at not in levels or at in stays:
+    # The frames after show what full light adds, as far as their exposure is known.
+    late = {k + 1: sense for k, sense in steps.items() if k + 1 not in steps}
+    for at in sorted({*frames, *late}):
+        if at not in levels or at not in places:
             continue
-        if at in steps:
-            seen = _step(at, steps, levels)
+        if at in steps or at in late:
+            seen = _step(at, steps, levels, late.get(at))
+        elif at in stays:
+            continue
         elif lighting.is_lit[places[at]].sum() >= MIN_LIT_ROWS:
             near = [j for j in _near(at) if j in levels and j in places]
             seen = _pulse(at, near, [is_dark[places[j]] for j in near], levels)
@@ -181,6 +188,7 @@ def gather_lit(
         variance=_all_rows(lighting.variance, height),
         clipped_share=is_clipped.sum(axis=(1, 2)) / n_lit,
         sense=sense,
+        is_late=np.array([seen.is_late for seen in found]),
         gain=gain,
         gain_std=gain_std,
         scale=scale,
@@ -202,6 +210,7 @@ class _Seen:
     dark: Singles
     is_known: Bools
     exposure: tuple[float, float, float, float]
+    is_late: bool = False
 
 
 def _near(at: int) -> list[int]:
@@ -219,18 +228,23 @@ def _while_lit(frames: Sequence[int], steps: Mapping[int, int]) -> set[int]:
     }
 
 
-def _step(at: int, steps: Mapping[int, int], levels: Mapping[int, Singles]) -> _Seen | None:
+def _step(
+    at: int, steps: Mapping[int, int], levels: Mapping[int, Singles], late: int | None
+) -> _Seen | None:
     """Return a frame in which a light goes on or off that stays, beside the frames before.
 
     Auto-exposure answers from the next frame on: this one is exposed as the one before, or goes on
-    from it as that did from the one before; what comes after is anything up to as much again.
+    from it as that did from the one before; what comes after (`late`, with the sense of the step)
+    is anything up to as much again.
     """
-    sides = [_side(at, steps, levels, -1), _side(at, steps, levels, 1)]
+    sense = steps[at] if late is None else late
+    sides = [_side(at, sense, steps, levels, -1), _side(at, sense, steps, levels, 1)]
     if not all(sides):
         return None
     (background, before), (after, settles) = (_mean_of(side) for side in sides)
-    sense, off = steps[at], abs(before - 1.0)
-    gain, gain_std = before, LEAST_UNSTEADY + UNSETTLED_SHARE * off
+    gain, gain_std = before, LEAST_UNSTEADY + UNSETTLED_SHARE * abs(before - 1.0)
+    if late is not None:
+        gain_std += abs(settles - 1.0)
     scale, scale_std = gain, gain_std
     if sense < 0:
         scale, scale_std = 0.5 * (1.0 + settles), LEAST_UNSTEADY + 0.5 * abs(settles - 1.0)
@@ -240,18 +254,19 @@ def _step(at: int, steps: Mapping[int, int], levels: Mapping[int, Singles]) -> _
         background=background,
         dark=background if sense > 0 else after,
         is_known=np.ones(background.shape[0], dtype=np.bool_),
+        is_late=late is not None,
         exposure=(gain, gain_std, scale, scale_std),
     )
 
 
 def _side(
-    at: int, steps: Mapping[int, int], levels: Mapping[int, Singles], side: int
+    at: int, sense: int, steps: Mapping[int, int], levels: Mapping[int, Singles], side: int
 ) -> list[Singles]:
     """Return the frames before (-1) or after (+1) a step, the nearest first."""
     near = []
     for distance in range(1, REACH + 1):
         j = at + distance * side
-        if j not in levels or steps.get(j) == -steps[at]:
+        if j not in levels or steps.get(j) == -sense:
             break
         if j not in steps:
             near.append(levels[j])
