@@ -30,6 +30,8 @@ from syncaudit.errors import SyncAuditError
 
 Row = dict[str, Any]
 MIN_SEEN = 5
+# Fewer flashes that somebody else noticed tie no clock.
+MIN_SHARED = 3
 ROLLING_GOAL_S = 50e-6
 
 
@@ -100,14 +102,24 @@ def _measured(name: str, world: World) -> list[Row]:
                 "light": world.light.kind,
                 "camera": camera.name,
                 "is_global": true[camera.name].line_delay_s == 0.0,
-                "seen": truth["seen"][camera.name],
-                "is_needed": truth["seen"][camera.name] >= MIN_SEEN and camera.name != reference,
+                "seen": len(truth["seen"][camera.name]),
+                "shared": _shared(world, truth["seen"], camera.name),
+                "is_needed": len(truth["seen"][camera.name]) >= MIN_SEEN
+                and camera.name != reference,
                 "error_s": error_s,
                 "std_s": std_s,
                 "why": why.get(camera.name, why.get("", "")) if error_s is None else "",
             }
         )
     return rows
+
+
+def _shared(world: World, seen: dict[str, list[int]], name: str) -> int:
+    """Return how many of a camera's flashes somebody else noticed: the others tie no clock."""
+    if world.has_trigger:
+        return len(seen[name])
+    others = {k for other, numbers in seen.items() if other != name for k in numbers}
+    return len(others & set(seen[name]))
 
 
 def _true_offset_s(world: World, truth: Row, name: str, reference: str, at_ns: int) -> float:
@@ -153,6 +165,7 @@ def _print(rows: list[Row]) -> None:
             if not some:
                 continue
             needed = [row for row in some if row["is_needed"]]
+            tied = [row for row in needed if row["shared"] >= MIN_SHARED]
             done = [row for row in some if row["error_s"] is not None]
             error = np.array([row["error_s"] for row in done])
             z = error / np.array([row["std_s"] for row in done])
@@ -162,6 +175,7 @@ def _print(rows: list[Row]) -> None:
                     light,
                     "global" if is_global else "rolling",
                     f"{sum(row['error_s'] is not None for row in needed)}/{len(needed)}",
+                    f"{sum(row['error_s'] is not None for row in tied)}/{len(tied)}",
                     f"{1e6 * np.sqrt(np.mean(error**2)):.0f}" if done else None,
                     f"{1e6 * np.median(np.abs(error)):.0f}" if done else None,
                     f"{1e6 * np.median([row['std_s'] for row in done]):.0f}" if done else None,
@@ -171,13 +185,16 @@ def _print(rows: list[Row]) -> None:
             )
     print_table(
         "Cameras that show five flashes or more",
-        ("light", "shutter", "calibrated", "rmse us", "median us", "claimed us", "|z|<1.96",
-         "|z|>5"),
+        ("light", "shutter", "calibrated", "of those tied", "rmse us", "median us", "claimed us",
+         "|z|<1.96", "|z|>5"),
         table,
     )  # fmt: skip
     for row in rows:
         if row["is_needed"] and row["error_s"] is None:
-            print(f"  {row['world']} {row['camera']} ({row['seen']} seen): {row['why'][:200]}")
+            print(
+                f"  {row['world']} {row['camera']} ({row['seen']} seen, {row['shared']} shared): "
+                f"{row['why'][:200]}"
+            )
         elif row["error_s"] is not None and abs(row["error_s"]) > 3 * row["std_s"]:
             print(
                 f"  {row['world']} {row['camera']}: off by {1e6 * row['error_s']:.0f} us, "

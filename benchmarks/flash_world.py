@@ -324,19 +324,20 @@ def _shown(share: Floats) -> Floats:
     return share / max(float(np.percentile(share.max(axis=1), 99.5)), 1e-3)
 
 
-def _seen(camera: SceneCamera, light: LightSource, start_s: Floats) -> int:
-    """Return how many flashes add a tenth of full light, and 5 levels or so, to some row."""
-    seen = 0
+def _seen(camera: SceneCamera, light: LightSource, start_s: Floats) -> list[int]:
+    """Return which flashes add a tenth of full light, and 5 levels or so, to some row."""
+    seen = []
     share = _shown(_light_of_rows(camera, light, start_s))
     scale = share.max() / max(float(_light_of_rows(camera, light, start_s).max()), 1e-12)
-    for onset, length in zip(light.onset_s, light.length_s, strict=True):
+    for number, (onset, length) in enumerate(zip(light.onset_s, light.length_s, strict=True)):
         single = LightSource(
             kind="", onset_s=(onset,), length_s=(length,), rise_s=light.rise_s, tail_s=light.tail_s
         )
         near = (start_s > onset - 0.2) & (start_s < onset + length + 0.2)
         share = scale * _light_of_rows(camera, single, start_s[near])
         is_strong = bool(share.size) and share.max() * camera.flash > 0.05
-        seen += bool(is_strong)
+        if is_strong:
+            seen.append(number)
     return seen
 
 

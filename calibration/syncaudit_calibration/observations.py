@@ -2,11 +2,12 @@
 
 An observation k of flash f by source s, at ``u`` seconds after the source's anchor, says
 
-    (u + row * dT + part * dE) (1 + d) + x + sum step_k * [t >= t_k] + L * [onset] - tau_f = error
+    (u + row * dT + part * dE) (1 + d) + x + sum step_k * [t >= t_k]
+        + L * [onset] - W * [end] - tau_f = error
 
 with the unknowns tau (half-light instant of the flash), x and d (offset and drift), dT and dE (line
-delay and exposure beyond what was assumed) and L (half-light after onset). All but tau carry a
-prior; those that are stated a tight one.
+delay and exposure beyond what was assumed), L (half-light after onset) and W (length of all pulses,
+where ends of light were seen). All but tau carry a prior; those that are stated a tight one.
 """
 
 from __future__ import annotations
@@ -129,6 +130,7 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
             "half_s",
             "row_std_px",
             "is_onset",
+            "is_end",
             "stamp_s",
         )
     }
@@ -138,6 +140,7 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
         "line_delay": everything["row_px"],
         "exposure": everything["part"],
         "half_light": everything["is_onset"],
+        "length": -everything["is_end"],
     }
     for k, unknown in enumerate(unknowns):
         own = 1.0 if not unknown.source else source == sources.index(unknown.source)
@@ -146,7 +149,8 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
         else:
             design[:, k] = values[unknown.kind] * own
     # Onsets count as the half-light instants that the assumed latency makes of them.
-    half_light_s = everything["is_onset"] * unknowns[-1].assumed
+    (assumed_s,) = (unknown.assumed for unknown in unknowns if unknown.kind == "half_light")
+    half_light_s = everything["is_onset"] * assumed_s
     return Observations(
         sources=sources,
         anchor_ns=anchor_ns,
@@ -197,13 +201,15 @@ class _Part:
     row_std_px: Floats
     is_onset: Floats
     stamp_s: Floats
+    is_end: Floats
 
 
 def _part(item: EventEvidence, seed: Seed, anchor_s: float) -> _Part:
     name = item.source
     events, flash = seed.events[name], seed.flash_of[name]
     if isinstance(item, FlashEdges):
-        return _edges(item, dict(zip(events.item.tolist(), flash.tolist(), strict=True)), anchor_s)
+        numbers = dict(zip(events.item.tolist(), flash.tolist(), strict=True))
+        return _edges(item, numbers, anchor_s, seed.length_s)
     used = flash >= 0
     index = events.item[used]
     if isinstance(item, FlashIntervals):
@@ -224,10 +230,13 @@ def _part(item: EventEvidence, seed: Seed, anchor_s: float) -> _Part:
         row_std_px=nothing,
         is_onset=np.full(index.size, float(is_onset)),
         stamp_s=times,
+        is_end=nothing,
     )
 
 
-def _edges(item: FlashEdges, flash_of: dict[int, int], anchor_s: float) -> _Part:
+def _edges(
+    item: FlashEdges, flash_of: dict[int, int], anchor_s: float, length_s: float | None
+) -> _Part:
     flash = np.array([flash_of.get(int(band), -1) for band in item.band], dtype=np.int64)
     used = flash >= 0
     line_delay_s = item.line_delay_s
@@ -242,8 +251,11 @@ def _edges(item: FlashEdges, flash_of: dict[int, int], anchor_s: float) -> _Part
         part = part + item.stamp_part
     else:  # edges may say another one than was set, stamps do not
         frame_s = frame_s + item.stamp_part * exposure_s
-    times = frame_s + row * line_delay_s + part * exposure_s
-    nothing = np.zeros(times.size)
+    nothing: Floats = np.zeros(int(used.sum()))
+    is_end = nothing
+    if length_s is not None and item.sense is not None:
+        is_end = np.asarray(item.sense[used] < 0, dtype=np.float64)
+    times = frame_s + row * line_delay_s + part * exposure_s - is_end * (length_s or 0.0)
     return _Part(
         flash=flash[used],
         frame=item.frame_index[used],
@@ -251,8 +263,9 @@ def _edges(item: FlashEdges, flash_of: dict[int, int], anchor_s: float) -> _Part
         row_px=row,
         part=part,
         std_s=nothing + STD_FLOOR_S,
-        half_s=nothing,
+        half_s=nothing if item.half_s is None else item.half_s[used],
         row_std_px=item.row_std_px[used],
         is_onset=nothing,
         stamp_s=item.frame_s[used],
+        is_end=is_end,
     )

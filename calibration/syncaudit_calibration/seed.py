@@ -26,6 +26,7 @@ from syncaudit_calibration.clipping import word_clipping
 from syncaudit_calibration.closures import Closure
 from syncaudit_calibration.links import Links, groups_of, match_all
 from syncaudit_calibration.missed import drop_contradicted
+from syncaudit_calibration.pulse_length import as_onsets, find_pulse_length
 from syncaudit_calibration.rematch import composed, match_with_all, rematch
 from syncaudit_calibration.step_owners import steps_of, unseen_s
 
@@ -57,6 +58,8 @@ class Seed:
         Of all matched pairs beyond the tree.
     refused : mapping of str to str
         Sources that could not be used, and why.
+    length_s : float, optional
+        Length of all pulses, by which `events` count their ends as beginnings.
     """
 
     reference: str
@@ -66,6 +69,7 @@ class Seed:
     flash_s: Floats
     closures: tuple[Closure, ...]
     refused: Mapping[str, str]
+    length_s: float | None = None
 
 
 def find_seed(
@@ -90,18 +94,34 @@ def find_seed(
     """
     refused: dict[str, str] = {}
     events: dict[str, Instants] = {}
+    vague: dict[str, Instants] = {}
     cameras = {item.source for item in evidence if _is_camera(item)}
     for item in sorted(evidence, key=lambda item: item.source):
-        instants = instants_of(item)
-        why = _why_unusable(instants, max_offset_s)
+        wide = instants_of(item, with_intervals=True)
+        sharp = instants_of(item)
+        why = _why_unusable(wide, sharp, max_offset_s)
         if why is None:
-            events[item.source] = instants
+            events[item.source] = sharp
+            if wide.n > sharp.n:
+                vague[item.source] = wide
         else:
             refused[item.source] = word_clipping(item) or why
+    length_s = find_pulse_length(events, max_offset_s=max_offset_s)
+    if length_s is not None:
+        events = {name: as_onsets(train, length_s) for name, train in events.items()}
+        vague = {name: as_onsets(train, length_s) for name, train in vague.items()}
     links = match_all(events, max_offset_s)
     items = {item.source: item for item in evidence}
     drop_contradicted(items, events, links)
     groups = groups_of(list(events), links)
+    largest = max(groups, key=len, default=[])
+    apart = set(vague).intersection(events).difference(largest)
+    if apart:
+        # What happened between two frames tells less, but of far more lights.
+        events |= {name: vague[name] for name in apart}
+        match_all(events, max_offset_s, of=apart, links=links)
+        drop_contradicted(items, events, links)
+        groups = groups_of(list(events), links)
     if reference is not None and reference in refused:
         return refused
     if reference is not None:
@@ -131,6 +151,7 @@ def find_seed(
         flash_s=found.flash_s,
         closures=found.closures,
         refused=refused,
+        length_s=length_s,
     )
 
 
@@ -138,17 +159,17 @@ def _is_camera(item: EventEvidence) -> bool:
     return isinstance(item, FlashEdges) or getattr(item, "quantity", None) is Quantity.FLASH
 
 
-def _why_unusable(instants: Instants, max_offset_s: float) -> str | None:
-    if instants.n < MIN_EVENTS:
+def _why_unusable(events: Instants, sharp: Instants, max_offset_s: float) -> str | None:
+    if events.n < MIN_EVENTS:
         return (
-            f"{instants.source} saw {instants.n} flashes, needed {MIN_EVENTS}: record longer, or "
+            f"{events.source} saw {events.n} flashes, needed {MIN_EVENTS}: record longer, or "
             "use more pulses a frame period"
         )
-    period_s = period_of(instants, max_offset_s=max_offset_s)
+    period_s = period_of(sharp, max_offset_s=max_offset_s)
     if period_s is None:
         return None
     return (
-        f"the events of {instants.source} come periodically: its offset is known only modulo "
+        f"the events of {events.source} come periodically: its offset is known only modulo "
         f"{word_duration(period_s)}. Use an irregular train"
     )
 

@@ -24,6 +24,7 @@ __all__ = ["EDGE_SHIFT_PX", "Unknown", "unknowns_of"]
 OFFSET_PRIOR_S = 0.1
 DRIFT_PRIOR = 1e-3
 STEP_PRIOR_S = 10.0
+LENGTH_PRIOR_S = 1e-3
 # A stated line delay or exposure is believed to this part.
 STATED_SHARE = 1e-4
 # Rows by which encoders were seen to move both edges of a band apart, one sigma.
@@ -37,9 +38,9 @@ class Unknown:
     Parameters
     ----------
     kind : str
-        ``offset``, ``drift``, ``step``, ``line_delay``, ``exposure`` or ``half_light``.
+        ``offset``, ``drift``, ``step``, ``line_delay``, ``exposure``, ``half_light`` or ``length``.
     source : str
-        Empty for ``half_light``, which all share.
+        Empty for ``half_light`` and ``length``, which all share.
     assumed : float
         Value that the unknown is a correction of.
     prior_std : float
@@ -83,15 +84,20 @@ def unknowns_of(items: Mapping[str, EventEvidence], seed: Seed) -> list[Unknown]
         if isinstance(item, FlashEdges):
             found.extend(_of_camera(item))
     found.append(_half_light(list(items.values())))
+    if seed.length_s is not None:
+        found.append(
+            Unknown(kind="length", source="", assumed=seed.length_s, prior_std=LENGTH_PRIOR_S)
+        )
     return found
 
 
 def _of_camera(item: FlashEdges) -> list[Unknown]:
     usual_s = USUAL_READOUT_S / max(1, item.height_px)
-    return [
-        _stated("line_delay", item.source, item.line_delay_s, usual_s, _readout_std(item)),
-        _exposure(item, usual_s if item.line_delay_s is None else item.line_delay_s),
-    ]
+    found = [_stated("line_delay", item.source, item.line_delay_s, usual_s, _readout_std(item))]
+    # Lights that stay on date rows without the exposure; the way from the stamp may need it.
+    if item.exposure_s is not None or item.exposure_part.any() or item.stamp_part:
+        found.append(_exposure(item, usual_s if item.line_delay_s is None else item.line_delay_s))
+    return found
 
 
 def _exposure(item: FlashEdges, line_delay_s: float) -> Unknown:

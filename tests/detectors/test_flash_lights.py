@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from flash_footage import camera, detected, footage
 
+from syncaudit.estimators.events import instants_of
 from syncaudit.model.evidence import FlashEdges
 
 EXPOSURE_S, LINE_S = 0.008, 2.5e-5
@@ -56,6 +57,8 @@ def test_lights_longer_than_the_picture_are_dated_on_and_off(length_s):
     true_s = np.where(found.sense > 0, 0.0, length_s)
     off_s = at_s[:, None] - onsets_s - true_s[:, None]
     off_s = np.abs(off_s).min(axis=1)
+    if found.half_s is not None:
+        off_s = off_s[found.half_s == 0.0]
     assert off_s.size >= 3
     assert np.max(off_s) < 6e-5
     assert set(found.exposure_part.tolist()) == {0.0}
@@ -82,3 +85,52 @@ def test_exposure_that_answers_the_light_does_no_harm():
     off_s = instants_s(found)[:, None] - onsets_s - 0.001
     assert found.frame_s.size >= 12
     assert np.sqrt(np.mean(np.abs(off_s).min(axis=1) ** 2)) < 3e-5
+
+
+def answered(onsets_s, length_s, *, target=105.0, light=70.0):
+    """Return an auto-exposure that takes a quarter of the difference back from frame to frame."""
+    gain = {"now": 1.0}
+
+    def paint(picture, k, middle_s):
+        used = gain["now"]
+        lit = np.any((middle_s[240] > onsets_s) & (middle_s[240] < onsets_s + length_s))
+        gain["now"] *= (target / (used * (target + light * lit))) ** 0.25
+        return picture * used
+
+    return paint
+
+
+@pytest.mark.parametrize("length_s", [0.3, 0.7])
+def test_lights_are_dated_where_exposure_brings_the_picture_back(length_s):
+    timing = {"exposure_s": 0.003, "line_delay_s": 6e-5}
+    onsets_s = irregular(length_s, duration_s=28.0, gap_s=(0.4, 0.9))
+    case = {"brightness": 70.0, "width_s": length_s, "paint": answered(onsets_s, length_s)}
+    # Full light adds as much in every exposure: the brightness is that of a whole exposure's.
+    case["brightness"] *= length_s / timing["exposure_s"]
+    found = detected(camera(340, **timing), footage(onsets_s, n=340, **case, **timing))
+    assert isinstance(found, FlashEdges)
+    at_s = instants_s(found, **timing)
+    true_s = onsets_s + np.where(found.sense > 0, 0.0, length_s)[:, None]
+    off_s = np.abs(at_s[:, None] - true_s).min(axis=1)
+    is_sharp = found.half_s == 0.0 if found.half_s is not None else np.ones(at_s.size, bool)
+    assert is_sharp.sum() >= 5
+    std_s = found.row_std_px[is_sharp] * timing["line_delay_s"]
+    assert np.mean(off_s[is_sharp] < 3.0 * std_s) > 0.9
+    assert np.median(off_s[is_sharp]) < 1.5e-4
+    assert np.all(off_s[~is_sharp] < found.half_s[~is_sharp])
+    assert at_s.size >= 0.8 * 2 * onsets_s.size
+
+
+def test_lights_that_change_between_frames_are_intervals():
+    timing = {"exposure_s": 0.002, "line_delay_s": 1.5e-5}
+    onsets_s = irregular(0.4, duration_s=28.0, gap_s=(0.2, 0.5))
+    found = seen(onsets_s, 0.4, n=340, **timing)
+    assert found.half_s is not None
+    between = found.half_s > 0.0
+    assert between.sum() > 3 * (~between).sum()
+    true_s = onsets_s + np.where(found.sense > 0, 0.0, 0.4)[:, None]
+    off_s = np.abs(instants_s(found, **timing)[:, None] - true_s).min(axis=1)
+    assert np.all(off_s[between] < found.half_s[between])
+    sharp, wide = instants_of(found), instants_of(found, with_intervals=True)
+    assert sharp.n == np.count_nonzero(~between)
+    assert wide.n == between.size

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syncaudit.decode import Picture
 from syncaudit.detectors.flash.bands import DatedRows, date_rows
+from syncaudit.detectors.flash.between_frames import with_intervals
 from syncaudit.detectors.flash.crowd import CrowdedLight
 from syncaudit.detectors.flash.dead_zone import dead_zone_shifts
 from syncaudit.detectors.flash.learning import MIN_FRAMES, UNPOOLED_SHARE, Learnt, learn
@@ -132,7 +134,8 @@ class FlashDetector:
         rate_hz = self._rate_hz
         lighting = find_lighting(window.rows(), rate_hz)
         places = {index: place for place, index in enumerate(self._indices)}
-        lit = gather_lit(window.candidates, window.levels, window.clean, lighting, places)
+        senses = window.senses(places)
+        lit = gather_lit(window.candidates, window.levels, window.clean, lighting, places, senses)
         if lit is None:
             return None
         self._clipped = lit.clipped_share.tolist()
@@ -153,6 +156,12 @@ class FlashDetector:
     def _clipped_share(self) -> float:
         return float(np.median(self._clipped)) if self._clipped else 0.0
 
+    @property
+    def _step_places(self) -> NDArray[np.int64]:
+        """Return where among the frames a light went on or off that stayed."""
+        steps = np.array(self._window.steps, dtype=np.int64)
+        return np.searchsorted(np.array(self._indices, dtype=np.int64), steps)
+
     def _dated(self, learnt: Learnt) -> FlashEdges | None:
         stream = self.stream
         frame_s, epoch_ns, stamp_std_s = frame_times_s(stream)
@@ -166,7 +175,7 @@ class FlashDetector:
         is_half_known = delay_s is not None or not dated.half_px
         order = np.lexsort((dated.row, dated.index))
         index = dated.index[order]
-        return FlashEdges(
+        edges = FlashEdges(
             source=stream.name,
             epoch_ns=epoch_ns,
             frame_index=index,
@@ -187,6 +196,7 @@ class FlashDetector:
             sense=dated.sense[order] if dated.sense.any() else None,
             clipped_share=self._clipped_share,
         )
+        return edges if edges.sense is None else with_intervals(edges, learnt.whole, frame_s)
 
     def _intervals(self) -> FlashIntervals | None:
         stream = self.stream
@@ -203,7 +213,7 @@ class FlashDetector:
             cells,
             exposure_s=exposure_s,
             readout_s=readout_s,
-            switched=switched.frame,
+            switched=np.concatenate([switched.frame, self._step_places]),
         )
         starts, stops, stds = (
             np.concatenate(pair)

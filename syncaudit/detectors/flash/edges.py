@@ -71,11 +71,14 @@ class FrameEdges:
         +1 where rows below are lit, -1 where rows above are.
     is_lit : bool
         Whether the rows above the first are lit.
+    is_off : bool
+        Whether lit means dark: where a light goes off, the darkness is what is looked for.
     """
 
     rows: tuple[float, ...]
     signs: tuple[int, ...]
     is_lit: bool
+    is_off: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -152,6 +155,7 @@ def drawn(rows: Floats, edges: FrameEdges, at: Floats, shape: RampShape) -> tupl
     apart = rows[:, None] - at
     light = float(edges.is_lit) + shape.cdf(apart) @ signs
     light = np.clip(light, 0.0, 1.0)
+    shape = shape.mirrored() if edges.is_off else shape
     slope = -shape.slope(apart) * signs * shape.shown_slope(light)[:, None]
     return shape.shown(light), slope
 
@@ -232,9 +236,12 @@ class _FrameFit:
         shape: RampShape,
     ) -> None:
         self.index = int(lit.index[i])
-        self.shape, self.signs = shape, edges.signs
+        self.shape, self.rough = shape, edges
         self.levels = levels
         self.clean = lit.is_clean[i]
+        self.background = lit.background[i]
+        self.gain_std = float(lit.gain_std[i] / lit.scale[i])
+        self.scale_std = float(lit.scale_std[i] / lit.scale[i])
         variance = lit.variance + unsure * np.clip(curve, 0.0, 1.0)[:, None] ** 2
         self.weight = self.clean / variance
         for _ in range(N_REWEIGHTED):
@@ -287,8 +294,12 @@ class _FrameFit:
         steps = self.levels[near].mean(axis=0)
         step = max(float(np.average(steps, weights=own)), 1.0)
         encoded = (FLOOR_LEVELS + CODED_SHARE * coded) * length / step
+        # Light that is exposed longer than was thought, and what is dark with it.
+        dark = float(np.average(self.background[near].mean(axis=0), weights=own))
+        exposed = float(np.hypot(self.gain_std * dark / step, 0.5 * self.scale_std)) * length
         outside = max(0.0, self.shape.half_px - row, row + self.shape.reach_px - (height - 1))
-        row_std = float(np.sqrt(random + FLOOR_ROWS**2 + encoded**2 + (SHAPE_SHARE * outside) ** 2))
+        errors = (FLOOR_ROWS, encoded, exposed, SHAPE_SHARE * outside)
+        row_std = float(np.sqrt(random + np.sum(np.square(errors))))
         # A tail that the border cuts off from its onset may be that of any light, at any time.
         outside_px = MAX_OUTSIDE * length if self.shape.tail_px == 0.0 else -self.shape.half_px
         if not -outside_px < row < height - 1 + outside_px:
@@ -303,7 +314,7 @@ class _FrameFit:
             return None
         return Edge(
             index=self.index,
-            is_upper=self.signs[j] > 0,
+            is_upper=(self.rough.signs[j] > 0) != self.rough.is_off,
             row=row,
             row_std=row_std,
             lit_share=float(np.clip(self.curve, 0.0, 1.0).mean()),

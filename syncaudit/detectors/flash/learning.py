@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,13 @@ from syncaudit.detectors.flash.edges import (
     rough_edges,
     time_edges,
 )
-from syncaudit.detectors.flash.pattern import LitFrames, find_pattern, row_light
+from syncaudit.detectors.flash.pattern import LitFrames, find_exposures, find_pattern, row_light
 from syncaudit.detectors.flash.shape import RampShape
 
 __all__ = ["MIN_FRAMES", "UNPOOLED_SHARE", "Learnt", "learn"]
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 # Full light is what most lit rows show: two flashes in one exposure show twice as much.
 FULL_PERCENTILE = 60
@@ -33,11 +35,13 @@ MIN_FRAMES = 3
 # A frame that is lit alike everywhere dates nothing; an exposure that answers the light (auto-
 # exposure) dims it in the frames that follow.
 MIN_CONTRAST = 0.4
+MAX_UNLIKE = 0.15
 SMOOTH_ROWS = 9
 N_ROUNDS = 14
 SETTLED = 0.003
 # Frames that the shape is learnt from.
 N_LEARNT = 16
+WHOLLY_LIT = FrameEdges(rows=(), signs=(), is_lit=True)
 # Ramps that are tried first, in rows.
 FIRST_RAMPS_PX = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 FIRST_BEND = 0.1
@@ -79,12 +83,15 @@ class Learnt:
         Of their ramps.
     half_std_px : float
         Error of the half-light row of that shape.
+    whole : dict of int to int
+        Frames that are the first to show a light on (+1) or off (-1) in all rows, and which.
     """
 
     edges: list[Edge]
     n_tried: int
     shape: RampShape
     half_std_px: float
+    whole: Mapping[int, int] = field(default_factory=dict)
 
 
 def learn(lit: LitFrames) -> Learnt | None:
@@ -100,10 +107,18 @@ def learn(lit: LitFrames) -> Learnt | None:
         From `gather_lit`.
     """
     light = _first_light(lit)
-    has_ramp = np.ptp(uniform_filter1d(light, SMOOTH_ROWS, axis=1), axis=1) > MIN_CONTRAST
+    smooth = uniform_filter1d(light, SMOOTH_ROWS, axis=1)
+    has_ramp = np.ptp(smooth, axis=1) > MIN_CONTRAST
     if np.count_nonzero(has_ramp) < MIN_FRAMES:
         return None
-    lit, light = lit.take(has_ramp), light[has_ramp]
+    is_full = _is_full(lit, smooth) & ~has_ramp
+    first = is_full & ~lit.is_late
+    whole = dict(zip(lit.index[first].tolist(), lit.sense[first].tolist(), strict=True))
+    has_ramp &= ~lit.is_late
+    taken = has_ramp | is_full
+    lit, light = lit.take(taken), light[taken]
+    rough_of = partial(_rough, is_off=lit.sense < 0, has_ramp=has_ramp[taken])
+    foretold = lit
     is_clear = lit.clipped_share < MAX_CLIPPED
     shape = RampShape(FIRST_RAMPS_PX[4], 0.0, FIRST_BEND)
     has_tail = False
@@ -114,8 +129,8 @@ def learn(lit: LitFrames) -> Learnt | None:
         if n_round == 0:
             full = _scale(light, info)
             pattern, light, info = pattern.scaled(full), light / full, info * full**2
-            shape = _first_shape(light, info, is_clear)
-        rough = _rough(light, info, shape)
+            shape = _first_shape(light, info, is_clear, rough_of)
+        rough = rough_of(light, info, shape)
         chosen = _to_learn(rough, is_clear)
         if not chosen:
             return None
@@ -128,7 +143,7 @@ def learn(lit: LitFrames) -> Learnt | None:
             fitted = fitted if has_tail else box
         shape, gain = fitted.shape, fitted.gain
         pattern, light, info = pattern.scaled(gain), light / gain, info * gain**2
-        rough = _rough(light, info, shape)
+        rough = rough_of(light, info, shape)
         found = time_edges(lit, pattern, light, info, rough, shape)
         if not found[0]:
             return None
@@ -137,6 +152,7 @@ def learn(lit: LitFrames) -> Learnt | None:
         usual = float(np.median(misfit[has_edges])) if has_edges.any() else 0.0
         is_clear = (lit.clipped_share < MAX_CLIPPED) & (misfit <= UNUSUAL * usual + LEAST_MISFIT)
         light = found[1]
+        lit = find_exposures(lit, pattern.levels, light, foretold)
         change = abs(shape.length_px - before.length_px) / shape.length_px
         if n_round > 1 and max(change, abs(shape.bend - before.bend)) < SETTLED:
             break
@@ -147,7 +163,21 @@ def learn(lit: LitFrames) -> Learnt | None:
         n_tried=found[2],
         shape=shape,
         half_std_px=_half_std_px(shape, int(np.count_nonzero(is_clear))),
+        whole=whole,
     )
+
+
+def _is_full(lit: LitFrames, smooth: Floats) -> Bools:
+    """Return which frames a light that stays lights wholly: they show what full light adds.
+
+    Such frames are alike; a ramp that the border cuts differs from them.
+    """
+    found: Bools = (lit.sense != 0) & (smooth.min(axis=1) > MIN_CONTRAST)
+    if found.any():
+        share = smooth / np.maximum(np.median(smooth, axis=1, keepdims=True), 1e-3)
+        alike = share / np.maximum(np.median(share[found], axis=0), 1e-3)
+        found &= np.ptp(alike, axis=1) < MAX_UNLIKE
+    return found
 
 
 def _half_std_px(shape: RampShape, n: int) -> float:
@@ -181,14 +211,18 @@ def _scale(light: Floats, info: Floats) -> float:
     return float(np.percentile(light[is_lit], FULL_PERCENTILE)) if is_lit.any() else 1.0
 
 
-def _rough(light: Floats, info: Floats, shape: RampShape) -> list[FrameEdges]:
-    return [
-        rough_edges(row, weight > 0.0, shape.length_px)
-        for row, weight in zip(light, info, strict=True)
+def _rough(
+    light: Floats, info: Floats, shape: RampShape, *, is_off: Bools, has_ramp: Bools
+) -> list[FrameEdges]:
+    """Return first guesses of the edges; none for frames that are lit wholly."""
+    found = [
+        rough_edges(row, weight > 0.0, shape.length_px) if has_any else WHOLLY_LIT
+        for row, weight, has_any in zip(light, info, has_ramp, strict=True)
     ]
+    return [replace(edges, is_off=bool(off)) for edges, off in zip(found, is_off, strict=True)]
 
 
-def _to_learn(rough: Sequence[FrameEdges], is_clear: NDArray[np.bool_]) -> list[int]:
+def _to_learn(rough: Sequence[FrameEdges], is_clear: Bools) -> list[int]:
     """Return the frames with edges that are clear, or an even choice of them."""
     some = [i for i, edges in enumerate(rough) if edges.rows and is_clear[i]]
     return some[:: max(1, len(some) // N_LEARNT)]
@@ -210,11 +244,16 @@ def _misfit(
     return np.concatenate(parts)
 
 
-def _first_shape(light: Floats, info: Floats, is_clear: NDArray[np.bool_]) -> RampShape:
+def _first_shape(
+    light: Floats,
+    info: Floats,
+    is_clear: Bools,
+    rough_of: Callable[[Floats, Floats, RampShape], list[FrameEdges]],
+) -> RampShape:
     shapes = [RampShape(ramp, 0.0, FIRST_BEND) for ramp in FIRST_RAMPS_PX]
     costs = []
     for shape in shapes:
-        rough = _rough(light, info, shape)
+        rough = rough_of(light, info, shape)
         chosen = _to_learn(rough, is_clear)
         left = _misfit(light, info, rough, chosen, shape, 4) if chosen else np.array([np.inf])
         costs.append(float(np.sum(np.minimum(left**2, ROBUST_SIGMAS**2))))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.detectors.flash.lighting import REACH, Lighting, grown
+from syncaudit.detectors.flash.lighting import BLACK_LEVELS, REACH, Lighting, grown
 from syncaudit.detectors.flash.screen import CLIPPED_LEVEL
 
-__all__ = ["LitFrames", "Pattern", "find_pattern", "gather_lit", "row_light"]
+__all__ = ["LitFrames", "Pattern", "find_exposures", "find_pattern", "gather_lit", "row_light"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -23,6 +23,10 @@ _Value = TypeVar("_Value", np.bool_, np.float64)
 N_NEAREST = 6
 # Fewest rows, of those that are looked at first, that a light reaches.
 MIN_LIT_ROWS = 2
+# By which share exposures differ from frame to frame, at least, and of what they changed by last
+# (they settle geometrically).
+LEAST_UNSTEADY = 0.002
+UNSETTLED_SHARE = 0.3
 # Share of a frame's rows whose brightness without light must be known.
 MIN_KNOWN = 0.5
 # Where a cell is lit in few frames, its light is that of cells as bright near it: so many frames
@@ -30,6 +34,10 @@ MIN_KNOWN = 0.5
 PRIOR_FRAMES = 0.7
 # Light counts by this power of itself: half light a quarter.
 TRUST_POWER = 2
+# Rows with less of the light tell the exposure of their frame.
+DARK_SHARE = 0.03
+# Rows that an encoder's blocks make err alike.
+CORRELATED_ROWS = 16.0
 # No row of a frame tells the light better than to a fiftieth: patterns are not known better.
 MAX_INFO = 50.0**2
 
@@ -54,6 +62,17 @@ class LitFrames:
         Of the cells without light.
     clipped_share : ndarray, shape (f,)
         Share of the lit cells that are clipped.
+    sense : ndarray of int, shape (f,)
+        0 for pulses; +1 where a light goes on that stays, -1 where it goes off: excess is then what
+        the frame lacks of its background, which the frames before show.
+    is_late : ndarray of bool, shape (f,)
+        Frames after those in which such a light changed.
+    gain, gain_std : ndarray, shape (f,)
+        Exposure of each frame over that of its background, and its error; excess is what it would
+        be were both the same.
+    scale, scale_std : ndarray, shape (f,)
+        Full excess of each frame over the usual, and its error; excess is what it would be were
+        both the same.
     """
 
     index: NDArray[np.int64]
@@ -64,12 +83,30 @@ class LitFrames:
     share: Floats
     variance: Floats
     clipped_share: Floats
+    sense: NDArray[np.int64]
+    is_late: Bools
+    gain: Floats
+    gain_std: Floats
+    scale: Floats
+    scale_std: Floats
 
     def take(self, chosen: Bools) -> LitFrames:
         """Return some of the frames."""
-        columns = ("index", "excess", "background", "is_clean", "is_known", "share")
-        taken = {name: getattr(self, name)[chosen] for name in columns}
-        return replace(self, **taken, clipped_share=self.clipped_share[chosen])
+        names = (field.name for field in fields(self) if field.name != "variance")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
+
+    def exposed(self, gain: Floats, scale: Floats, stds: tuple[Floats, Floats]) -> LitFrames:
+        """Return the light as it would be with other gains and scales, shape (f,)."""
+        excess = self.excess * _wide(self.scale / scale)
+        off = np.where(self.sense < 0, -1.0, 1.0) * (gain - self.gain) / scale
+        excess -= _wide(off) * self.background * self.is_known[..., None]
+        return replace(
+            self, excess=excess, gain=gain, scale=scale, gain_std=stds[0], scale_std=stds[1]
+        )
+
+
+def _wide(values: Floats) -> Singles:
+    return values[:, None, None].astype(np.float32)
 
 
 def gather_lit(
@@ -78,8 +115,13 @@ def gather_lit(
     clean: Mapping[int, Bools],
     lighting: Lighting,
     places: Mapping[int, int],
+    steps: Mapping[int, int],
 ) -> LitFrames | None:
     """Return the light in all rows of some frames, from the dark rows of those near them.
+
+    Where a light goes on that stays, the frames before are dark, where one goes off those after:
+    whatever their brightness, which auto-exposure may have brought back to what it was. Excess and
+    background are scaled to one exposure, that of the usual background.
 
     Parameters
     ----------
@@ -91,53 +133,177 @@ def gather_lit(
         Which rows are lit, in fewer rows.
     places : mapping of int to int
         Where a frame is in `lighting`.
+    steps : mapping of int to int
+        Frames in which a light goes on (+1) or off (-1) that stays.
     """
-    found = []
     is_dark = ~grown(lighting.is_lit)
-    for at in frames:
-        if at not in levels or lighting.is_lit[places[at]].sum() < MIN_LIT_ROWS:
+    found: list[_Seen] = []
+    stays = _while_lit(frames, steps)
+    # The frames after show what full light adds, as far as their exposure is known.
+    late = {k + 1: sense for k, sense in steps.items() if k + 1 not in steps}
+    for at in sorted({*frames, *late}):
+        if at not in levels or at not in places:
             continue
-        height = levels[at].shape[0]
-        near = [
-            j for j in range(at - REACH, at + REACH + 1)
-            if j != at and j in levels and j in places
-        ]  # fmt: skip
-        if not near:
+        if at in steps or at in late:
+            seen = _step(at, steps, levels, late.get(at))
+        elif at in stays:
             continue
-        weights = np.stack([_all_rows(is_dark[places[j]], height) for j in near])
-        weights = weights / np.array([float(j - at) ** 2 for j in near])[:, None]
-        total = weights.sum(axis=0)
-        is_known = total > 0.0
-        if np.mean(is_known) < MIN_KNOWN:
+        elif lighting.is_lit[places[at]].sum() >= MIN_LIT_ROWS:
+            near = [j for j in _near(at) if j in levels and j in places]
+            seen = _pulse(at, near, [is_dark[places[j]] for j in near], levels)
+        else:
             continue
-        weights = (weights / np.maximum(total, 1e-9)).astype(np.float32)
-        stack = np.stack([levels[j] for j in near])
-        background = np.einsum("jr,jrb->rb", weights, stack)
-        # What passes by is in few of the nearest: their median does not see it.
-        nearest = np.argsort([abs(j - at) for j in near], kind="stable")[:N_NEAREST]
-        dark = np.where((weights[nearest] > 0.0)[..., None], stack[nearest], background)
-        background = np.median(dark, axis=0).astype(np.float32)
-        found.append((at, background, is_known))
+        if seen is not None and np.mean(seen.is_known) >= MIN_KNOWN:
+            found.append(seen)
     if not found:
         return None
-    index = np.array([item[0] for item in found], dtype=np.int64)
-    height = found[0][1].shape[0]
-    background = np.stack([item[1] for item in found])
-    is_known = np.stack([item[2] for item in found])
-    excess = np.stack([levels[k] for k in index.tolist()]) - background
+    index = np.array([seen.index for seen in found], dtype=np.int64)
+    sense = np.array([seen.sense for seen in found], dtype=np.int64)
+    background = np.stack([seen.background for seen in found])
+    dark = np.stack([seen.dark for seen in found])
+    is_known = np.stack([seen.is_known for seen in found])
+    gain, gain_std, scale, scale_std = np.array([seen.exposure for seen in found]).T
+    height = background.shape[1]
+    excess = np.stack([levels[k] for k in index.tolist()]) - _wide(gain) * background
+    excess[sense < 0] *= -1.0
     is_free = np.stack([clean[k] for k in index.tolist()])
+    share = np.stack([_all_rows(lighting.share[places[k]], height) for k in index.tolist()])
+    is_step = sense != 0
+    share[is_step] = np.median(excess[is_step] / (dark[is_step] + BLACK_LEVELS), axis=2)
     is_lit = np.stack([_all_rows(lighting.is_lit[places[k]], height) for k in index.tolist()])
-    is_clipped = ~is_free & is_lit[..., None] & (background < CLIPPED_LEVEL)
+    is_lit[is_step] = share[is_step] > 0.5 * share[is_step].max(axis=1, keepdims=True)
+    is_clipped = ~is_free & is_lit[..., None] & (dark < CLIPPED_LEVEL)
     n_lit = np.maximum(is_lit.sum(axis=1) * excess.shape[2], 1)
+    # The longer what is dark is exposed, the more full light adds.
+    usual = np.median(dark, axis=0) + 1.0
+    brighter = np.median((dark + 1.0) / usual, axis=(1, 2))
+    excess /= _wide(brighter * scale)
     return LitFrames(
         index=index,
         excess=np.where(is_known[..., None], excess, np.float32(0.0)),
-        background=background,
+        background=(background / _wide(brighter)).astype(np.float32),
         is_clean=is_free & is_known[..., None],
         is_known=is_known,
-        share=np.stack([_all_rows(lighting.share[places[k]], height) for k in index.tolist()]),
+        share=share,
         variance=_all_rows(lighting.variance, height),
         clipped_share=is_clipped.sum(axis=(1, 2)) / n_lit,
+        sense=sense,
+        is_late=np.array([seen.is_late for seen in found]),
+        gain=gain,
+        gain_std=gain_std,
+        scale=scale,
+        scale_std=scale_std,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Seen:
+    """A frame beside what it would show had the light not changed, and beside what is dark.
+
+    `exposure` is its gain over the background and that of its light over the dark, each with the
+    error.
+    """
+
+    index: int
+    sense: int
+    background: Singles
+    dark: Singles
+    is_known: Bools
+    exposure: tuple[float, float, float, float]
+    is_late: bool = False
+
+
+def _near(at: int) -> list[int]:
+    return [j for j in range(at - REACH, at + REACH + 1) if j != at]
+
+
+def _while_lit(frames: Sequence[int], steps: Mapping[int, int]) -> set[int]:
+    """Return the frames between a light's going on and the next step: they show no edge."""
+    order = sorted(steps)
+    before = np.searchsorted(order, frames) - 1
+    return {
+        at
+        for at, k in zip(frames, before.tolist(), strict=True)
+        if k >= 0 and at not in steps and steps[order[k]] > 0
+    }
+
+
+def _step(
+    at: int, steps: Mapping[int, int], levels: Mapping[int, Singles], late: int | None
+) -> _Seen | None:
+    """Return a frame in which a light goes on or off that stays, beside the frames before.
+
+    Auto-exposure answers from the next frame on: this one is exposed as the one before, or goes on
+    from it as that did from the one before; what comes after (`late`, with the sense of the step)
+    is anything up to as much again.
+    """
+    sense = steps[at] if late is None else late
+    sides = [_side(at, sense, steps, levels, -1), _side(at, sense, steps, levels, 1)]
+    if not all(sides):
+        return None
+    (background, before), (after, settles) = (_mean_of(side) for side in sides)
+    gain, gain_std = before, LEAST_UNSTEADY + UNSETTLED_SHARE * abs(before - 1.0)
+    if late is not None:
+        gain_std += abs(settles - 1.0)
+    scale, scale_std = gain, gain_std
+    if sense < 0:
+        scale, scale_std = 0.5 * (1.0 + settles), LEAST_UNSTEADY + 0.5 * abs(settles - 1.0)
+    return _Seen(
+        index=at,
+        sense=sense,
+        background=background,
+        dark=background if sense > 0 else after,
+        is_known=np.ones(background.shape[0], dtype=np.bool_),
+        is_late=late is not None,
+        exposure=(gain, gain_std, scale, scale_std),
+    )
+
+
+def _side(
+    at: int, sense: int, steps: Mapping[int, int], levels: Mapping[int, Singles], side: int
+) -> list[Singles]:
+    """Return the frames before (-1) or after (+1) a step, the nearest first."""
+    near = []
+    for distance in range(1, REACH + 1):
+        j = at + distance * side
+        if j not in levels or steps.get(j) == -sense:
+            break
+        if j not in steps:
+            near.append(levels[j])
+    return near
+
+
+def _mean_of(frames: list[Singles]) -> tuple[Singles, float]:
+    """Return what frames show, exposed as the first, and the gain of that over the second."""
+    stack = np.stack(frames)
+    gains = np.median((stack[0] + 1.0) / (stack + 1.0), axis=(1, 2))
+    stack *= gains[:, None, None]
+    # What passes by is in few of them: their median does not see it.
+    return np.median(stack, axis=0), float(gains[1]) if gains.size > 1 else 1.0
+
+
+def _pulse(
+    at: int, near: Sequence[int], is_dark: Sequence[Bools], levels: Mapping[int, Singles]
+) -> _Seen | None:
+    """Return a frame with a pulse, beside the dark rows of the frames before and after."""
+    if not near:
+        return None
+    weights = np.array([_all_rows(rows, levels[at].shape[0]) for rows in is_dark])
+    weights = weights / np.array([float(j - at) ** 2 for j in near])[:, None]
+    total = weights.sum(axis=0)
+    weights = (weights / np.maximum(total, 1e-9)).astype(np.float32)
+    stack = np.stack([levels[j] for j in near])
+    background = np.einsum("jr,jrb->rb", weights, stack)
+    nearest = np.argsort([abs(j - at) for j in near], kind="stable")[:N_NEAREST]
+    dark = np.where((weights[nearest] > 0.0)[..., None], stack[nearest], background)
+    background = np.median(dark, axis=0).astype(np.float32)
+    return _Seen(
+        index=at,
+        sense=0,
+        background=background,
+        dark=background,
+        is_known=total > 0.0,
+        exposure=(1.0, LEAST_UNSTEADY, 1.0, LEAST_UNSTEADY),
     )
 
 
@@ -184,7 +350,7 @@ class Pattern:
         A frame whose own light made the pattern would agree with it wherever its edges were.
         """
         light = self.light[i]
-        own = _trust(light)[:, None] * lit.is_clean[i]
+        own = _sureness(lit)[i] * _trust(light)[:, None] * lit.is_clean[i]
         product, power = self.product - own * lit.excess[i], self.power - own * light[:, None]
         power = np.maximum(power, 0.0)
         levels = _blended(product, power, self.usual)
@@ -207,6 +373,8 @@ def find_pattern(lit: LitFrames, light: Floats) -> Pattern:
         Share of full light in each row.
     """
     clean, trust = lit.is_clean, _trust(light)
+    # Frames of uncertain exposure tell little of the light.
+    trust = trust * _sureness(lit)[:, None]
     product = np.einsum("fr,frb,frb->rb", trust, lit.excess, clean)
     power = np.einsum("fr,frb->rb", trust * light, clean)
     brightness = np.median(lit.background, axis=0) / 64.0
@@ -235,9 +403,62 @@ def row_light(lit: LitFrames, levels: Floats) -> tuple[Floats, Floats]:
     return light / np.maximum(info, 1e-9), np.minimum(info, MAX_INFO) * lit.is_known
 
 
+def find_exposures(
+    lit: LitFrames, levels: Floats, curves: Floats, foretold: LitFrames
+) -> LitFrames:
+    """Return the frames as exposed as their backgrounds and as each other.
+
+    Rows that the light does not reach tell the gain of a frame over its background, those in full
+    light the scale of the light; beside both stands what is known of them beforehand.
+
+    Parameters
+    ----------
+    lit : LitFrames
+        Frames, as known so far.
+    levels : ndarray, shape (h, b)
+        What full light adds.
+    curves : ndarray, shape (f, h)
+        Share of full light in each row, as fitted.
+    foretold : LitFrames
+        As gathered.
+    """
+    light, info = row_light(lit, levels)
+    weight = levels / lit.variance
+    own = np.maximum(np.einsum("rb,frb->fr", levels * weight, lit.is_clean), 1e-9)
+    dark = np.einsum("rb,frb,frb->fr", weight, lit.background, lit.is_clean) / own
+    dark *= np.where(lit.sense < 0, -1.0, 1.0)[:, None]
+    info = info / CORRELATED_ROWS
+    left = light - curves
+
+    def solved(
+        slope: Floats, rows: Bools, now: Floats, before: Floats, std: Floats
+    ) -> tuple[Floats, Floats]:
+        precision = np.sum(info * rows * slope**2, axis=1) + std**-2.0
+        pull = np.sum(info * rows * slope * left, axis=1) + (before - now) / std**2
+        return now + pull / precision, precision**-0.5
+
+    per_scale = dark / lit.scale[:, None]
+    gain, gain_std = solved(
+        per_scale, curves < DARK_SHARE, lit.gain, foretold.gain, foretold.gain_std
+    )
+    scale, scale_std = solved(
+        curves / lit.scale[:, None],
+        curves > 1.0 - DARK_SHARE,
+        lit.scale,
+        foretold.scale,
+        foretold.scale_std,
+    )
+    return lit.exposed(gain, scale, (gain_std, scale_std))
+
+
 def _trust(light: Floats) -> Floats:
     """Return how much the light of a row counts: on a ramp, it is as uncertain as the edge."""
     return light**TRUST_POWER
+
+
+def _sureness(lit: LitFrames) -> Floats:
+    """Return how much frames count by how well their exposure is known, shape (f,)."""
+    return np.minimum(LEAST_UNSTEADY / np.maximum(lit.gain_std, lit.scale_std), 1.0) ** 2
 
 
 def _blended(product: Floats, power: Floats, usual: Floats) -> Floats:

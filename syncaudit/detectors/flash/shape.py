@@ -72,6 +72,10 @@ class RampShape:
         slope: Floats = 2.0 * (arrived[0] - arrived[1])
         return slope
 
+    def mirrored(self) -> RampShape:
+        """Return the course of a light's going off, as what is dark of it."""
+        return RampShape(self.ramp_px, self.tail_px, -self.bend)
+
     def shown(self, light: Floats) -> Floats:
         """Return what a picture shows of a share of light."""
         return light + self.bend * light * (1.0 - light)

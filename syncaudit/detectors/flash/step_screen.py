@@ -17,8 +17,10 @@ MIN_MEAN_SHARE = 0.02
 MIN_MEAN_LEVELS = 1.5
 # Least change of a column block in levels.
 MIN_BLOCK_LEVELS = 3.0
-# Frames of one side differ by no more than this share of the change.
+# Frames before differ by no more than this share of the change, nor do those after, unless they
+# fall back: an exposure that answers the light.
 STEADY_SHARE = 0.12
+ANSWERED_SHARE = 0.25
 # Share of the cells that must change in one sense.
 ONE_SENSE = 0.8
 
@@ -27,7 +29,8 @@ def step_candidates(strips: Singles, start: int, stop: int) -> list[int]:
     """Return which frames lie between two steady states of unlike brightness.
 
     A cheap test by the mean of the picture first, then cell by cell of the strips: most change in
-    one sense, and little within the two frames on either side.
+    one sense, and little within the two frames on either side. Auto-exposure answers a change from
+    the next frame on: up to half of it may be taken back there.
 
     Parameters
     ----------
@@ -62,12 +65,23 @@ def step_candidates(strips: Singles, start: int, stop: int) -> list[int]:
     size = _medians(change)
     in_sense = (change > 0.25 * size[:, None]).mean(axis=1)
     is_step = (size > MIN_BLOCK_LEVELS) & (in_sense >= ONE_SENSE)
-    at, size = at[is_step], size[is_step]
+    at, size, sense = at[is_step], size[is_step], sense[may_be][is_step]
     if not at.size:
         return []
-    before, after = np.abs(cells[at - 1] - cells[at - 2]), np.abs(cells[at + 1] - cells[at + 2])
-    unsteady = np.maximum(_medians(before), _medians(after))
-    found: list[int] = at[unsteady < 2 * STEADY_SHARE * size].tolist()
+    before, after = cells[at - 1] - cells[at - 2], cells[at + 1] - cells[at + 2]
+    answered = _medians(after * sense[:, None])  # above 0 where the change is taken back
+    unsteady = _medians(np.abs(after)) - np.maximum(answered, 0.0)
+    unsteady = np.maximum(unsteady, _medians(np.abs(before)))
+    is_steady = (unsteady < 2 * STEADY_SHARE * size) & (answered < 2 * ANSWERED_SHARE * size)
+    at, size, sense = at[is_steady], size[is_steady], sense[is_steady]
+    # A pulse that auto-exposure answers is brighter than both sides, in whichever rows it shows.
+    sides = sense * np.stack((means[at - 1], means[at + 1]))
+    unlike = np.maximum(
+        sides.min(axis=0) - sense * means[at], np.abs(means[at - 1] - means[at - 2])
+    )
+    beyond = sense * means[at] - sides.max(axis=0)
+    is_step = (unlike < 2 * STEADY_SHARE * size) & (beyond < 2 * ANSWERED_SHARE * size)
+    found: list[int] = at[is_step].tolist()
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,6 +36,8 @@ class FrameWindow:
     candidates : list of int
         Frames, by their position in file order, that may be lit or show a light that goes on or
         off: nearly none of an ordinary clip.
+    steps : list of int
+        Those between two steady states of unlike light.
     levels, clean : dict of int to ndarray, shape (h, b)
         Brightness of the candidates and of the frames near them, and where it is not clipped.
 
@@ -48,6 +51,7 @@ class FrameWindow:
     has_rows: bool
     cells: FrameCells = field(default_factory=FrameCells)
     candidates: list[int] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
     levels: dict[int, Singles] = field(default_factory=dict)
     clean: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
     _frames: list[FrameRows] = field(default_factory=list)
@@ -78,6 +82,22 @@ class FrameWindow:
         else:
             self._reduce()
 
+    def senses(self, places: Mapping[int, int]) -> dict[int, int]:
+        """Return whether the light of each step goes on (+1) or off (-1).
+
+        Parameters
+        ----------
+        places : mapping of int to int
+            Where a frame is in `rows`.
+        """
+        rows = self.rows()
+        found = {}
+        for index in self.steps:
+            at = places[index]
+            if 0 < at < len(rows) - 1:
+                found[index] = 1 if np.median(rows[at + 1] - rows[at - 1]) > 0.0 else -1
+        return found
+
     def rows(self) -> Singles:
         """Return the brightness of about 120 rows in column blocks, of all frames, (n, r, b)."""
         return np.concatenate(self._rows)
@@ -93,6 +113,7 @@ class FrameWindow:
             lit = [at for at in lit if is_lit_across(near, at)]
         found = sorted(frames[at].index for at in {*lit, *changed})
         self.candidates += found
+        self.steps += [frames[at].index for at in changed]
         self._keep(found)
         n_kept = min(stop, max(RADIUS, REACH))
         self._frames, self._near = frames[stop - n_kept :], [near[stop - n_kept :]]

@@ -122,7 +122,7 @@ class Instants:
         return float(np.median(self.half_s + 2.0 * np.hypot(self.std_s, row_s)))
 
 
-def instants_of(evidence: EventEvidence) -> Instants:
+def instants_of(evidence: EventEvidence, *, with_intervals: bool = False) -> Instants:
     """Return the events of one source as instants in the order of time.
 
     A band with both edges gives their mean, which does not depend on the exposure. For a band with
@@ -134,9 +134,12 @@ def instants_of(evidence: EventEvidence) -> Instants:
     ----------
     evidence : FlashEdges or FlashIntervals or EventTrain
         Of one source.
+    with_intervals : bool
+        Whether edges that lie between two frames count beside those that rows date.
     """
     if isinstance(evidence, FlashEdges):
-        return _of_edges(evidence).in_order()
+        found = _of_edges(evidence)
+        return (found if with_intervals else found.take(_sharp(found))).in_order()
     if isinstance(evidence, FlashIntervals):
         return _of_intervals(evidence).in_order()
     n = evidence.times_s.size
@@ -151,6 +154,10 @@ def instants_of(evidence: EventEvidence) -> Instants:
         systematic_std_s=evidence.systematic_std_s,
         sense=_goes_on(evidence, n),
     ).in_order()
+
+
+def _sharp(events: Instants) -> Ints:
+    return np.flatnonzero(events.half_s == 0.0).astype(np.int64)
 
 
 def unlike(source: Instants, target: Instants) -> NDArray[np.bool_] | None:
@@ -229,6 +236,7 @@ class _Bands:
     free_px: Floats
     n_free: Floats
     std_px: Floats
+    half_s: Floats
     sense: Ints | None
 
     @classmethod
@@ -257,6 +265,7 @@ class _Bands:
             free_px=rows[2],
             n_free=counts[2],
             std_px=np.sqrt(total(edges.row_std_px**2)) / n_all,
+            half_s=np.zeros(m) if edges.half_s is None else total(edges.half_s) / n_all,
             sense=None
             if edges.sense is None
             else np.sign(total(edges.sense.astype(np.float64))).astype(np.int64),
@@ -288,7 +297,7 @@ def _of_edges(edges: FlashEdges) -> Instants:
         epoch_ns=edges.epoch_ns,
         times_s=bands.frame_s + shift_s + row * line_delay_s,
         std_s=bands.std_px * line_delay_s,
-        half_s=np.zeros(row.size),
+        half_s=bands.half_s,
         row_px=row,
         item=bands.number,
         line_delay_s=line_delay_s,

@@ -60,6 +60,9 @@ class FlashEdges:
         +1 where a light went on and stayed, -1 where it went off, 0 for pulses; None: all pulses.
     clipped_share : float
         Share of the lit cells that the light drives into clipping, median of the lit frames.
+    half_s : ndarray, shape (n,), optional
+        Half of the interval around its instant in which an edge lies: a light that goes on or off
+        between two frames. 0, as where None, for edges that a row dates.
     """
 
     source: str
@@ -81,10 +84,13 @@ class FlashEdges:
     stamp_std_s: float = 0.0
     sense: NDArray[np.int64] | None = None
     clipped_share: float = 0.0
+    half_s: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
         n = np.asarray(self.frame_s).shape[0]
+        if self.half_s is not None:
+            object.__setattr__(self, "half_s", arrays.finite_column("half_s", self.half_s, n=n))
         for name in ("frame_s", "row_px", "row_std_px", "exposure_part"):
             object.__setattr__(self, name, arrays.finite_column(name, getattr(self, name), n=n))
         for name in ("frame_index", "band"):

@@ -1,0 +1,69 @@
+"""Add the lights that went on or off between two frames of a rolling shutter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.model.evidence import FlashEdges
+
+__all__ = ["with_intervals"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+_Value = TypeVar("_Value", np.int64, np.float64)
+
+
+def with_intervals(edges: FlashEdges, whole: Mapping[int, int], frame_s: Floats) -> FlashEdges:
+    """Return the edges of lights that stay beside those that no row shows.
+
+    A light that a frame is the first to show in all rows went on after the exposure of the frame
+    before began, and before its own did. Where read-out or exposure is not known, the exposures
+    may follow one another without a pause.
+
+    Parameters
+    ----------
+    edges : FlashEdges
+        Dated by rows, with `sense`.
+    whole : mapping of int to int
+        Frames that are the first to show a light on (+1) or off (-1) in all rows, and which.
+    frame_s : ndarray, shape (n,)
+        Times of all frames.
+    """
+    if edges.sense is None:
+        return edges
+    shown = {*edges.frame_index.tolist(), *(edges.frame_index + 1).tolist()}
+    index = np.array([k for k in sorted(whole) if k not in shown and k > 0], dtype=np.int64)
+    if not index.size:
+        return edges
+    before, now = frame_s[index - 1], frame_s[index]
+    if edges.line_delay_s is None or edges.exposure_s is None:
+        begin, end = now - 1.5 * (now - before), now
+    else:
+        reach_s = 0.5 * (edges.line_delay_s * edges.height_px + edges.exposure_s)
+        # What began with its first rows cannot be seen in them.
+        begin, end = before - reach_s, now - reach_s + edges.exposure_s
+    zeros = np.zeros(index.size)
+    order = np.argsort(np.concatenate([edges.frame_index, index]), kind="stable")
+
+    band = int(edges.band.max(initial=-1)) + 1 + np.arange(index.size)
+    sense = np.array([whole[k] for k in index.tolist()], dtype=np.int64)
+    return replace(
+        edges,
+        frame_index=_joined(order, edges.frame_index, index),
+        frame_s=_joined(order, edges.frame_s, 0.5 * (begin + end)),
+        row_px=_joined(order, edges.row_px, zeros),
+        row_std_px=_joined(order, edges.row_std_px, zeros),
+        exposure_part=_joined(order, edges.exposure_part, zeros),
+        band=_joined(order, edges.band, band),
+        sense=_joined(order, edges.sense, sense),
+        half_s=_joined(order, np.zeros(edges.band.size), 0.5 * (end - begin)),
+    )
+
+
+def _joined(order: Ints, own: NDArray[_Value], added: NDArray[_Value]) -> NDArray[_Value]:
+    return np.concatenate([own, added])[order]

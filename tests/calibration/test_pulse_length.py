@@ -1,0 +1,141 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from event_rig import SPAN_S, Clock, camera, irregular_onsets, trigger
+from syncaudit_calibration import calibrate_events
+from syncaudit_calibration.pulse_length import as_onsets, find_pulse_length
+
+from syncaudit.estimators.events import instants_of
+from syncaudit.model import FlashEdges
+
+LENGTH_S = 0.03
+LENGTH_ERROR_S = 3e-5
+OFFSET_S = 50e-6
+
+
+def _lamp_camera(
+    rng: np.random.Generator,
+    onsets_s: np.ndarray,
+    ends_s: np.ndarray,
+    *,
+    name: str,
+    clock: Clock | None = None,
+    line_delay_s: float = 1.5e-5,
+) -> FlashEdges:
+    """Return where a camera of 12 Hz, open for 2 ms, shows a light going on or off."""
+    clock = clock or Clock()
+    frames = clock.own(rng.uniform(0.0, 1 / 12) + np.arange(int(SPAN_S * 12)) / 12)
+    rows = []
+    for sense, instants in ((1, clock.own(onsets_s)), (-1, clock.own(ends_s))):
+        for instant in instants:
+            k = int(np.argmin(np.abs(frames - instant)))
+            row = (instant - frames[k]) / line_delay_s
+            if abs(row) < 235:
+                rows.append((k, frames[k], row, sense))
+    k, frame_s, row, sense = np.array(sorted(rows)).T
+    return FlashEdges(
+        source=name,
+        epoch_ns=0,
+        frame_index=k.astype(np.int64),
+        frame_s=frame_s,
+        row_px=row + rng.normal(0.0, 2.0, row.size),
+        row_std_px=np.full(row.size, 2.0),
+        exposure_part=np.zeros(row.size),
+        band=np.arange(row.size),
+        height_px=480,
+        watched_s=np.stack([frames[:-1], frames[1:]], axis=1),
+        line_delay_s=line_delay_s,
+        exposure_s=0.002,
+        half_light_s=0.0,
+        half_light_std_s=1e-4,
+        sense=sense.astype(np.int64),
+    )
+
+
+def _lamp_rig(rng: np.random.Generator, onsets_s: np.ndarray, ends_s: np.ndarray):
+    clocks = {f"cam_{k}": Clock(offset_s=rng.uniform(-2, 2), drift=2e-5 * k) for k in range(3)}
+    clocks["cam_0"] = Clock()
+    cameras = [
+        _lamp_camera(rng, onsets_s, ends_s, name=name, clock=clock)
+        for name, clock in clocks.items()
+    ]
+    return [*cameras, trigger(rng, onsets_s)], clocks
+
+
+def _events(evidence):
+    return {item.source: instants_of(item) for item in evidence}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_length_of_programmed_pulses_is_found(seed):
+    rng = np.random.default_rng(seed)
+    onsets_s = irregular_onsets(rng, 60)
+    evidence, _ = _lamp_rig(rng, onsets_s, onsets_s + LENGTH_S)
+    length_s = find_pulse_length(_events(evidence), max_offset_s=30.0)
+    assert length_s == pytest.approx(LENGTH_S, abs=LENGTH_ERROR_S)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_lights_switched_by_hand_have_no_length(seed):
+    rng = np.random.default_rng(seed)
+    onsets_s = irregular_onsets(rng, 45)
+    ends_s = onsets_s + rng.uniform(0.1, 0.9) * np.append(np.diff(onsets_s), 0.5)
+    evidence, _ = _lamp_rig(rng, onsets_s, ends_s)
+    assert find_pulse_length(_events(evidence), max_offset_s=30.0) is None
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_unrelated_trains_have_no_length(seed):
+    rng = np.random.default_rng(seed)
+    evidence = []
+    for k in range(3):
+        onsets_s = irregular_onsets(rng, 60)
+        evidence.append(_lamp_camera(rng, onsets_s, onsets_s + LENGTH_S, name=f"cam_{k}"))
+    evidence.append(trigger(rng, irregular_onsets(rng, 60)))
+    assert find_pulse_length(_events(evidence), max_offset_s=30.0) is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ends_of_pulses_tie_cameras_to_a_trigger(seed):
+    rng = np.random.default_rng(seed)
+    onsets_s = irregular_onsets(rng, 90)
+    evidence, clocks = _lamp_rig(rng, onsets_s, onsets_s + LENGTH_S)
+    found = calibrate_events(evidence)
+    assert set(found.sources) == {*clocks, "trigger"}
+    for name, clock in clocks.items():
+        source = found.sources[name]
+        true_s = clock.correction_s(1e-9 * source.at_ns)
+        off_s = source.offset_s - true_s
+        assert abs(off_s) < OFFSET_S
+        assert abs(off_s) < 4.0 * source.offset_std_s or name == found.reference
+
+
+def test_onsets_stay_and_ends_move():
+    rng = np.random.default_rng(1)
+    onsets_s = irregular_onsets(rng, 40)
+    events = instants_of(_lamp_camera(rng, onsets_s, onsets_s + LENGTH_S, name="cam"))
+    moved = as_onsets(events, LENGTH_S)
+    apart_s = np.abs(moved.times_s[:, None] - onsets_s).min(axis=1)
+    assert apart_s.max() < 5.0 * 2.0 * 1.5e-5
+    assert np.all(np.diff(moved.times_s) >= 0.0)
+    pulses = instants_of(camera(rng, onsets_s))
+    assert as_onsets(pulses, LENGTH_S) is pulses
+
+
+def test_exposure_that_dates_nothing_need_not_be_observable():
+    rng = np.random.default_rng(3)
+    onsets_s = irregular_onsets(rng, 60)
+    lit_s = rng.uniform(0.05, 0.1, onsets_s.size)
+    evidence = [
+        _without_exposure(_lamp_camera(rng, onsets_s, onsets_s + lit_s, name="cam_0")),
+        _lamp_camera(rng, onsets_s, onsets_s + lit_s, name="cam_1"),
+        trigger(rng, onsets_s),
+    ]
+    found = calibrate_events(evidence)
+    assert "cam_0" in found.sources
+    assert found.sources["cam_0"].exposure_s is None
+
+
+def _without_exposure(edges: FlashEdges) -> FlashEdges:
+    return dataclasses.replace(edges, exposure_s=None)
