@@ -14,8 +14,8 @@ from syncaudit.detectors.flash.crowd import CrowdedLight
 from syncaudit.detectors.flash.dead_zone import dead_zone_shifts
 from syncaudit.detectors.flash.learning import MIN_FRAMES, UNPOOLED_SHARE, Learnt, learn
 from syncaudit.detectors.flash.lighting import find_lighting
+from syncaudit.detectors.flash.lit_frames import gather_lit
 from syncaudit.detectors.flash.part_exposures import find_switches
-from syncaudit.detectors.flash.pattern import gather_lit
 from syncaudit.detectors.flash.whole_frames import dead_times, lit_intervals, watched_neighbours
 from syncaudit.detectors.flash.window import CROWDED_SHARE, FrameWindow
 from syncaudit.detectors.rotation import STAMP_PARTS, frame_times_s
