@@ -105,6 +105,8 @@ def gather_lit(
     lighting: Lighting,
     places: Mapping[int, int],
     steps: Mapping[int, int],
+    *,
+    pauses: bool,
 ) -> LitFrames | None:
     """Return the light in all rows of some frames, from the dark rows of those near them.
 
@@ -124,12 +126,15 @@ def gather_lit(
         Where a frame is in `lighting`.
     steps : mapping of int to int
         Frames in which a light goes on (+1) or off (-1) that stays.
+    pauses : bool
+        Whether a frame begins to be exposed after the one before ended: it then shows such a light
+        whole.
     """
     is_dark = ~grown(lighting.is_lit)
     found: list[_Seen] = []
     stays = _while_lit(frames, steps)
     # The frames after show what full light adds, as far as their exposure is known.
-    late = {k + 1: sense for k, sense in steps.items() if k + 1 not in steps}
+    late = {k + 1: sense for k, sense in steps.items() if pauses and k + 1 not in steps}
     for at in sorted({*frames, *late}):
         if at not in levels or at not in places:
             continue
