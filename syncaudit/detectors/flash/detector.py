@@ -14,8 +14,8 @@ from syncaudit.detectors.flash.crowd import CrowdedLight
 from syncaudit.detectors.flash.dead_zone import dead_zone_shifts
 from syncaudit.detectors.flash.learning import MIN_FRAMES, UNPOOLED_SHARE, Learnt, learn
 from syncaudit.detectors.flash.lighting import find_lighting
+from syncaudit.detectors.flash.lit_frames import gather_lit
 from syncaudit.detectors.flash.part_exposures import find_switches
-from syncaudit.detectors.flash.pattern import gather_lit
 from syncaudit.detectors.flash.whole_frames import dead_times, lit_intervals, watched_neighbours
 from syncaudit.detectors.flash.window import CROWDED_SHARE, FrameWindow
 from syncaudit.detectors.rotation import STAMP_PARTS, frame_times_s
@@ -135,7 +135,15 @@ class FlashDetector:
         lighting = find_lighting(window.rows(), rate_hz)
         places = {index: place for place, index in enumerate(self._indices)}
         senses = window.senses(places)
-        lit = gather_lit(window.candidates, window.levels, window.clean, lighting, places, senses)
+        lit = gather_lit(
+            window.candidates,
+            window.levels,
+            window.clean,
+            lighting,
+            places,
+            senses,
+            pauses=self._pauses(1.0 / rate_hz),
+        )
         if lit is None:
             return None
         self._clipped = lit.clipped_share.tolist()
@@ -146,6 +154,13 @@ class FlashDetector:
         steps = np.diff(self.stream.time_ns[self._indices]) * 1e-9
         usual = float(np.median(steps)) if steps.size else 0.0
         return 1.0 / usual if usual > 0.0 else 1.0
+
+    def _pauses(self, period_s: float) -> bool:
+        """Return whether frames are not known to be exposed while the one before still is."""
+        exposure_s, delay_s = self.stream.exposure_s, self.stream.line_delay_s
+        if exposure_s is None or delay_s is None:
+            return True
+        return exposure_s + delay_s * self._size[0] < period_s
 
     @property
     def _exposure_px(self) -> float | None:

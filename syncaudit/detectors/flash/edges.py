@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter, uniform_filter1d
 
-from syncaudit.detectors.flash.pattern import MAX_INFO, LitFrames, Pattern
+from syncaudit.detectors.flash.lit_frames import LitFrames
+from syncaudit.detectors.flash.pattern import MAX_INFO, Pattern
 from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.dsp.robust import cauchy_weights
 

@@ -19,7 +19,8 @@ from syncaudit.detectors.flash.edges import (
     rough_edges,
     time_edges,
 )
-from syncaudit.detectors.flash.pattern import LitFrames, find_exposures, find_pattern, row_light
+from syncaudit.detectors.flash.lit_frames import LitFrames
+from syncaudit.detectors.flash.pattern import find_exposures, find_pattern, row_light
 from syncaudit.detectors.flash.shape import RampShape
 
 __all__ = ["MIN_FRAMES", "UNPOOLED_SHARE", "Learnt", "learn"]

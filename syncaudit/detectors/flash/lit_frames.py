@@ -1,0 +1,308 @@
+"""Gather the frames that show a light, each beside what it would show without."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.detectors.flash.lighting import BLACK_LEVELS, REACH, Lighting, grown
+from syncaudit.detectors.flash.screen import CLIPPED_LEVEL
+
+__all__ = ["LEAST_UNSTEADY", "LitFrames", "gather_lit"]
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Bools = NDArray[np.bool_]
+_Value = TypeVar("_Value", np.bool_, np.float64)
+
+# Frames whose median is the brightness without light.
+N_NEAREST = 6
+# Fewest rows, of those that are looked at first, that a light reaches.
+MIN_LIT_ROWS = 2
+# By which share exposures differ from frame to frame, at least, and of what they changed by last
+# (they settle geometrically).
+LEAST_UNSTEADY = 0.002
+UNSETTLED_SHARE = 0.3
+# Share of a frame's rows whose brightness without light must be known.
+MIN_KNOWN = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LitFrames:
+    """Frames in which a light goes on or off, all rows.
+
+    Parameters
+    ----------
+    index : ndarray of int, shape (f,)
+        Positions of the frames in file order.
+    excess, background : ndarray of float32, shape (f, h, b)
+        Light, and brightness without it, in levels.
+    is_clean : ndarray of bool, shape (f, h, b)
+        Cells that are not clipped, in rows that are known.
+    is_known : ndarray of bool, shape (f, h)
+        Rows whose brightness without light is known.
+    share : ndarray, shape (f, h)
+        A first guess of the light, in units of the brightness without it.
+    variance : ndarray, shape (h, b)
+        Of the cells without light.
+    clipped_share : ndarray, shape (f,)
+        Share of the lit cells that are clipped.
+    sense : ndarray of int, shape (f,)
+        0 for pulses; +1 where a light goes on that stays, -1 where it goes off: excess is then what
+        the frame lacks of its background, which the frames before show.
+    is_late : ndarray of bool, shape (f,)
+        Frames after those in which such a light changed.
+    gain, gain_std : ndarray, shape (f,)
+        Exposure of each frame over that of its background, and its error; excess is what it would
+        be were both the same.
+    scale, scale_std : ndarray, shape (f,)
+        Full excess of each frame over the usual, and its error; excess is what it would be were
+        both the same.
+    """
+
+    index: NDArray[np.int64]
+    excess: Singles
+    background: Singles
+    is_clean: Bools
+    is_known: Bools
+    share: Floats
+    variance: Floats
+    clipped_share: Floats
+    sense: NDArray[np.int64]
+    is_late: Bools
+    gain: Floats
+    gain_std: Floats
+    scale: Floats
+    scale_std: Floats
+
+    def take(self, chosen: Bools) -> LitFrames:
+        """Return some of the frames."""
+        names = (field.name for field in fields(self) if field.name != "variance")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
+
+    def exposed(self, gain: Floats, scale: Floats, stds: tuple[Floats, Floats]) -> LitFrames:
+        """Return the light as it would be with other gains and scales, shape (f,)."""
+        excess = self.excess * _wide(self.scale / scale)
+        off = np.where(self.sense < 0, -1.0, 1.0) * (gain - self.gain) / scale
+        excess -= _wide(off) * self.background * self.is_known[..., None]
+        return replace(
+            self, excess=excess, gain=gain, scale=scale, gain_std=stds[0], scale_std=stds[1]
+        )
+
+
+def _wide(values: Floats) -> Singles:
+    return values[:, None, None].astype(np.float32)
+
+
+def gather_lit(
+    frames: Sequence[int],
+    levels: Mapping[int, Singles],
+    clean: Mapping[int, Bools],
+    lighting: Lighting,
+    places: Mapping[int, int],
+    steps: Mapping[int, int],
+    *,
+    pauses: bool,
+) -> LitFrames | None:
+    """Return the light in all rows of some frames, from the dark rows of those near them.
+
+    Where a light goes on that stays, the frames before are dark, where one goes off those after:
+    whatever their brightness, which auto-exposure may have brought back to what it was. Excess and
+    background are scaled to one exposure, that of the usual background.
+
+    Parameters
+    ----------
+    frames : sequence of int
+        Positions in file order.
+    levels, clean : mapping of int to ndarray, shape (h, b)
+        Brightness, and where it is not clipped, of these frames and of those near them.
+    lighting : Lighting
+        Which rows are lit, in fewer rows.
+    places : mapping of int to int
+        Where a frame is in `lighting`.
+    steps : mapping of int to int
+        Frames in which a light goes on (+1) or off (-1) that stays.
+    pauses : bool
+        Whether a frame begins to be exposed after the one before ended: it then shows such a light
+        whole.
+    """
+    is_dark = ~grown(lighting.is_lit)
+    found: list[_Seen] = []
+    stays = _while_lit(frames, steps)
+    # The frames after show what full light adds, as far as their exposure is known.
+    late = {k + 1: sense for k, sense in steps.items() if pauses and k + 1 not in steps}
+    for at in sorted({*frames, *late}):
+        if at not in levels or at not in places:
+            continue
+        if at in steps or at in late:
+            seen = _step(at, steps, levels, late.get(at))
+        elif at in stays:
+            continue
+        elif lighting.is_lit[places[at]].sum() >= MIN_LIT_ROWS:
+            near = [j for j in _near(at) if j in levels and j in places]
+            seen = _pulse(at, near, [is_dark[places[j]] for j in near], levels)
+        else:
+            continue
+        if seen is not None and np.mean(seen.is_known) >= MIN_KNOWN:
+            found.append(seen)
+    if not found:
+        return None
+    index = np.array([seen.index for seen in found], dtype=np.int64)
+    sense = np.array([seen.sense for seen in found], dtype=np.int64)
+    background = np.stack([seen.background for seen in found])
+    dark = np.stack([seen.dark for seen in found])
+    is_known = np.stack([seen.is_known for seen in found])
+    gain, gain_std, scale, scale_std = np.array([seen.exposure for seen in found]).T
+    height = background.shape[1]
+    excess = np.stack([levels[k] for k in index.tolist()]) - _wide(gain) * background
+    excess[sense < 0] *= -1.0
+    is_free = np.stack([clean[k] for k in index.tolist()])
+    share = np.stack([_all_rows(lighting.share[places[k]], height) for k in index.tolist()])
+    is_step = sense != 0
+    share[is_step] = np.median(excess[is_step] / (dark[is_step] + BLACK_LEVELS), axis=2)
+    is_lit = np.stack([_all_rows(lighting.is_lit[places[k]], height) for k in index.tolist()])
+    is_lit[is_step] = share[is_step] > 0.5 * share[is_step].max(axis=1, keepdims=True)
+    is_clipped = ~is_free & is_lit[..., None] & (dark < CLIPPED_LEVEL)
+    n_lit = np.maximum(is_lit.sum(axis=1) * excess.shape[2], 1)
+    # The longer what is dark is exposed, the more full light adds.
+    usual = np.median(dark, axis=0) + 1.0
+    brighter = np.median((dark + 1.0) / usual, axis=(1, 2))
+    excess /= _wide(brighter * scale)
+    return LitFrames(
+        index=index,
+        excess=np.where(is_known[..., None], excess, np.float32(0.0)),
+        background=(background / _wide(brighter)).astype(np.float32),
+        is_clean=is_free & is_known[..., None],
+        is_known=is_known,
+        share=share,
+        variance=_all_rows(lighting.variance, height),
+        clipped_share=is_clipped.sum(axis=(1, 2)) / n_lit,
+        sense=sense,
+        is_late=np.array([seen.is_late for seen in found]),
+        gain=gain,
+        gain_std=gain_std,
+        scale=scale,
+        scale_std=scale_std,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Seen:
+    """A frame beside what it would show had the light not changed, and beside what is dark.
+
+    `exposure` is its gain over the background and that of its light over the dark, each with the
+    error.
+    """
+
+    index: int
+    sense: int
+    background: Singles
+    dark: Singles
+    is_known: Bools
+    exposure: tuple[float, float, float, float]
+    is_late: bool = False
+
+
+def _near(at: int) -> list[int]:
+    return [j for j in range(at - REACH, at + REACH + 1) if j != at]
+
+
+def _while_lit(frames: Sequence[int], steps: Mapping[int, int]) -> set[int]:
+    """Return the frames between a light's going on and the next step: they show no edge."""
+    order = sorted(steps)
+    before = np.searchsorted(order, frames) - 1
+    return {
+        at
+        for at, k in zip(frames, before.tolist(), strict=True)
+        if k >= 0 and at not in steps and steps[order[k]] > 0
+    }
+
+
+def _step(
+    at: int, steps: Mapping[int, int], levels: Mapping[int, Singles], late: int | None
+) -> _Seen | None:
+    """Return a frame in which a light goes on or off that stays, beside the frames before.
+
+    Auto-exposure answers from the next frame on: this one is exposed as the one before, or goes on
+    from it as that did from the one before; what comes after (`late`, with the sense of the step)
+    is anything up to as much again.
+    """
+    sense = steps[at] if late is None else late
+    sides = [_side(at, sense, steps, levels, -1), _side(at, sense, steps, levels, 1)]
+    if not all(sides):
+        return None
+    (background, before), (after, settles) = (_mean_of(side) for side in sides)
+    gain, gain_std = before, LEAST_UNSTEADY + UNSETTLED_SHARE * abs(before - 1.0)
+    if late is not None:
+        gain_std += abs(settles - 1.0)
+    scale, scale_std = gain, gain_std
+    if sense < 0:
+        scale, scale_std = 0.5 * (1.0 + settles), LEAST_UNSTEADY + 0.5 * abs(settles - 1.0)
+    return _Seen(
+        index=at,
+        sense=sense,
+        background=background,
+        dark=background if sense > 0 else after,
+        is_known=np.ones(background.shape[0], dtype=np.bool_),
+        is_late=late is not None,
+        exposure=(gain, gain_std, scale, scale_std),
+    )
+
+
+def _side(
+    at: int, sense: int, steps: Mapping[int, int], levels: Mapping[int, Singles], side: int
+) -> list[Singles]:
+    """Return the frames before (-1) or after (+1) a step, the nearest first."""
+    near = []
+    for distance in range(1, REACH + 1):
+        j = at + distance * side
+        if j not in levels or steps.get(j) == -sense:
+            break
+        if j not in steps:
+            near.append(levels[j])
+    return near
+
+
+def _mean_of(frames: list[Singles]) -> tuple[Singles, float]:
+    """Return what frames show, exposed as the first, and the gain of that over the second."""
+    stack = np.stack(frames)
+    gains = np.median((stack[0] + 1.0) / (stack + 1.0), axis=(1, 2))
+    stack *= gains[:, None, None]
+    # What passes by is in few of them: their median does not see it.
+    return np.median(stack, axis=0), float(gains[1]) if gains.size > 1 else 1.0
+
+
+def _pulse(
+    at: int, near: Sequence[int], is_dark: Sequence[Bools], levels: Mapping[int, Singles]
+) -> _Seen | None:
+    """Return a frame with a pulse, beside the dark rows of the frames before and after."""
+    if not near:
+        return None
+    weights = np.array([_all_rows(rows, levels[at].shape[0]) for rows in is_dark])
+    weights = weights / np.array([float(j - at) ** 2 for j in near])[:, None]
+    total = weights.sum(axis=0)
+    weights = (weights / np.maximum(total, 1e-9)).astype(np.float32)
+    stack = np.stack([levels[j] for j in near])
+    background = np.einsum("jr,jrb->rb", weights, stack)
+    nearest = np.argsort([abs(j - at) for j in near], kind="stable")[:N_NEAREST]
+    dark = np.where((weights[nearest] > 0.0)[..., None], stack[nearest], background)
+    background = np.median(dark, axis=0).astype(np.float32)
+    return _Seen(
+        index=at,
+        sense=0,
+        background=background,
+        dark=background,
+        is_known=total > 0.0,
+        exposure=(1.0, LEAST_UNSTEADY, 1.0, LEAST_UNSTEADY),
+    )
+
+
+def _all_rows(values: NDArray[_Value], height: int) -> NDArray[_Value]:
+    """Return what was found for every so manieth row for all rows of a picture."""
+    n = values.shape[0]
+    found: NDArray[_Value] = values[np.minimum(np.arange(height) * n // height, n - 1)]
+    return found
