@@ -165,6 +165,7 @@ class _BusyStore(MemoryFileSystem):
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     fsspec.register_implementation("busy", _BusyStore, clobber=True)
+    monkeypatch.setenv("SYNCAUDIT_PROTOCOLS", "busy")
     monkeypatch.setattr(_BusyStore, "is_busy", False)
     write_imu(tmp_path / "imu.csv")
     _BusyStore().pipe("/imu.csv", (tmp_path / "imu.csv").read_bytes())
