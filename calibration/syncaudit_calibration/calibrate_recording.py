@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from syncaudit.estimators import EventEvidence
-from syncaudit.model import Clip, Finding, Severity, Stream
+from syncaudit.model import CameraStream, Clip, Finding, Severity, Stream
 from syncaudit.pipeline import ClipEvidence, find_events, read_clip
 from syncaudit.pipeline.stages import Stages
 from syncaudit.policy import Limits, judge_pictures
@@ -99,7 +99,13 @@ def calibrate_recording(
             raise CalibrationError(
                 error.message, hint=error.hint or NEXT_TIME, refused={**error.refused, **broken}
             ) from error
-    calibration = replace(calibration, refused={**broken, **calibration.refused})
+    unlit = {
+        name: f"no flash was found in {name}: light what it sees, brighter than its noise, and "
+        "hold it still"
+        for name, stream in read.streams.items()
+        if isinstance(stream, CameraStream) and name not in evidence
+    }
+    calibration = replace(calibration, refused={**unlit, **broken, **calibration.refused})
     return CalibratedRecording(
         clip=clip,
         streams=read.streams,

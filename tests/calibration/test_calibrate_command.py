@@ -101,3 +101,13 @@ def test_an_unknown_reference(tmp_path):
 def test_a_folder_is_no_file(tmp_path):
     result = run(SAMPLES, "--clip", "flashes", "--out", tmp_path)
     assert result.exit_code == ExitCode.USAGE
+
+
+def test_cameras_without_a_flash_are_named_with_a_cure(tmp_path):
+    folder = shutil.copytree(SAMPLES / "flashes", tmp_path / "flashes")
+    for suffix in (".mp4", ".csv"):
+        shutil.copy(SAMPLES / "good" / f"cam_front_left{suffix}", folder / f"cam_left{suffix}")
+    (folder / "manifest.jsonl").unlink()  # what lies in the folder counts
+    run(folder, "--out", tmp_path / "c.json")
+    document = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
+    assert "no flash was found in cam_left" in document["refused"]["cam_left"]
