@@ -98,7 +98,9 @@ def score_edges(edges: FlashEdges, truth: Truth) -> Score:
     timed = frames[edges.frame_index] + edges.row_px * line_s + edges.exposure_part * exposure_s
     nearest = np.abs(timed[:, None] - instants).argmin(axis=1)
     errors = timed - instants[nearest]
-    is_true = np.abs(errors) < FALSE_S
+    # What changed between two frames is an interval, and dated by no row.
+    is_dated = np.ones(timed.size, np.bool_) if edges.half_s is None else edges.half_s == 0.0
+    is_true = (np.abs(errors) < FALSE_S) & is_dated
     std = np.maximum(edges.row_std_px * line_s, 1e-9)
     expected = _expected(frames, instants, parts, line_s, exposure_s, shutter.height_px)
     found = set(
@@ -118,7 +120,7 @@ def score_edges(edges: FlashEdges, truth: Truth) -> Score:
         edge_errors_s=errors[is_true],
         edge_std_s=std[is_true],
         flash_errors_s=np.array(per_flash),
-        n_false=int((~is_true).sum()),
+        n_false=int((is_dated & ~is_true).sum()),
         n_expected=len(expected),
         n_found=len(expected & found),
     )
