@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from syncaudit.cli.exit_codes import code_for
+from syncaudit.cli.options import Root
 
 __all__ = ["inspect"]
 
@@ -27,14 +28,7 @@ def inspect(
         str,
         typer.Option("--decoder", help="What decodes pictures: auto, cpu, nvdec, torchcodec."),
     ] = "auto",
-    root: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--root",
-            help="Open files of these folders alone. Without it files outside of the manifest's "
-            "folder are opened, but told of and never quoted. Repeatable.",
-        ),
-    ] = None,
+    root: Root = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Show one clip in depth: stamps, measurements, clocks, loops and the verdict.

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Force", "Partial", "Prune"]
+__all__ = ["Force", "Partial", "Prune", "Root"]
 
 Force = Annotated[
     bool,
@@ -20,5 +20,13 @@ Prune = Annotated[
     bool,
     typer.Option(
         "--prune", help="Take verdicts of clips that this run does not name out of --out."
+    ),
+]
+Root = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--root",
+        help="Open files of these folders alone. Without it files outside of the manifest's "
+        "folder are opened, but told of and never quoted. Repeatable.",
     ),
 ]

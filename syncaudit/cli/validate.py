@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from syncaudit.cli.exit_codes import FailOn, code_for
-from syncaudit.cli.options import Force, Prune
+from syncaudit.cli.options import Force, Prune, Root
 
 __all__ = ["validate"]
 
@@ -104,14 +104,7 @@ def validate(
     ] = None,
     prune: Prune = False,
     force: Force = False,
-    root: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--root",
-            help="Open files of these folders alone. Without it files outside of the manifest's "
-            "folder are opened, but told of and never quoted. Repeatable.",
-        ),
-    ] = None,
+    root: Root = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress and no table: only errors.")
     ] = False,

@@ -48,38 +48,21 @@ def replacing(target: Path, *, is_durable: bool = False) -> Iterator[IO[bytes]]:
     binary file
         To write to.
     """
-    draft, handle = create_draft(target)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            if is_durable:
-                os.fsync(file.fileno())
-        draft.replace(target)
-    except BaseException:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
-        raise
-    if is_durable:
-        sync_folder(target.parent)
+    with _placed(target, is_durable=is_durable) as (_, handle), os.fdopen(handle, "wb") as file:
+        yield file
+        file.flush()
+        if is_durable:
+            os.fsync(file.fileno())
 
 
 @contextmanager
 def draft_of(target: Path, *, is_durable: bool = False) -> Iterator[Path]:
     """Yield the path of an empty draft for libraries that open files by name; see `replacing`."""
-    draft, handle = create_draft(target)
-    os.close(handle)
-    try:
+    with _placed(target, is_durable=is_durable) as (draft, handle):
+        os.close(handle)
         yield draft
         if is_durable:
             _sync(draft)
-        draft.replace(target)
-    except BaseException:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
-        raise
-    if is_durable:
-        sync_folder(target.parent)
 
 
 @contextmanager
@@ -148,6 +131,21 @@ def create_draft(target: Path) -> tuple[Path, int]:
     draft = target.with_name(f".{name}.{secrets.token_hex(8)}{_ENDING}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     return draft, os.open(draft, flags, 0o666)
+
+
+@contextmanager
+def _placed(target: Path, *, is_durable: bool) -> Iterator[tuple[Path, int]]:
+    """Yield a new draft and its handle; it takes the place of `target` when all went well."""
+    draft, handle = create_draft(target)
+    try:
+        yield draft, handle
+        draft.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
+    if is_durable:
+        sync_folder(target.parent)
 
 
 def _sync(path: Path) -> None:

@@ -132,9 +132,10 @@ class FlashDetector:
         if len(window.candidates) < MIN_FRAMES:
             return None
         rate_hz = self._rate_hz
-        lighting = find_lighting(window.rows(), rate_hz)
+        rows = window.rows()
+        lighting = find_lighting(rows, rate_hz)
         places = {index: place for place, index in enumerate(self._indices)}
-        senses = window.senses(places)
+        senses = window.senses(rows, places)
         lit = gather_lit(
             window.candidates,
             window.levels,

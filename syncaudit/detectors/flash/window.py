@@ -82,15 +82,16 @@ class FrameWindow:
         else:
             self._reduce()
 
-    def senses(self, places: Mapping[int, int]) -> dict[int, int]:
+    def senses(self, rows: Singles, places: Mapping[int, int]) -> dict[int, int]:
         """Return whether the light of each step goes on (+1) or off (-1).
 
         Parameters
         ----------
+        rows : ndarray of float32, shape (n, r, b)
+            Of `rows`.
         places : mapping of int to int
-            Where a frame is in `rows`.
+            Where a frame is in them.
         """
-        rows = self.rows()
         found = {}
         for index in self.steps:
             at = places[index]
