@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from flash_footage import camera, detected, errors_s, footage, onsets
 
+from syncaudit.detectors.flash.step_screen import lasting_senses
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
 
 # Frames that are not encoded, ramps of 160 rows: noise of 1.5 levels, and what the fit believes
@@ -73,6 +74,15 @@ def test_edges_say_whether_light_goes_on_or_off():
     assert set(found.sense.tolist()) == {-1, 1}
     assert np.array_equal(found.sense > 0, is_on)
     assert found.half_light_s == 0.0
+
+
+def test_pulses_that_light_two_frames_are_no_light_that_stays():
+    levels = np.full((40, 8, 4), 100.0, dtype=np.float32)
+    levels[10:20] += 20.0  # a lamp
+    levels[25:28] += 20.0  # pulses: it seems to go on, its end is not seen
+    levels[33:36] += 20.0  # pulses: it seems to go off
+    at = np.array([9, 20, 24, 36])
+    assert lasting_senses(levels, at) == [1, -1, 0, 0]
 
 
 def test_bent_tone_curve_does_not_move_instants():

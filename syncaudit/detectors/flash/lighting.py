@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import percentile_filter, uniform_filter1d
 
+from syncaudit.dsp.robust import mad_std
+
 __all__ = ["Lighting", "find_lighting", "grown"]
 
 Floats = NDArray[np.float64]
@@ -60,12 +62,15 @@ class Lighting:
         Light as a share of the brightness without it, median of the blocks; 0 where not known.
     variance : ndarray, shape (r, b)
         Of the cells without light, in squared levels.
+    wobble : float
+        By which share dark frames are brighter or darker than those near them.
     """
 
     is_lit: Bools
     is_known: Bools
     share: Floats
     variance: Floats
+    wobble: float
 
 
 def find_lighting(levels: Singles, rate_hz: float) -> Lighting:
@@ -95,11 +100,15 @@ def find_lighting(levels: Singles, rate_hz: float) -> Lighting:
     weight = (is_known & is_dark).astype(np.float32)
     n_dark = np.maximum(weight.sum(axis=0), 1.0)[:, None]
     variance = np.einsum("nr,nrb->rb", weight, excess**2) / n_dark + LEAST_VARIANCE
+    is_quiet = is_known & is_dark
+    has_quiet = is_quiet.any(axis=1)
+    gains = np.nanmedian(np.where(is_quiet, share, np.nan)[has_quiet], axis=1)
     return Lighting(
         is_lit=is_lit & is_known,
         is_known=is_known,
         share=share.astype(np.float64),
         variance=variance.astype(np.float64),
+        wobble=mad_std(gains.astype(np.float64)),
     )
 
 

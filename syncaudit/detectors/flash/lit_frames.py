@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from syncaudit.detectors.flash.lighting import BLACK_LEVELS, REACH, Lighting, grown
 from syncaudit.detectors.flash.screen import CLIPPED_LEVEL
 
-__all__ = ["LEAST_UNSTEADY", "LitFrames", "gather_lit"]
+__all__ = ["LitFrames", "gather_lit"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -27,6 +27,8 @@ MIN_LIT_ROWS = 2
 # (they settle geometrically).
 LEAST_UNSTEADY = 0.002
 UNSETTLED_SHARE = 0.3
+# Pulses of one light are alike to about a fiftieth (speedlights; LEDs are better).
+UNLIKE_LIGHTS = 0.02
 # Share of a frame's rows whose brightness without light must be known.
 MIN_KNOWN = 0.5
 
@@ -131,6 +133,7 @@ def gather_lit(
         whole.
     """
     is_dark = ~grown(lighting.is_lit)
+    gain_std = max(lighting.wobble, LEAST_UNSTEADY)
     found: list[_Seen] = []
     stays = _while_lit(frames, steps)
     # The frames after show what full light adds, as far as their exposure is known.
@@ -144,7 +147,7 @@ def gather_lit(
             continue
         elif lighting.is_lit[places[at]].sum() >= MIN_LIT_ROWS:
             near = [j for j in _near(at) if j in levels and j in places]
-            seen = _pulse(at, near, [is_dark[places[j]] for j in near], levels)
+            seen = _pulse(at, near, [is_dark[places[j]] for j in near], levels, gain_std)
         else:
             continue
         if seen is not None and np.mean(seen.is_known) >= MIN_KNOWN:
@@ -277,7 +280,11 @@ def _mean_of(frames: list[Singles]) -> tuple[Singles, float]:
 
 
 def _pulse(
-    at: int, near: Sequence[int], is_dark: Sequence[Bools], levels: Mapping[int, Singles]
+    at: int,
+    near: Sequence[int],
+    is_dark: Sequence[Bools],
+    levels: Mapping[int, Singles],
+    gain_std: float,
 ) -> _Seen | None:
     """Return a frame with a pulse, beside the dark rows of the frames before and after."""
     if not near:
@@ -297,7 +304,7 @@ def _pulse(
         background=background,
         dark=background,
         is_known=total > 0.0,
-        exposure=(1.0, LEAST_UNSTEADY, 1.0, LEAST_UNSTEADY),
+        exposure=(1.0, gain_std, 1.0, float(np.hypot(gain_std, UNLIKE_LIGHTS))),
     )
 
 

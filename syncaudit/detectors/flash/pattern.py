@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.detectors.flash.lit_frames import LEAST_UNSTEADY, LitFrames
+from syncaudit.detectors.flash.lit_frames import LitFrames
 
 __all__ = ["Pattern", "find_exposures", "find_pattern", "row_light"]
 
@@ -24,6 +24,9 @@ TRUST_POWER = 2
 DARK_SHARE = 0.03
 # Rows that an encoder's blocks make err alike.
 CORRELATED_ROWS = 16.0
+# Exposures and lights farther than so many errors from what was foretold are of something else: two
+# pulses at once.
+MAX_FORETOLD = 3.0
 # No row of a frame tells the light better than to a fiftieth: patterns are not known better.
 MAX_INFO = 50.0**2
 
@@ -156,7 +159,8 @@ def find_exposures(
     ) -> tuple[Floats, Floats]:
         precision = np.sum(info * rows * slope**2, axis=1) + std**-2.0
         pull = np.sum(info * rows * slope * left, axis=1) + (before - now) / std**2
-        return now + pull / precision, precision**-0.5
+        reach = MAX_FORETOLD * std
+        return np.clip(now + pull / precision, before - reach, before + reach), precision**-0.5
 
     per_scale = dark / lit.scale[:, None]
     gain, gain_std = solved(
@@ -179,7 +183,8 @@ def _trust(light: Floats) -> Floats:
 
 def _sureness(lit: LitFrames) -> Floats:
     """Return how much frames count by how well their exposure is known, shape (f,)."""
-    return np.minimum(LEAST_UNSTEADY / np.maximum(lit.gain_std, lit.scale_std), 1.0) ** 2
+    std = np.maximum(lit.gain_std, lit.scale_std)
+    return np.minimum(float(np.median(std)) / std, 1.0) ** 2
 
 
 def _blended(product: Floats, power: Floats, usual: Floats) -> Floats:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["step_candidates"]
+__all__ = ["lasting_senses", "step_candidates"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
+Ints = NDArray[np.int64]
 
 # Frames on either side that must be alike: a light of less than two frame periods is no step.
 REACH = 2
@@ -21,6 +22,8 @@ MIN_BLOCK_LEVELS = 3.0
 # fall back: an exposure that answers the light.
 STEADY_SHARE = 0.12
 ANSWERED_SHARE = 0.25
+# A light that falls back by so much of its change within two frames was a pulse, or went off.
+ENDED_SHARE = 0.5
 # Share of the cells that must change in one sense.
 ONE_SENSE = 0.8
 
@@ -82,6 +85,37 @@ def step_candidates(strips: Singles, start: int, stop: int) -> list[int]:
     beyond = sense * means[at] - sides.max(axis=0)
     is_step = (unlike < 2 * STEADY_SHARE * size) & (beyond < 2 * ANSWERED_SHARE * size)
     found: list[int] = at[is_step].tolist()
+    return found
+
+
+def lasting_senses(rows: Singles, at: Ints) -> list[int]:
+    """Return whether light goes on (+1) or off (-1) in some frames, 0 where it was a pulse.
+
+    A light that goes on stays until the next step at which one goes off; pulses that follow each
+    other in two or three frames look like it until they end, or from when they began.
+
+    Parameters
+    ----------
+    rows : ndarray of float32, shape (n, r, b)
+        Brightness of all frames.
+    at : ndarray of int64, shape (k,)
+        Places of the steps, in order.
+    """
+    means = rows.mean(axis=(1, 2))
+    inner = (at > 0) & (at < means.size - 1)
+    after, before = np.minimum(at + 1, means.size - 1), np.maximum(at - 1, 0)
+    size = np.where(inner, means[after] - means[before], 0.0)
+    sense = np.sign(size).astype(np.int64)
+    found: list[int] = []
+    for i, k in enumerate(at.tolist()):
+        others = at[sense == -sense[i]]
+        if sense[i] > 0:
+            lit = means[k + 1 : min(others[others > k], default=means.size)]
+        else:
+            lit = means[max(others[others < k], default=-1) + 1 : k][::-1]
+        falls = lit[:-2] - lit[2:]
+        ended = falls.size and falls.max() > ENDED_SHARE * abs(size[i])
+        found.append(0 if ended else int(sense[i]))
     return found
 
 

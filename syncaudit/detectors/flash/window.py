@@ -12,7 +12,7 @@ from syncaudit.decode import Picture
 from syncaudit.detectors.flash.lighting import REACH
 from syncaudit.detectors.flash.rows import FrameRows, row_sums, strips_of
 from syncaudit.detectors.flash.screen import RADIUS, is_lit_across, lit_candidates
-from syncaudit.detectors.flash.step_screen import step_candidates
+from syncaudit.detectors.flash.step_screen import lasting_senses, step_candidates
 from syncaudit.detectors.flash.whole_frames import FrameCells
 
 __all__ = ["CROWDED_SHARE", "FrameWindow"]
@@ -83,7 +83,7 @@ class FrameWindow:
             self._reduce()
 
     def senses(self, rows: Singles, places: Mapping[int, int]) -> dict[int, int]:
-        """Return whether the light of each step goes on (+1) or off (-1).
+        """Return whether the light of each step goes on (+1) or off (-1), of steps that last.
 
         Parameters
         ----------
@@ -92,12 +92,9 @@ class FrameWindow:
         places : mapping of int to int
             Where a frame is in them.
         """
-        found = {}
-        for index in self.steps:
-            at = places[index]
-            if 0 < at < len(rows) - 1:
-                found[index] = 1 if np.median(rows[at + 1] - rows[at - 1]) > 0.0 else -1
-        return found
+        at = np.array([places[index] for index in self.steps], dtype=np.int64)
+        senses = lasting_senses(rows, at)
+        return {k: sense for k, sense in zip(self.steps, senses, strict=True) if sense}
 
     def rows(self) -> Singles:
         """Return the brightness of about 120 rows in column blocks, of all frames, (n, r, b)."""
