@@ -265,7 +265,7 @@ def _edges(
         std_s=nothing + STD_FLOOR_S,
         half_s=nothing if item.half_s is None else item.half_s[used],
         row_std_px=item.row_std_px[used],
-        is_onset=nothing,
+        is_onset=nothing + float(item.sense is not None),
         stamp_s=item.frame_s[used],
         is_end=is_end,
     )

@@ -25,6 +25,9 @@ OFFSET_PRIOR_S = 0.1
 DRIFT_PRIOR = 1e-3
 STEP_PRIOR_S = 10.0
 LENGTH_PRIOR_S = 1e-3
+# Lights that stay rise and fall for a part of their length; switched by hand, for seconds.
+LENGTH_SHARE = 0.05
+LASTING_HALF_LIGHT_S = 1.0
 # A stated line delay or exposure is believed to this part.
 STATED_SHARE = 1e-4
 # Rows by which encoders were seen to move both edges of a band apart, one sigma.
@@ -83,7 +86,7 @@ def unknowns_of(items: Mapping[str, EventEvidence], seed: Seed) -> list[Unknown]
         )
         if isinstance(item, FlashEdges):
             found.extend(_of_camera(item))
-    found.append(_half_light(list(items.values())))
+    found.append(_half_light(list(items.values()), seed.length_s))
     if seed.length_s is not None:
         found.append(
             Unknown(kind="length", source="", assumed=seed.length_s, prior_std=LENGTH_PRIOR_S)
@@ -130,19 +133,27 @@ def _stated(
     )
 
 
-def _half_light(items: Sequence[EventEvidence]) -> Unknown:
-    """Return the latency of half-light after onset: one for all, for it is the same light."""
+def _half_light(items: Sequence[EventEvidence], length_s: float | None) -> Unknown:
+    """Return the latency of half-light after onset: one for all, for it is the same light.
+
+    A source that saw a light go off tells that it lasts. Where nothing says how long, neither is it
+    known how long after its onset half of it had come.
+    """
+    flashes = [item for item in items if isinstance(item, FlashEdges | FlashIntervals)]
     known = [
         (item.half_light_s, item.half_light_std_s or 1e-5)
-        for item in items
-        if isinstance(item, FlashEdges | FlashIntervals) and item.half_light_s is not None
+        for item in flashes
+        if item.half_light_s is not None and item.sense is None
     ]
+    if length_s is not None:
+        known.append((0.5 * length_s, LENGTH_SHARE * length_s))
     if not known:
+        lasts = any(item.sense is not None and (item.sense < 0).any() for item in flashes)
         return Unknown(
             kind="half_light",
             source="",
             assumed=USUAL_HALF_LIGHT_S,
-            prior_std=USUAL_HALF_LIGHT_S,
+            prior_std=LASTING_HALF_LIGHT_S if lasts else USUAL_HALF_LIGHT_S,
         )
     values, std = np.array(known).T
     weights = std**-2.0

@@ -2,11 +2,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-from event_rig import SPAN_S, Clock, camera, irregular_onsets, trigger
+from event_rig import SPAN_S, WIDTH_S, Clock, camera, irregular_onsets, trigger
 from syncaudit_calibration import calibrate_events
 from syncaudit_calibration.pulse_length import as_onsets, find_pulse_length
 
-from syncaudit.estimators.events import instants_of
+from syncaudit.estimators.events import instants_of, measure_flashes
 from syncaudit.model import FlashEdges
 
 LENGTH_S = 0.03
@@ -139,3 +139,31 @@ def test_exposure_that_dates_nothing_need_not_be_observable():
 
 def _without_exposure(edges: FlashEdges) -> FlashEdges:
     return dataclasses.replace(edges, exposure_s=None)
+
+
+def _with_half_light_camera(seed: int):
+    """Return lamps by cameras that see them go on and off, and one that dates their middles."""
+    rng = np.random.default_rng(seed)
+    onsets_s = irregular_onsets(rng, 60)
+    evidence, _ = _lamp_rig(rng, onsets_s, onsets_s + LENGTH_S)
+    middles = camera(rng, onsets_s + 0.5 * (LENGTH_S - WIDTH_S), name="middles")
+    return evidence, dataclasses.replace(middles, half_light_s=None, half_light_std_s=None)
+
+
+def test_half_light_of_unknown_latency_ties_nothing_to_lights_that_last():
+    rng = np.random.default_rng(1)
+    onsets_s = irregular_onsets(rng, 60)
+    lamps = _lamp_camera(rng, onsets_s, onsets_s + LENGTH_S, name="lamps", line_delay_s=1e-4)
+    _, middles = _with_half_light_camera(1)
+    for pair in ((lamps, middles), (middles, lamps)):
+        found = measure_flashes(*pair)
+        assert not found.accepted
+        assert "half-light" in found.why
+
+
+def test_half_light_of_programmed_pulses_comes_after_half_their_length():
+    evidence, middles = _with_half_light_camera(2)
+    found = calibrate_events([*evidence, middles], reference="cam_0")
+    source = found.sources["middles"]
+    assert abs(source.offset_s) < 2.0 * source.offset_std_s
+    assert source.offset_std_s < 0.1 * LENGTH_S

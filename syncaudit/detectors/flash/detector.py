@@ -249,7 +249,7 @@ class FlashDetector:
             stop_s=stops[order],
             std_s=np.hypot(stds, stamp_std_s)[order],
             count=np.ones(starts.size, dtype=np.int64),
-            is_onset=False,
+            is_onset=is_dated,
             half_light_s=0.0 if is_dated else None,
             half_light_std_s=ONSET_STD_S if is_dated else None,
             sense=np.append(np.zeros(pulses[0].size, dtype=np.int64), switched.sense)[order],

@@ -93,14 +93,14 @@ def find_lighting(levels: Singles, rate_hz: float) -> Lighting:
         excess = levels - background
         excess[~is_known] = 0.0
         share = np.median(excess / (background + BLACK_LEVELS), axis=2)
-        quiet = share[is_known & is_dark]
+        is_quiet = is_known & is_dark
+        quiet = share[is_quiet]
         scatter = 1.4826 * float(np.median(np.abs(quiet))) if quiet.size else 0.0
         is_bright = share > max(MIN_SIGMAS * scatter, MIN_SHARE)
         is_lit = first & (is_bright | ~is_known)
-    weight = (is_known & is_dark).astype(np.float32)
+    weight = is_quiet.astype(np.float32)
     n_dark = np.maximum(weight.sum(axis=0), 1.0)[:, None]
     variance = np.einsum("nr,nrb->rb", weight, excess**2) / n_dark + LEAST_VARIANCE
-    is_quiet = is_known & is_dark
     has_quiet = is_quiet.any(axis=1)
     gains = np.nanmedian(np.where(is_quiet, share, np.nan)[has_quiet], axis=1)
     return Lighting(

@@ -20,6 +20,10 @@ from syncaudit.model import FlashIntervals, PairMeasurement, Quantity, nanosecon
 
 __all__ = ["METHOD", "measure_flashes"]
 
+UNKNOWN_LENGTH = (
+    "one source saw the light go on and off, the other half-light, whose latency after the onset "
+    "is unknown: state exposure_s and line_delay_s of both"
+)
 METHOD = "flash"
 
 # Part of the standard error that no amount of flashes removes (rows, the shape of pulses).
@@ -98,7 +102,10 @@ def _measured(match: EventMatch, counter_std_s: float) -> PairMeasurement:
         why = f"one of the clocks steps {len(fit.steps)} times within the clip"
         return _refuse(replace(match, why=why))
     step = fit.steps[0] if fit.steps else None
-    latency_s, latency_std_s = _latency(source, target)
+    latency = _latency(source, target)
+    if latency is None:
+        return _refuse(replace(match, why=UNKNOWN_LENGTH))
+    latency_s, latency_std_s = latency
     epochs_s = (target.epoch_ns - source.epoch_ns) * 1e-9
     systematic_s = math.sqrt(
         FLOOR_STD_S**2
@@ -151,14 +158,20 @@ def _refuse(match: EventMatch) -> PairMeasurement:
     )
 
 
-def _latency(source: Instants, target: Instants) -> tuple[float, float]:
-    """Return what to add to the offset because the sides date different parts of a pulse."""
+def _latency(source: Instants, target: Instants) -> tuple[float, float] | None:
+    """Return what to add to the offset because the sides date different parts of a pulse.
+
+    None where one saw that the light lasts, and the other not how long after its onset half of it
+    had come.
+    """
     if source.is_onset == target.is_onset:
         return 0.0, 0.0
-    camera, sign = (target, -1.0) if source.is_onset else (source, 1.0)
-    if camera.half_light_s is None:
-        return sign * USUAL_HALF_LIGHT_S, USUAL_HALF_LIGHT_S
-    return sign * camera.half_light_s, camera.half_light_std_s or 0.0
+    camera, other, sign = (target, source, -1.0) if source.is_onset else (source, target, 1.0)
+    if camera.half_light_s is not None:
+        return sign * camera.half_light_s, camera.half_light_std_s or 0.0
+    if other.sense is not None and (other.sense < 0).any():
+        return None
+    return sign * USUAL_HALF_LIGHT_S, USUAL_HALF_LIGHT_S
 
 
 def _line_delay_part(match: EventMatch) -> float:

@@ -63,7 +63,8 @@ class Instants:
         Common to all instants: stamps, the exposure where neither stated nor visible, and what the
         evidence itself says.
     is_onset : bool
-        Whether the onset of a pulse is meant, else its half-light instant.
+        Whether the onset of a light is meant, or its end (see `sense`), else its half-light
+        instant.
     half_light_s, half_light_std_s : float, optional
         From onset to half-light, where known.
     sense : ndarray of int, shape (n,), optional
@@ -303,7 +304,7 @@ def _of_edges(edges: FlashEdges) -> Instants:
         line_delay_s=line_delay_s,
         line_delay_std_s=line_delay_std_s,
         systematic_std_s=systematic_s,
-        is_onset=False,
+        is_onset=edges.sense is not None,
         half_light_s=edges.half_light_s,
         half_light_std_s=edges.half_light_std_s,
         sense=bands.sense,
