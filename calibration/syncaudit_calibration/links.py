@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from syncaudit.estimators.events import EventMatch, Instants, match_events
@@ -20,13 +20,7 @@ class Links:
     contradicted: set[str] = field(default_factory=set)
 
 
-def match_all(
-    events: Mapping[str, Instants],
-    max_offset_s: float,
-    *,
-    of: Set[str] | None = None,
-    links: Links | None = None,
-) -> Links:
+def match_all(events: Mapping[str, Instants], max_offset_s: float) -> Links:
     """Match every pair of sources.
 
     Parameters
@@ -35,19 +29,12 @@ def match_all(
         Of each source, not periodic.
     max_offset_s : float
         Search bound.
-    of : set of str, optional
-        Only pairs with one of these.
-    links : Links, optional
-        What to add to.
     """
-    links = Links() if links is None else links
+    links = Links()
     for one, other in itertools.combinations(sorted(events), 2):
-        if of is not None and not of & {one, other}:
-            continue
         match = match_events(
             events[one], events[other], max_offset_s=max_offset_s, check_periods=False
         )
-        links.matches.pop((one, other), None)
         if match.why is None:
             links.matches[one, other] = match
         else:

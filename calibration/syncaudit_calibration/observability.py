@@ -52,7 +52,7 @@ def unobservable_cameras(observations: Observations, adjustment: Adjustment) -> 
     columns = [
         k
         for k, unknown in enumerate(observations.unknowns)
-        if unknown.kind in _WORDS and not unknown.is_stated
+        if unknown.kind in _WORDS and not unknown.is_stated and observations.design[:, k].any()
     ]
     if not columns:
         return {}

@@ -26,7 +26,7 @@ from syncaudit.estimators.events.instants import (
 from syncaudit.model import EventTrain, FlashEdges, FlashIntervals
 from syncaudit_calibration.association import Map
 from syncaudit_calibration.seed import Seed
-from syncaudit_calibration.unknowns import Unknown, unknowns_of
+from syncaudit_calibration.unknowns import Unknown, light_lasts, unknowns_of
 
 __all__ = ["Observations", "free_stated", "observe"]
 
@@ -134,12 +134,14 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
             "stamp_s",
         )
     }
+    # Flashes are where half of their light had come, or, where it lasts, where it went on.
+    latency = everything["is_onset"] - float(light_lasts(items.values()))
     values = {
         "offset": np.ones(source.size),
         "drift": everything["u_s"],
         "line_delay": everything["row_px"],
         "exposure": everything["part"],
-        "half_light": everything["is_onset"],
+        "half_light": latency,
         "length": -everything["is_end"],
     }
     for k, unknown in enumerate(unknowns):
@@ -148,9 +150,10 @@ def observe(evidence: Sequence[EventEvidence], seed: Seed) -> Observations:
             design[:, k] = own * (everything["stamp_s"] >= unknown.at_s)
         else:
             design[:, k] = values[unknown.kind] * own
-    # Onsets count as the half-light instants that the assumed latency makes of them.
+    # Onsets count as the half-light instants that the assumed latency makes of them, or these as
+    # onsets.
     (assumed_s,) = (unknown.assumed for unknown in unknowns if unknown.kind == "half_light")
-    half_light_s = everything["is_onset"] * assumed_s
+    half_light_s = latency * assumed_s
     return Observations(
         sources=sources,
         anchor_ns=anchor_ns,
@@ -243,15 +246,18 @@ def _edges(
     if line_delay_s is None:
         line_delay_s = USUAL_READOUT_S / max(1, item.height_px)
     exposure_s = USUAL_EXPOSURE_S if item.exposure_s is None else item.exposure_s
-    # The way from the stamp to the middle row is as unknown as line delay and exposure are.
-    row = item.row_px[used] + item.stamp_part * item.height_px
-    part = item.exposure_part[used]
-    frame_s = item.frame_s[used] - item.from_stamp_s
-    if item.exposure_s is None:
-        part = part + item.stamp_part
-    else:  # edges may say another one than was set, stamps do not
-        frame_s = frame_s + item.stamp_part * exposure_s
     nothing: Floats = np.zeros(int(used.sum()))
+    half_s = nothing if item.half_s is None else item.half_s[used]
+    # The way from the stamp to the middle row is as unknown as line delay and exposure are; what
+    # lies between two frames allows for it.
+    stamp_part = np.where(half_s > 0.0, 0.0, item.stamp_part)
+    row = item.row_px[used] + stamp_part * item.height_px
+    part = item.exposure_part[used]
+    frame_s = item.frame_s[used] - np.where(half_s > 0.0, 0.0, item.from_stamp_s)
+    if item.exposure_s is None:
+        part = part + stamp_part
+    else:  # edges may say another one than was set, stamps do not
+        frame_s = frame_s + stamp_part * exposure_s
     is_end = nothing
     if length_s is not None and item.sense is not None:
         is_end = np.asarray(item.sense[used] < 0, dtype=np.float64)
@@ -263,7 +269,7 @@ def _edges(
         row_px=row,
         part=part,
         std_s=nothing + STD_FLOOR_S,
-        half_s=nothing if item.half_s is None else item.half_s[used],
+        half_s=half_s,
         row_std_px=item.row_std_px[used],
         is_onset=nothing + float(item.sense is not None),
         stamp_s=item.frame_s[used],

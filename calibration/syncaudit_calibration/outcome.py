@@ -20,7 +20,7 @@ from syncaudit_calibration.calibration import (
 from syncaudit_calibration.findings import find_warnings
 from syncaudit_calibration.observations import Observations
 from syncaudit_calibration.seed import Seed
-from syncaudit_calibration.unknowns import EDGE_SHIFT_PX
+from syncaudit_calibration.unknowns import EDGE_SHIFT_PX, light_lasts
 
 __all__ = ["calibration_of"]
 
@@ -85,7 +85,12 @@ def calibration_of(
         reference=seed.reference,
         at_ns=at_ns,
         sources=sources,
-        flashes=_flashes(observations, adjustment, at_ns, latency_s),
+        flashes=_flashes(
+            observations,
+            adjustment,
+            at_ns,
+            0.0 if light_lasts(items.values()) else latency_s,
+        ),
         refused=dict(refused),
         warnings=tuple(find_warnings(items, seed, observations, sources)),
         closures=seed.closures,

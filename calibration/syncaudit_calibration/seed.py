@@ -115,11 +115,11 @@ def find_seed(
     drop_contradicted(items, events, links)
     groups = groups_of(list(events), links)
     largest = max(groups, key=len, default=[])
-    apart = set(vague).intersection(events).difference(largest)
-    if apart:
+    apart = set(events).difference(largest)
+    if apart and vague:
         # What happened between two frames tells less, but of far more lights.
-        events |= {name: vague[name] for name in apart}
-        match_all(events, max_offset_s, of=apart, links=links)
+        events |= vague
+        links = match_all(events, max_offset_s)
         drop_contradicted(items, events, links)
         groups = groups_of(list(events), links)
     if reference is not None and reference in refused:
@@ -165,7 +165,7 @@ def _why_unusable(events: Instants, sharp: Instants, max_offset_s: float) -> str
             f"{events.source} saw {events.n} flashes, needed {MIN_EVENTS}: record longer, or "
             "use more pulses a frame period"
         )
-    period_s = period_of(sharp, max_offset_s=max_offset_s)
+    period_s = period_of(sharp if sharp.n else events, max_offset_s=max_offset_s)
     if period_s is None:
         return None
     return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +18,7 @@ from syncaudit.estimators.events.instants import (
 from syncaudit.model import FlashEdges, FlashIntervals
 from syncaudit_calibration.seed import Seed
 
-__all__ = ["EDGE_SHIFT_PX", "Unknown", "unknowns_of"]
+__all__ = ["EDGE_SHIFT_PX", "Unknown", "light_lasts", "unknowns_of"]
 
 # The seed is good to milliseconds, or to tens of them where line delays are not stated.
 OFFSET_PRIOR_S = 0.1
@@ -133,11 +133,21 @@ def _stated(
     )
 
 
+def light_lasts(items: Iterable[EventEvidence]) -> bool:
+    """Return whether some source saw a light go off: onsets are then what the others date."""
+    return any(
+        isinstance(item, FlashEdges | FlashIntervals)
+        and item.sense is not None
+        and bool((item.sense < 0).any())
+        for item in items
+    )
+
+
 def _half_light(items: Sequence[EventEvidence], length_s: float | None) -> Unknown:
     """Return the latency of half-light after onset: one for all, for it is the same light.
 
-    A source that saw a light go off tells that it lasts. Where nothing says how long, neither is it
-    known how long after its onset half of it had come.
+    Where a light lasts, and nothing says how long, it is not known how long after its onset half of
+    it had come.
     """
     flashes = [item for item in items if isinstance(item, FlashEdges | FlashIntervals)]
     known = [
@@ -148,12 +158,11 @@ def _half_light(items: Sequence[EventEvidence], length_s: float | None) -> Unkno
     if length_s is not None:
         known.append((0.5 * length_s, LENGTH_SHARE * length_s))
     if not known:
-        lasts = any(item.sense is not None and (item.sense < 0).any() for item in flashes)
         return Unknown(
             kind="half_light",
             source="",
             assumed=USUAL_HALF_LIGHT_S,
-            prior_std=LASTING_HALF_LIGHT_S if lasts else USUAL_HALF_LIGHT_S,
+            prior_std=LASTING_HALF_LIGHT_S if light_lasts(items) else USUAL_HALF_LIGHT_S,
         )
     values, std = np.array(known).T
     weights = std**-2.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,8 +37,13 @@ NEEDLESS_SHARE = 0.6
 MIN_KEPT = 0.3
 # Flashes that clip more of what they light are told of even where none can be timed.
 CLIPPED_SHARE = 0.25
+# Fewer lights that change between two frames, where no row shows one change, are none: exposures
+# and scenes change too.
+MIN_CHANGES = 5
 # How far from its half-light the onset of a light that stays may be: it rises while rows expose.
 ONSET_STD_S = 1e-4
+_NONE, _NO_INTS = np.empty(0), np.empty(0, dtype=np.int64)
+NO_ROWS = DatedRows(_NO_INTS, _NO_INTS, _NONE, _NONE, _NONE, _NO_INTS, 0.0)
 
 
 @dataclass(slots=True)
@@ -99,7 +105,12 @@ class FlashDetector:
             learnt = self._crowded() or learnt
         if learnt is not None and self._is_believed(learnt):
             return self._dated(learnt)
-        return self._intervals()
+        pulses = self._intervals()
+        n_pulses = 0 if pulses is None else pulses.start_s.size
+        whole = {} if learnt is None else learnt.whole
+        if len(whole) < max(MIN_CHANGES, n_pulses):
+            return pulses
+        return self._edges(NO_ROWS, whole, half_light_s=0.0, half_light_std_s=ONSET_STD_S)
 
     def _is_believed(self, learnt: Learnt) -> bool:
         """Tell whether most edges convince, of light that goes on or off at once."""
@@ -179,16 +190,30 @@ class FlashDetector:
         return np.searchsorted(np.array(self._indices, dtype=np.int64), steps)
 
     def _dated(self, learnt: Learnt) -> FlashEdges | None:
-        stream = self.stream
-        frame_s, epoch_ns, stamp_std_s = frame_times_s(stream)
-        delay_s = stream.line_delay_s
+        delay_s = self.stream.line_delay_s
         dated = _rows_of(learnt, self._exposure_px)
         n_bands = np.unique(dated.band).size
         if n_bands == dated.band.size < MIN_SWITCHES:
             return None
-        half_s = dated.half_px * (delay_s or 0.0)
-        half_std_s = learnt.half_std_px * (delay_s or 0.0) if dated.half_px else ONSET_STD_S
-        is_half_known = delay_s is not None or not dated.half_px
+        is_known = delay_s is not None or not dated.half_px
+        std_s = learnt.half_std_px * (delay_s or 0.0) if dated.half_px else ONSET_STD_S
+        return self._edges(
+            dated,
+            learnt.whole,
+            half_light_s=dated.half_px * (delay_s or 0.0) if is_known else None,
+            half_light_std_s=std_s if is_known else None,
+        )
+
+    def _edges(
+        self,
+        dated: DatedRows,
+        whole: Mapping[int, int],
+        *,
+        half_light_s: float | None,
+        half_light_std_s: float | None,
+    ) -> FlashEdges:
+        stream = self.stream
+        frame_s, epoch_ns, stamp_std_s = frame_times_s(stream)
         order = np.lexsort((dated.row, dated.index))
         index = dated.index[order]
         edges = FlashEdges(
@@ -202,17 +227,17 @@ class FlashDetector:
             band=dated.band[order],
             height_px=self._size[0],
             watched_s=watched_neighbours(self._indices[1:-1], frame_s),
-            line_delay_s=delay_s,
+            line_delay_s=stream.line_delay_s,
             exposure_s=stream.exposure_s,
-            half_light_s=half_s if is_half_known else None,
-            half_light_std_s=half_std_s if is_half_known else None,
+            half_light_s=half_light_s,
+            half_light_std_s=half_light_std_s,
             stamp_part=STAMP_PARTS[stream.stamp_at],
             from_stamp_s=float(frame_s[0]),  # the first stamp is the epoch
             stamp_std_s=stamp_std_s,
-            sense=dated.sense[order] if dated.sense.any() else None,
+            sense=dated.sense[order] if dated.sense.any() or not dated.sense.size else None,
             clipped_share=self._clipped_share,
         )
-        return edges if edges.sense is None else with_intervals(edges, learnt.whole, frame_s)
+        return edges if edges.sense is None else with_intervals(edges, whole, frame_s)
 
     def _intervals(self) -> FlashIntervals | None:
         stream = self.stream

@@ -96,7 +96,7 @@ class Learnt:
 
 
 def learn(lit: LitFrames) -> Learnt | None:
-    """Return the edges of light in some frames, None where there are none.
+    """Return the edges of light in some frames, None where their ramps have no shape in common.
 
     What full light adds to each cell, the shape of the ramps and the rows of the edges are
     estimated in turn until the shape settles. The shape is fitted with the rows free (variable
@@ -110,11 +110,11 @@ def learn(lit: LitFrames) -> Learnt | None:
     light = _first_light(lit)
     smooth = uniform_filter1d(light, SMOOTH_ROWS, axis=1)
     has_ramp = np.ptp(smooth, axis=1) > MIN_CONTRAST
-    if np.count_nonzero(has_ramp) < MIN_FRAMES:
-        return None
     is_full = _is_full(lit, smooth) & ~has_ramp
     first = is_full & ~lit.is_late
     whole = dict(zip(lit.index[first].tolist(), lit.sense[first].tolist(), strict=True))
+    if np.count_nonzero(has_ramp) < MIN_FRAMES:
+        return Learnt(edges=[], n_tried=0, shape=RampShape(0.0), half_std_px=0.0, whole=whole)
     has_ramp &= ~lit.is_late
     taken = has_ramp | is_full
     lit, light = lit.take(taken), light[taken]

@@ -108,7 +108,7 @@ class Instants:
         A lamp goes off some time after it went on. That is no repetition: the one is never taken
         for the other.
         """
-        if self.sense is None:
+        if self.sense is None or not self.n:
             return self.times_s
         values, counts = np.unique(self.sense, return_counts=True)
         times_s: Floats = self.times_s[self.sense == values[np.argmax(counts)]]
