@@ -6,6 +6,7 @@ from event_rig import SPAN_S, WIDTH_S, Clock, camera, irregular_onsets, trigger
 from syncaudit_calibration import calibrate_events
 from syncaudit_calibration.pulse_length import as_onsets, find_pulse_length
 
+from syncaudit.detectors.flash.between_frames import with_intervals
 from syncaudit.estimators.events import instants_of, measure_flashes
 from syncaudit.model import FlashEdges
 
@@ -139,6 +140,38 @@ def test_exposure_that_dates_nothing_need_not_be_observable():
 
 def _without_exposure(edges: FlashEdges) -> FlashEdges:
     return dataclasses.replace(edges, exposure_s=None)
+
+
+def _with_changes_between_frames(seen: FlashEdges, onsets_s, ends_s, clock: Clock) -> FlashEdges:
+    """Return what a camera saw beside the lights that changed between two of its frames."""
+    frames = np.unique(seen.watched_s)
+    changes = [(t, 1) for t in clock.own(onsets_s)] + [(t, -1) for t in clock.own(ends_s)]
+    whole = {int(np.searchsorted(frames, t)): sense for t, sense in changes}
+    return with_intervals(seen, {k: s for k, s in whole.items() if k < frames.size}, frames)
+
+
+def test_lights_between_frames_tie_cameras_that_share_no_dated_one():
+    rng = np.random.default_rng(7)
+    onsets_s = irregular_onsets(rng, 40)
+    ends_s = onsets_s + rng.uniform(0.1, 0.2, onsets_s.size)
+    clocks = {"cam_0": Clock(), "cam_1": Clock(offset_s=1.1, drift=2e-5), "cam_2": Clock(offset_s=-0.4)}
+    evidence = [
+        _with_changes_between_frames(
+            _lamp_camera(rng, onsets_s, ends_s, name=name, clock=clock, line_delay_s=4e-6),
+            onsets_s,
+            ends_s,
+            clock,
+        )
+        for name, clock in clocks.items()
+    ]
+    assert all(instants_of(item).n < 12 for item in evidence)
+    found = calibrate_events(evidence)
+    assert set(found.sources) == set(clocks)
+    for name, clock in clocks.items():
+        source = found.sources[name]
+        off_s = source.offset_s - clock.correction_s(1e-9 * source.at_ns)
+        assert abs(off_s) < 3.0 * source.offset_std_s or name == found.reference
+        assert source.offset_std_s < 0.01
 
 
 def _with_half_light_camera(seed: int):

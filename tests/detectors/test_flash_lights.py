@@ -136,3 +136,16 @@ def test_lights_that_change_between_frames_are_intervals():
     sharp, wide = instants_of(found), instants_of(found, with_intervals=True)
     assert sharp.n == np.count_nonzero(~between)
     assert wide.n == between.size
+
+
+def test_lights_that_no_row_shows_are_intervals_too():
+    timing = {"exposure_s": 0.0005, "line_delay_s": 2e-6}
+    onsets_s = irregular(0.4, duration_s=12.0, gap_s=(0.2, 0.5))
+    found = seen(onsets_s, 0.4, n=146, **timing)
+    assert isinstance(found, FlashEdges)
+    assert np.all(found.half_s > 0.0)
+    assert found.half_s.size >= 10
+    true_s = onsets_s + np.where(found.sense > 0, 0.0, 0.4)[:, None]
+    off_s = np.abs(instants_s(found, **timing)[:, None] - true_s).min(axis=1)
+    assert np.all(off_s < found.half_s)
+    assert instants_of(found).n == 0
