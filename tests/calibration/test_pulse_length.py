@@ -154,7 +154,11 @@ def test_lights_between_frames_tie_cameras_that_share_no_dated_one():
     rng = np.random.default_rng(7)
     onsets_s = irregular_onsets(rng, 40)
     ends_s = onsets_s + rng.uniform(0.1, 0.2, onsets_s.size)
-    clocks = {"cam_0": Clock(), "cam_1": Clock(offset_s=1.1, drift=2e-5), "cam_2": Clock(offset_s=-0.4)}
+    clocks = {
+        "cam_0": Clock(),
+        "cam_1": Clock(offset_s=1.1, drift=2e-5),
+        "cam_2": Clock(offset_s=-0.4),
+    }
     evidence = [
         _with_changes_between_frames(
             _lamp_camera(rng, onsets_s, ends_s, name=name, clock=clock, line_delay_s=4e-6),

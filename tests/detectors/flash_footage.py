@@ -48,12 +48,14 @@ def footage(
     seed=1,
     size=SIZE_PX,
     paint=None,
+    falloff=0.0,
 ):
     """Yield luma frames; the middle row of frame k is exposed around k / fps."""
     rng = np.random.default_rng([seed, 5])
     still = scene(seed, size)
     pool = noise * rng.standard_normal((size[0] + 32, size[1] + 32), dtype=np.float32)
     rows_s = (np.arange(size[0]) - 0.5 * (size[0] - 1)) * line_delay_s
+    falls = (1.0 - falloff * np.linspace(0.0, 1.0, size[1])).astype(np.float32)
     for k in range(n):
         middle_s = k / fps + rows_s
         light = np.zeros(size[0], dtype=np.float32)
@@ -62,7 +64,7 @@ def footage(
             light += arrived(begin_s + exposure_s, width_s, tail_s)
             light -= arrived(begin_s, width_s, tail_s)
         picture = still if paint is None else paint(still.copy(), k, middle_s)
-        picture = picture + brightness * light[:, None] * (0.3 + 0.7 * picture / 128.0)
+        picture = picture + brightness * falls * light[:, None] * (0.3 + 0.7 * picture / 128.0)
         y, x = rng.integers(0, 33, 2)
         picture = picture + pool[y : y + size[0], x : x + size[1]]
         yield np.clip(picture + 0.5, 0, 255).astype(np.uint8)

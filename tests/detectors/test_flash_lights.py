@@ -21,11 +21,26 @@ def shaking(picture, k, middle_s):
     return np.roll(picture, shift, axis=(0, 1))
 
 
-def seen(onsets_s, length_s, *, n=180, exposure_s=EXPOSURE_S, line_delay_s=LINE_S, paint=shaking):
+def seen(
+    onsets_s,
+    length_s,
+    *,
+    n=180,
+    exposure_s=EXPOSURE_S,
+    line_delay_s=LINE_S,
+    paint=shaking,
+    falloff=0.0,
+):
     timing = {"line_delay_s": line_delay_s, "exposure_s": exposure_s}
     # A light that is on for longer than an exposure is as bright as it is.
     brightness = 40.0 * max(1.0, length_s / exposure_s)
-    case = {"n": n, "width_s": length_s, "brightness": brightness, "paint": paint}
+    case = {
+        "n": n,
+        "width_s": length_s,
+        "brightness": brightness,
+        "paint": paint,
+        "falloff": falloff,
+    }
     return detected(camera(n, **timing), footage(onsets_s, **case, **timing))
 
 
@@ -141,7 +156,7 @@ def test_lights_that_change_between_frames_are_intervals():
 def test_lights_that_no_row_shows_are_intervals_too():
     timing = {"exposure_s": 0.0005, "line_delay_s": 2e-6}
     onsets_s = irregular(0.4, duration_s=12.0, gap_s=(0.2, 0.5))
-    found = seen(onsets_s, 0.4, n=146, **timing)
+    found = seen(onsets_s, 0.4, n=146, falloff=0.4, **timing)
     assert isinstance(found, FlashEdges)
     assert np.all(found.half_s > 0.0)
     assert found.half_s.size >= 10

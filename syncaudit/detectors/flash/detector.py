@@ -37,8 +37,8 @@ NEEDLESS_SHARE = 0.6
 MIN_KEPT = 0.3
 # Flashes that clip more of what they light are told of even where none can be timed.
 CLIPPED_SHARE = 0.25
-# Fewer lights that change between two frames, where no row shows one change, are none: exposures
-# and scenes change too.
+# Fewer lights that change between two frames, where no row shows one change, are none: scenes
+# change too.
 MIN_CHANGES = 5
 # How far from its half-light the onset of a light that stays may be: it rises while rows expose.
 ONSET_STD_S = 1e-4
@@ -107,7 +107,7 @@ class FlashDetector:
             return self._dated(learnt)
         pulses = self._intervals()
         n_pulses = 0 if pulses is None else pulses.start_s.size
-        whole = {} if learnt is None else learnt.whole
+        whole = learnt.whole if learnt is not None and learnt.is_light else {}
         if len(whole) < max(MIN_CHANGES, n_pulses):
             return pulses
         return self._edges(NO_ROWS, whole, half_light_s=0.0, half_light_std_s=ONSET_STD_S)

@@ -7,27 +7,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import median_filter, uniform_filter1d
 
 from syncaudit.detectors.flash.lit_frames import LitFrames
 from syncaudit.detectors.flash.pattern import MAX_INFO, Pattern
+from syncaudit.detectors.flash.ramp_fit import FrameEdges, RampFit, fit_rows
 from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.dsp.robust import cauchy_weights
 
-__all__ = ["Edge", "FrameEdges", "fit_rows", "rough_edges", "time_edges"]
+__all__ = ["MAX_CLIPPED", "Edge", "time_edges"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-# Rows are smoothed over this share of a ramp before edges are looked for, within these rows.
-SMOOTH_SHARE = 0.3
-SMOOTH_ROWS = (3, 41)
-# Runs of rows shorter than this are noise.
-MIN_RUN_ROWS = 7
-# A ramp that the picture's first or last rows cut is looked for from this share of light on.
-MIN_CUT_LIGHT = 0.08
-N_ITERATIONS = 8
-CONVERGED_ROWS = 0.01
 # Least error: interlocking of rows and transform blocks, and an error of the encoded levels on the
 # way through a ramp, common to all blocks, that grows with what a frame's coding leaves in single
 # cells (x264 at crf 23 to 28: edges of 2 ms scatter by 24 us around the truth).
@@ -60,28 +51,6 @@ MAX_CLIPPED = 0.25
 USABLE_SHARE = 0.02
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrameEdges:
-    """First guesses of the edges in a frame.
-
-    Parameters
-    ----------
-    rows : tuple of float
-        From the top of the picture to its bottom, or beyond where it cuts a ramp.
-    signs : tuple of int
-        +1 where rows below are lit, -1 where rows above are.
-    is_lit : bool
-        Whether the rows above the first are lit.
-    is_off : bool
-        Whether lit means dark: where a light goes off, the darkness is what is looked for.
-    """
-
-    rows: tuple[float, ...]
-    signs: tuple[int, ...]
-    is_lit: bool
-    is_off: bool = False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Edge:
     """A row at which half of the light of a ramp has arrived.
@@ -110,86 +79,14 @@ class Edge:
     block_step: Floats
 
 
-def rough_edges(light: Floats, is_known: Bools, ramp_px: float) -> FrameEdges:
-    """Return where the light of a frame crosses a half, and the ramps that the picture cuts.
-
-    Parameters
-    ----------
-    light : ndarray, shape (h,)
-        Share of full light in each row.
-    is_known : ndarray of bool, shape (h,)
-        Rows that count.
-    ramp_px : float
-        Length of a ramp.
-    """
-    height = light.size
-    length = int(np.clip(SMOOTH_SHARE * ramp_px, *SMOOTH_ROWS))
-    smooth = uniform_filter1d(np.where(is_known, light, 0.0), length, mode="nearest")
-    is_lit = median_filter((smooth > 0.5).astype(np.uint8), MIN_RUN_ROWS, mode="nearest") > 0
-    change = np.flatnonzero(np.diff(is_lit.astype(np.int8)))
-    rows = [float(row) + 0.5 for row in change]
-    signs = [1 if is_lit[row + 1] else -1 for row in change]
-    is_first = bool(is_lit[0])
-    border = max(8, int(0.5 * ramp_px))
-    top, bottom = float(smooth[:5].mean()), float(smooth[-5:].mean())
-    # A ramp that the border cuts need not cross a half.
-    if not is_lit[:border].any() and top > MIN_CUT_LIGHT:
-        rows.insert(0, -(0.5 - top) * ramp_px)
-        signs.insert(0, -1)
-        is_first = True
-    elif is_lit[:border].all() and top < 1.0 - MIN_CUT_LIGHT:
-        rows.insert(0, -(top - 0.5) * ramp_px)
-        signs.insert(0, 1)
-        is_first = False
-    if not is_lit[-border:].any() and bottom > MIN_CUT_LIGHT:
-        rows.append(height - 1 + (0.5 - bottom) * ramp_px)
-        signs.append(1)
-    elif is_lit[-border:].all() and bottom < 1.0 - MIN_CUT_LIGHT:
-        rows.append(height - 1 + (bottom - 0.5) * ramp_px)
-        signs.append(-1)
-    return FrameEdges(rows=tuple(rows), signs=tuple(signs), is_lit=is_first)
-
-
-def drawn(rows: Floats, edges: FrameEdges, at: Floats, shape: RampShape) -> tuple[Floats, Floats]:
-    """Return what edges at some rows draw, shape (h,), and its derivatives by these, (h, e)."""
-    signs = np.array(edges.signs, dtype=np.float64)
-    apart = rows[:, None] - at
-    light = float(edges.is_lit) + shape.cdf(apart) @ signs
-    light = np.clip(light, 0.0, 1.0)
-    shape = shape.mirrored() if edges.is_off else shape
-    slope = -shape.slope(apart) * signs * shape.shown_slope(light)[:, None]
-    return shape.shown(light), slope
-
-
-def fit_rows(
-    light: Floats, weight: Floats, edges: FrameEdges, shape: RampShape, n: int = N_ITERATIONS
-) -> tuple[Floats, Floats, Floats]:
-    """Return the rows of the edges by Gauss-Newton, what they draw, and its derivatives."""
-    rows = np.arange(light.size, dtype=np.float64)
-    at = np.array(edges.rows, dtype=np.float64)
-    limit = max(4.0, 0.3 * shape.length_px)
-    for _ in range(n if at.size else 0):
-        curve, slope = drawn(rows, edges, at, shape)
-        weighted = slope * weight[:, None]
-        normal = weighted.T @ slope
-        normal += np.diag(1e-6 * np.diag(normal).max() + np.full(at.size, 1e-9))
-        step = np.clip(np.linalg.solve(normal, weighted.T @ (light - curve)), -limit, limit)
-        at = at + step
-        if np.max(np.abs(step)) < CONVERGED_ROWS:
-            break
-    curve, slope = drawn(rows, edges, at, shape)
-    return at, curve, slope
-
-
 def time_edges(
     lit: LitFrames,
     pattern: Pattern,
-    light: Floats,
-    info: Floats,
     rough: Sequence[FrameEdges],
+    fit: RampFit,
     shape: RampShape,
-) -> tuple[list[Edge], Floats, int]:
-    """Return the edges that convince, what they draw in each frame, and how many were tried.
+) -> list[Edge]:
+    """Return the edges that convince.
 
     Each frame is fitted by the pattern that the other frames tell.
 
@@ -199,24 +96,21 @@ def time_edges(
         Frames.
     pattern : Pattern
         From `find_pattern`.
-    light, info : ndarray, shape (f, h)
-        From `row_light`.
     rough : sequence of FrameEdges
         First guesses for each frame.
+    fit : RampFit
+        Of them, by the pattern of all frames.
     shape : RampShape
         Shape of all ramps.
     """
     found: list[Edge] = []
-    curves = np.zeros_like(light)
-    n_tried = 0
     for i, edges in enumerate(rough):
-        at, curves[i], _ = fit_rows(light[i], info[i], edges, shape)
-        n_tried += at.size
-        if at.size and lit.clipped_share[i] < MAX_CLIPPED:
+        n = len(edges.rows)
+        if n and lit.clipped_share[i] < MAX_CLIPPED:
             levels, unsure = pattern.without(lit, i)
-            edges = replace(edges, rows=tuple(at.tolist()))
-            found += _FrameFit(lit, i, levels, unsure, edges, curves[i], shape).edges()
-    return found, curves, n_tried
+            edges = replace(edges, rows=tuple(fit.rows[i, :n].tolist()))
+            found += _FrameFit(lit, i, levels, unsure, edges, fit.light[i], shape).edges()
+    return found
 
 
 class _FrameFit:
@@ -249,7 +143,8 @@ class _FrameFit:
             info = np.sum(levels**2 * self.weight, axis=1)
             light = np.sum(levels * self.weight * lit.excess[i], axis=1) / np.maximum(info, 1e-9)
             info = np.minimum(info, MAX_INFO)
-            self.at, self.curve, self.slope = fit_rows(light, info, edges, shape)
+            fit = fit_rows(light[None], info[None], [edges], shape)
+            self.at, self.curve, self.slope = fit.rows[0], fit.light[0], fit.slope[0]
             self.residual = lit.excess[i] - levels * self.curve[:, None]
             # Who walks through some blocks disturbs these only.
             apart = np.sqrt(np.average(self.residual**2 / variance, axis=0, weights=info + 1e-12))

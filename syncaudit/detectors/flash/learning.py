@@ -11,16 +11,11 @@ from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 from scipy.optimize import least_squares
 
-from syncaudit.detectors.flash.edges import (
-    MAX_CLIPPED,
-    Edge,
-    FrameEdges,
-    fit_rows,
-    rough_edges,
-    time_edges,
-)
+from syncaudit.detectors.flash.between_frames import is_no_gain
+from syncaudit.detectors.flash.edges import MAX_CLIPPED, Edge, time_edges
 from syncaudit.detectors.flash.lit_frames import LitFrames
 from syncaudit.detectors.flash.pattern import find_exposures, find_pattern, row_light
+from syncaudit.detectors.flash.ramp_fit import FrameEdges, fit_rows, rough_edges
 from syncaudit.detectors.flash.shape import RampShape
 
 __all__ = ["MIN_FRAMES", "UNPOOLED_SHARE", "Learnt", "learn"]
@@ -86,6 +81,8 @@ class Learnt:
         Error of the half-light row of that shape.
     whole : dict of int to int
         Frames that are the first to show a light on (+1) or off (-1) in all rows, and which.
+    is_light : bool
+        Whether that is no gain, by those frames alone.
     """
 
     edges: list[Edge]
@@ -93,6 +90,7 @@ class Learnt:
     shape: RampShape
     half_std_px: float
     whole: Mapping[int, int] = field(default_factory=dict)
+    is_light: bool = False
 
 
 def learn(lit: LitFrames) -> Learnt | None:
@@ -112,9 +110,13 @@ def learn(lit: LitFrames) -> Learnt | None:
     has_ramp = np.ptp(smooth, axis=1) > MIN_CONTRAST
     is_full = _is_full(lit, smooth) & ~has_ramp
     first = is_full & ~lit.is_late
+    is_light = bool(np.count_nonzero(first) > 1) and is_no_gain(lit.take(first))
     whole = dict(zip(lit.index[first].tolist(), lit.sense[first].tolist(), strict=True))
     if np.count_nonzero(has_ramp) < MIN_FRAMES:
-        return Learnt(edges=[], n_tried=0, shape=RampShape(0.0), half_std_px=0.0, whole=whole)
+        none = RampShape(0.0)
+        return Learnt(
+            edges=[], n_tried=0, shape=none, half_std_px=0.0, whole=whole, is_light=is_light
+        )
     has_ramp &= ~lit.is_late
     taken = has_ramp | is_full
     lit, light = lit.take(taken), light[taken]
@@ -123,7 +125,6 @@ def learn(lit: LitFrames) -> Learnt | None:
     is_clear = lit.clipped_share < MAX_CLIPPED
     shape = RampShape(FIRST_RAMPS_PX[4], 0.0, FIRST_BEND)
     has_tail = False
-    found: tuple[list[Edge], Floats, int] | None = None
     for n_round in range(N_ROUNDS):
         pattern = find_pattern(lit, np.clip(light, 0.0, 1.0) * is_clear[:, None])
         light, info = row_light(lit, pattern.levels)
@@ -132,39 +133,37 @@ def learn(lit: LitFrames) -> Learnt | None:
             pattern, light, info = pattern.scaled(full), light / full, info * full**2
             shape = _first_shape(light, info, is_clear, rough_of)
         rough = rough_of(light, info, shape)
-        chosen = _to_learn(rough, is_clear)
-        if not chosen:
+        sample = _Sample.of(light, info, rough, is_clear)
+        if not sample.edges:
             return None
         before = shape
         start = _tailed(shape) if n_round == 1 else shape
-        fitted = _fit_shape(light, info, rough, chosen, start, has_tail=has_tail or n_round == 1)
+        fitted = _fit_shape(sample, start, has_tail=has_tail or n_round == 1)
         if n_round == 1:
-            box = _fit_shape(light, info, rough, chosen, shape, has_tail=False)
+            box = _fit_shape(sample, shape, has_tail=False)
             has_tail = fitted.cost < TAIL_GAIN * box.cost
             fitted = fitted if has_tail else box
         shape, gain = fitted.shape, fitted.gain
         pattern, light, info = pattern.scaled(gain), light / gain, info * gain**2
         rough = rough_of(light, info, shape)
-        found = time_edges(lit, pattern, light, info, rough, shape)
-        if not found[0]:
-            return None
-        misfit = np.sqrt(np.average((light - found[1]) ** 2, axis=1, weights=info + 1e-12))
+        fit = fit_rows(light, info, rough, shape)
+        misfit = np.sqrt(np.average((light - fit.light) ** 2, axis=1, weights=info + 1e-12))
         has_edges = np.array([bool(edges.rows) for edges in rough])
         usual = float(np.median(misfit[has_edges])) if has_edges.any() else 0.0
         is_clear = (lit.clipped_share < MAX_CLIPPED) & (misfit <= UNUSUAL * usual + LEAST_MISFIT)
-        light = found[1]
-        lit = find_exposures(lit, pattern.levels, light, foretold)
         change = abs(shape.length_px - before.length_px) / shape.length_px
-        if n_round > 1 and max(change, abs(shape.bend - before.bend)) < SETTLED:
+        is_settled = n_round > 1 and max(change, abs(shape.bend - before.bend)) < SETTLED
+        if is_settled or n_round == N_ROUNDS - 1:
             break
-    if found is None:
-        return None
+        light = fit.light
+        lit = find_exposures(lit, pattern.levels, light, foretold)
     return Learnt(
-        edges=found[0],
-        n_tried=found[2],
+        edges=time_edges(lit, pattern, rough, fit, shape),
+        n_tried=sum(len(edges.rows) for edges in rough),
         shape=shape,
         half_std_px=_half_std_px(shape, int(np.count_nonzero(is_clear))),
         whole=whole,
+        is_light=is_light,
     )
 
 
@@ -223,26 +222,37 @@ def _rough(
     return [replace(edges, is_off=bool(off)) for edges, off in zip(found, is_off, strict=True)]
 
 
-def _to_learn(rough: Sequence[FrameEdges], is_clear: Bools) -> list[int]:
-    """Return the frames with edges that are clear, or an even choice of them."""
-    some = [i for i, edges in enumerate(rough) if edges.rows and is_clear[i]]
-    return some[:: max(1, len(some) // N_LEARNT)]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sample:
+    """Frames that the shape is learnt from."""
 
+    light: Floats
+    info: Floats
+    edges: Sequence[FrameEdges]
 
-def _misfit(
-    light: Floats,
-    info: Floats,
-    rough: Sequence[FrameEdges],
-    chosen: Sequence[int],
-    shape: RampShape,
-    n: int,
-) -> Floats:
-    """Return the weighted residuals of some frames, their rows fitted."""
-    parts = []
-    for i in chosen:
-        _, curve, _ = fit_rows(light[i], info[i], rough[i], shape, n)
-        parts.append(np.sqrt(info[i]) * (light[i] - curve))
-    return np.concatenate(parts)
+    @classmethod
+    def of(
+        cls, light: Floats, info: Floats, edges: Sequence[FrameEdges], is_clear: Bools
+    ) -> _Sample:
+        """Return the clear frames with edges, or an even choice of them."""
+        some = [i for i, own in enumerate(edges) if own.rows and is_clear[i]]
+        some = some[:: max(1, len(some) // N_LEARNT)]
+        return cls(light[some], info[some], [edges[i] for i in some])
+
+    def settled(self, shape: RampShape) -> _Sample:
+        """Return the frames with their edges where a shape fits them."""
+        fitted = fit_rows(self.light, self.info, self.edges, shape).rows
+        edges = [
+            replace(own, rows=tuple(rows[: len(own.rows)].tolist()))
+            for own, rows in zip(self.edges, fitted, strict=True)
+        ]
+        return replace(self, edges=edges)
+
+    def misfit(self, shape: RampShape, n: int, gain: float = 1.0) -> Floats:
+        """Return the weighted residuals, the rows fitted, were full light brighter by a factor."""
+        light, info = self.light / gain, self.info * gain**2
+        left: Floats = np.sqrt(info) * (light - fit_rows(light, info, self.edges, shape, n).light)
+        return left.ravel()
 
 
 def _first_shape(
@@ -254,9 +264,8 @@ def _first_shape(
     shapes = [RampShape(ramp, 0.0, FIRST_BEND) for ramp in FIRST_RAMPS_PX]
     costs = []
     for shape in shapes:
-        rough = rough_of(light, info, shape)
-        chosen = _to_learn(rough, is_clear)
-        left = _misfit(light, info, rough, chosen, shape, 4) if chosen else np.array([np.inf])
+        sample = _Sample.of(light, info, rough_of(light, info, shape), is_clear)
+        left = sample.misfit(shape, 4) if sample.edges else np.array([np.inf])
         costs.append(float(np.sum(np.minimum(left**2, ROBUST_SIGMAS**2))))
     return shapes[int(np.argmin(costs))]
 
@@ -275,20 +284,9 @@ class _Fitted:
     cost: float
 
 
-def _fit_shape(
-    light: Floats,
-    info: Floats,
-    rough: Sequence[FrameEdges],
-    chosen: Sequence[int],
-    start: RampShape,
-    *,
-    has_tail: bool,
-) -> _Fitted:
+def _fit_shape(sample: _Sample, start: RampShape, *, has_tail: bool) -> _Fitted:
     """Return the shape that draws some frames best."""
-    settled = list(rough)
-    for i in chosen:
-        rows, _, _ = fit_rows(light[i], info[i], rough[i], start)
-        settled[i] = replace(rough[i], rows=tuple(rows.tolist()))
+    settled = sample.settled(start)
 
     def shape_of(x: Floats) -> RampShape:
         length = float(np.exp(x[0]))
@@ -298,8 +296,7 @@ def _fit_shape(
         return RampShape(length * (1.0 - part), 0.5 * length * part, float(x[1]))
 
     def residuals(x: Floats) -> Floats:
-        gain = float(x[2])
-        return _misfit(light / gain, info * gain**2, settled, chosen, shape_of(x), 2)
+        return settled.misfit(shape_of(x), 2, float(x[2]))
 
     length = start.ramp_px + 2.0 * start.tail_px
     first = [np.log(length), start.bend, 1.0, 2.0 * start.tail_px / length]

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RampShape"]
+__all__ = ["RampShape", "shown", "shown_slope"]
 
 Floats = NDArray[np.float64]
 
@@ -72,18 +72,6 @@ class RampShape:
         slope: Floats = 2.0 * (arrived[0] - arrived[1])
         return slope
 
-    def mirrored(self) -> RampShape:
-        """Return the course of a light's going off, as what is dark of it."""
-        return RampShape(self.ramp_px, self.tail_px, -self.bend)
-
-    def shown(self, light: Floats) -> Floats:
-        """Return what a picture shows of a share of light."""
-        return light + self.bend * light * (1.0 - light)
-
-    def shown_slope(self, light: Floats) -> Floats:
-        """Return the derivative of `shown`."""
-        return 1.0 + self.bend * (1.0 - 2.0 * light)
-
     def _arrived(self, x: Floats) -> Floats:
         ramp, tail = max(self.ramp_px, MIN_RAMP_PX), self.tail_px
         if tail <= 0.0:
@@ -92,3 +80,13 @@ class RampShape:
         grown = u + tail * np.expm1(-u / tail)
         arrived: Floats = (grown[0] - grown[1]) / ramp
         return arrived
+
+
+def shown(light: Floats, bend: Floats) -> Floats:
+    """Return what a picture shows of a share of light; what goes dark bends the other way."""
+    return light + bend * light * (1.0 - light)
+
+
+def shown_slope(light: Floats, bend: Floats) -> Floats:
+    """Return the derivative of `shown`."""
+    return 1.0 + bend * (1.0 - 2.0 * light)

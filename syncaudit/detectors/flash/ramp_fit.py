@@ -1,0 +1,172 @@
+"""Fit where light goes on and off in frames, by the ramps that it draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import median_filter, uniform_filter1d
+
+from syncaudit.detectors.flash.shape import RampShape, shown, shown_slope
+
+__all__ = ["FrameEdges", "RampFit", "fit_rows", "rough_edges"]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+# Rows are smoothed over this share of a ramp before edges are looked for, within these rows.
+SMOOTH_SHARE = 0.3
+SMOOTH_ROWS = (3, 41)
+# Runs of rows shorter than this are noise.
+MIN_RUN_ROWS = 7
+# A ramp that the picture's first or last rows cut is looked for from this share of light on.
+MIN_CUT_LIGHT = 0.08
+N_ITERATIONS = 8
+CONVERGED_ROWS = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameEdges:
+    """First guesses of the edges in a frame.
+
+    Parameters
+    ----------
+    rows : tuple of float
+        From the top of the picture to its bottom, or beyond where it cuts a ramp.
+    signs : tuple of int
+        +1 where rows below are lit, -1 where rows above are.
+    is_lit : bool
+        Whether the rows above the first are lit.
+    is_off : bool
+        Whether lit means dark: where a light goes off, the darkness is what is looked for.
+    """
+
+    rows: tuple[float, ...]
+    signs: tuple[int, ...]
+    is_lit: bool
+    is_off: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RampFit:
+    """Edges as fitted in f frames of h rows, of at most e edges each.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (f, e)
+        Of the edges, in their order; 0 where a frame has fewer.
+    light : ndarray, shape (f, h)
+        What the edges draw.
+    slope : ndarray, shape (f, h, e)
+        Derivative of that by the rows; 0 where a frame has fewer.
+    """
+
+    rows: Floats
+    light: Floats
+    slope: Floats
+
+
+def rough_edges(light: Floats, is_known: Bools, ramp_px: float) -> FrameEdges:
+    """Return where the light of a frame crosses a half, and the ramps that the picture cuts.
+
+    Parameters
+    ----------
+    light : ndarray, shape (h,)
+        Share of full light in each row.
+    is_known : ndarray of bool, shape (h,)
+        Rows that count.
+    ramp_px : float
+        Length of a ramp.
+    """
+    height = light.size
+    length = int(np.clip(SMOOTH_SHARE * ramp_px, *SMOOTH_ROWS))
+    smooth = uniform_filter1d(np.where(is_known, light, 0.0), length, mode="nearest")
+    is_lit = median_filter((smooth > 0.5).astype(np.uint8), MIN_RUN_ROWS, mode="nearest") > 0
+    change = np.flatnonzero(np.diff(is_lit.astype(np.int8)))
+    rows = [float(row) + 0.5 for row in change]
+    signs = [1 if is_lit[row + 1] else -1 for row in change]
+    is_first = bool(is_lit[0])
+    border = max(8, int(0.5 * ramp_px))
+    top, bottom = float(smooth[:5].mean()), float(smooth[-5:].mean())
+    # A ramp that the border cuts need not cross a half.
+    if not is_lit[:border].any() and top > MIN_CUT_LIGHT:
+        rows.insert(0, -(0.5 - top) * ramp_px)
+        signs.insert(0, -1)
+        is_first = True
+    elif is_lit[:border].all() and top < 1.0 - MIN_CUT_LIGHT:
+        rows.insert(0, -(top - 0.5) * ramp_px)
+        signs.insert(0, 1)
+        is_first = False
+    if not is_lit[-border:].any() and bottom > MIN_CUT_LIGHT:
+        rows.append(height - 1 + (0.5 - bottom) * ramp_px)
+        signs.append(1)
+    elif is_lit[-border:].all() and bottom < 1.0 - MIN_CUT_LIGHT:
+        rows.append(height - 1 + (bottom - 0.5) * ramp_px)
+        signs.append(-1)
+    return FrameEdges(rows=tuple(rows), signs=tuple(signs), is_lit=is_first)
+
+
+def fit_rows(
+    light: Floats,
+    weight: Floats,
+    edges: Sequence[FrameEdges],
+    shape: RampShape,
+    n: int = N_ITERATIONS,
+) -> RampFit:
+    """Fit the rows of the edges by Gauss-Newton, frame by frame, all at once.
+
+    Parameters
+    ----------
+    light, weight : ndarray, shape (f, h)
+        Share of full light in each row, and its inverse variance.
+    edges : sequence of FrameEdges
+        First guesses for each frame.
+    shape : RampShape
+        Shape of all ramps.
+    n : int
+        Steps at most.
+    """
+    at, signs = (
+        _padded(values) for values in zip(*((e.rows, e.signs) for e in edges), strict=True)
+    )
+    is_lit = np.array([[float(e.is_lit)] for e in edges])
+    bend = np.array([[-shape.bend if e.is_off else shape.bend] for e in edges])
+    height = light.shape[1]
+    limit = max(4.0, 0.3 * shape.length_px)
+    moving = np.arange(len(edges) if at.size else 0)
+    for _ in range(n):
+        if not moving.size:
+            break
+        curve, slope = _drawn(
+            at[moving], signs[moving], is_lit[moving], bend[moving], height, shape
+        )
+        weighted = np.swapaxes(slope * weight[moving, :, None], 1, 2)
+        normal = weighted @ slope
+        diagonal = np.einsum("fee->fe", normal)
+        diagonal += 1e-6 * diagonal.max(axis=1, keepdims=True) + 1e-9
+        right = weighted @ (light[moving] - curve)[..., None]
+        step = np.clip(np.linalg.solve(normal, right)[..., 0], -limit, limit)
+        at[moving] += step
+        moving = moving[np.abs(step).max(axis=1) >= CONVERGED_ROWS]
+    curve, slope = _drawn(at, signs, is_lit, bend, height, shape)
+    return RampFit(rows=at, light=curve, slope=slope)
+
+
+def _padded(values: Sequence[tuple[float, ...]]) -> Floats:
+    found = np.zeros((len(values), max(map(len, values))))
+    for row, own in zip(found, values, strict=True):
+        row[: len(own)] = own
+    return found
+
+
+def _drawn(
+    at: Floats, signs: Floats, is_lit: Floats, bend: Floats, height: int, shape: RampShape
+) -> tuple[Floats, Floats]:
+    """Return what edges at some rows draw, shape (f, h), and its derivatives, (f, h, e)."""
+    apart = np.arange(height)[:, None] - at[:, None, :]
+    signs = signs[:, None, :]
+    light = np.clip(is_lit + np.sum(shape.cdf(apart) * signs, axis=2), 0.0, 1.0)
+    slope = -shape.slope(apart) * signs * shown_slope(light, bend)[..., None]
+    return shown(light, bend), slope
