@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit_calibration.plan.cameras import PlannedCamera
+from syncaudit_calibration.plan.lights import Light
 from syncaudit_calibration.plan.train import PulseTrain
 from syncaudit_calibration.plan.visibility import draw_phases
 
@@ -26,6 +27,9 @@ EDGE_STD_S = 15e-6
 FLOOR_STD_S = 1e-5
 # A frame that is lit in part tells the share of its exposure to this: noise, tone curve.
 PARTIAL_SHARE_STD = 0.03
+# A light that goes on or off within an exposure draws a ramp over the rows of an exposure; half of
+# it is found to this part of its length.
+RAMP_SHARE_STD = 0.01
 # Screens light line by line; a camera that sees only their top or bottom is off by half a frame.
 SCREEN_STD_S = 3e-3
 N_DRAWS = 100
@@ -60,6 +64,7 @@ def expected_accuracy(
     n_shared: float,
     rng: np.random.Generator,
     is_screen: bool = False,
+    light: Light | None = None,
 ) -> Accuracy:
     """Return what to expect of the offset and the drift between two cameras.
 
@@ -78,9 +83,19 @@ def expected_accuracy(
         Draws the phases of global shutters.
     is_screen : bool
         Whether a screen plays the train.
+    light : Light, optional
+        What is fired by hand; default: an LED or a screen that plays the train. Of one that is on
+        for long, `train` and `n_shared` are its going on and off (`switchings`): a ramp over all
+        rows that an exposure long saw it is dated to a hundredth of the exposure.
     """
     span_s = max(float(np.ptp(train.starts_s)), train.width_s)
-    if any(camera.is_global for camera in cameras):
+    is_short = light is not None and not light.has_edges
+    if is_short and any(camera.is_global for camera in cameras):
+        # A short pulse lies anywhere within the exposures that it lights; frames of steady phases
+        # say so again and again.
+        flash_s = max(camera.exposure_s for camera in cameras) / math.sqrt(12.0)
+        offset_s, triggered_s = math.sqrt(2.0) * flash_s, flash_s
+    elif any(camera.is_global for camera in cameras):
         slowest = max(cameras, key=lambda camera: camera.period_s)
         flash_s = (slowest.period_s - slowest.exposure_s) / math.sqrt(12.0)
         offset_s, triggered_s = _global_stds_s(cameras, train, rng)
@@ -88,6 +103,9 @@ def expected_accuracy(
         n = max(n_shared, 1.0)
         n_seen = max(train.n * min(camera.share_seen(train.width_s) for camera in cameras), 1.0)
         flash_s = EDGE_STD_S
+        if light is not None and light.has_edges:
+            longest_s = max(camera.exposure_s for camera in cameras)
+            flash_s = math.hypot(EDGE_STD_S, RAMP_SHARE_STD * longest_s)
         offset_s, triggered_s = flash_s * math.sqrt(2.0 / n), flash_s / math.sqrt(n_seen)
     floor_s = SCREEN_STD_S if is_screen else FLOOR_STD_S
     return Accuracy(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from syncaudit.model.wording import word_duration
 from syncaudit_calibration.plan.accuracy import Accuracy, unobservable
 from syncaudit_calibration.plan.cameras import PlannedCamera
+from syncaudit_calibration.plan.lights import HAND_LIGHTS, LightKind
 from syncaudit_calibration.plan.train import PulseTrain, bands_apart_s
 from syncaudit_calibration.plan.visibility import Visibility
 
@@ -25,6 +26,7 @@ def advice(
     train: PulseTrain,
     seen: Visibility,
     expected: Accuracy,
+    kind: LightKind = LightKind.LED,
 ) -> tuple[str, ...]:
     """Return a sentence for each weakness of a plan, with its cure.
 
@@ -32,13 +34,28 @@ def advice(
     ----------
     cameras : sequence of PlannedCamera
     train : PulseTrain
-        For an LED.
     seen : Visibility
         Of the train.
     expected : Accuracy
         Of the train.
+    kind : LightKind
+        What plays the train.
     """
     sentences = []
+    is_by_hand = kind in HAND_LIGHTS
+    if kind is LightKind.SPEEDLIGHT and any(camera.is_global for camera in cameras):
+        sentences.append(
+            "A flash this short lies anywhere within the exposure of a global shutter: use a light "
+            "that stays on for two frames (--light led or torch)."
+        )
+    if kind is LightKind.SCREEN:
+        sentences.append(
+            "Screens light line by line within most of 1/60 s. Let all cameras see what the screen "
+            "lights, a wall or a sheet of paper: they then share its instants. A camera that has "
+            "the screen in its picture is off by milliseconds. Displays and speakers are late by "
+            "tens of milliseconds, each by its own: the clicks tie microphones to one another, not "
+            "to cameras."
+        )
     blind = unobservable(cameras, train)
     if blind:
         which = "no camera" if len(blind) == len(cameras) else f"{len(blind)} of the cameras"
@@ -50,7 +67,12 @@ def advice(
             f"which the height of the bands turns into it), {TRIGGER}, or give one camera another "
             "frame rate."
         )
-    if any(camera.is_global for camera in cameras) and expected.offset_std_s > POOR_OFFSET_S:
+    is_short = kind is LightKind.SPEEDLIGHT
+    if (
+        any(camera.is_global for camera in cameras)
+        and not is_short
+        and expected.offset_std_s > POOR_OFFSET_S
+    ):
         sentences.append(
             "Global shutters: frames whose phases stay alike are lit alike by every flash; the "
             f"offset stays open by {word_duration(expected.offset_std_s)}. Give the cameras "
@@ -63,7 +85,7 @@ def advice(
             f"Bands: pulses {word_duration(train.smallest_gap_s)} apart may touch in a picture. "
             "Use a shorter exposure."
         )
-    if train.runner_up > MAX_RUNNER_UP:
+    if train.runner_up > MAX_RUNNER_UP and not is_by_hand:
         sentences.append(
             f"Alias: shifted against itself the train meets {train.runner_up:.0%} of its own "
             "pulses within 1 ms; matching may refuse it where stamps jitter. Use a longer exposure."

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit_calibration.plan.cameras import PlannedCamera
+from syncaudit_calibration.plan.lights import Light
 
-__all__ = ["SCREEN_RATE_HZ", "PulseTrain", "bands_apart_s", "choose_screen_train", "choose_train"]
+__all__ = [
+    "SCREEN_RATE_HZ",
+    "PulseTrain",
+    "bands_apart_s",
+    "choose_hand_train",
+    "choose_screen_train",
+    "choose_train",
+    "switchings",
+]
 
 Floats = NDArray[np.float64]
 
@@ -169,14 +178,45 @@ def choose_screen_train(
     (global shutters: as for an LED). Parameters are those of `choose_train`.
     """
     tick_s = 1.0 / SCREEN_RATE_HZ
-    needed_s = max(
-        _lasting_s(camera)
-        if camera.is_global
-        else SCREEN_SHARE * camera.period_s - camera.readout_s - camera.exposure_s
-        for camera in cameras
-    )
+    needed_s = max(_lasting_s(camera) for camera in cameras)
     width_s = max(1, math.ceil(needed_s / tick_s - 1e-9)) * tick_s
     return _best(cameras, _Pattern(width_s=width_s, tick_s=tick_s), duration_s, rng)
+
+
+def choose_hand_train(
+    cameras: Sequence[PlannedCamera],
+    light: Light,
+    *,
+    duration_s: float | None = None,
+    rng: np.random.Generator,
+) -> PulseTrain:
+    """Return what somebody may do with a light by hand: single pulses of its usual length.
+
+    Parameters are those of `choose_train`, and the light.
+    """
+    pattern = _Pattern(
+        width_s=light.usual_s, dark_s=light.least_dark_s, spread_s=light.dark_spread_s
+    )
+    return _best(cameras, pattern, duration_s, rng)
+
+
+def switchings(train: PulseTrain, light: Light, rng: np.random.Generator) -> PulseTrain:
+    """Return the goings on and off of a light that is on for long, as pulses of no width.
+
+    A camera sees one of them where a row is exposed meanwhile, in ``(readout + E) / T_frame`` of
+    the cases: every frame before shows no light, and every frame after all of it.
+
+    Parameters
+    ----------
+    train : PulseTrain
+        Of `choose_hand_train`.
+    light : Light
+    rng : Generator
+        Draws how long the light is on.
+    """
+    on_s = rng.uniform(light.shortest_s, light.longest_s, train.n)
+    edges_s = np.sort(np.concatenate([train.starts_s, train.starts_s + on_s]))
+    return replace(train, starts_s=edges_s, width_s=0.0, n_per_burst=1)
 
 
 def _lasting_s(camera: PlannedCamera) -> float:
@@ -186,13 +226,18 @@ def _lasting_s(camera: PlannedCamera) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pattern:
-    """What is repeated: `n` pulses about `gap_s` apart, on instants that `tick_s` divides."""
+    """What is repeated: `n` pulses about `gap_s` apart, on instants that `tick_s` divides.
+
+    In between it is dark for `dark_s` and up to `spread_s` more.
+    """
 
     width_s: float
     n: int = 1
     gap_s: float = 0.0
     jitter: float = 0.0
     tick_s: float = TICK_S
+    dark_s: float = SINGLE_DARK_S
+    spread_s: float = DARK_SPREAD_S
 
 
 def _short_width_s(cameras: Sequence[PlannedCamera]) -> float:
@@ -221,17 +266,17 @@ def _best(
     """Return the one of several random trains whose highest side peak is lowest."""
     width_s = math.ceil(pattern.width_s / pattern.tick_s - 1e-6) * pattern.tick_s
     dark_s = max(
-        SINGLE_DARK_S if pattern.n == 1 else BURST_DARK_S,
+        pattern.dark_s if pattern.n == 1 else BURST_DARK_S,
         DARK_FRAMES * max(camera.period_s for camera in cameras),
     )
     if duration_s is None:
-        interval_s = (pattern.n - 1) * pattern.gap_s + width_s + dark_s + DARK_SPREAD_S / 2.0
+        interval_s = (pattern.n - 1) * pattern.gap_s + width_s + dark_s + pattern.spread_s / 2.0
         duration_s = _long_enough(cameras, width_s, interval_s / pattern.n)
     n_bursts = math.ceil(duration_s / dark_s)
     trains = []
     for _ in range(N_DRAWS):
         offsets_s = _burst_offsets(pattern, n_bursts, rng)
-        darks_s = rng.uniform(dark_s, dark_s + DARK_SPREAD_S, n_bursts)
+        darks_s = rng.uniform(dark_s, dark_s + pattern.spread_s, n_bursts)
         ends_s = LEAD_S + np.cumsum(offsets_s[:, -1] + width_s + darks_s)
         firsts_s = np.concatenate([[LEAD_S], ends_s[:-1]])
         is_whole = ends_s - darks_s <= duration_s - LEAD_S
