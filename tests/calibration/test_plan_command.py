@@ -59,7 +59,7 @@ def test_lights_fired_by_hand_are_told_how() -> None:
     assert "irregular, 1.5 s to" in speedlight
     torch = plan(*USUAL, "--light", "torch")
     assert "on for 0.3 to 1 s" in torch
-    assert "one switching dated to 81.4 us" in torch
+    assert "one switching dated to 0.24 ms" in torch
     assert "see of all switchings" in torch
     assert "cannot alias" not in torch  # the drawn train is not the one that is fired
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from syncaudit_calibration.plan.cameras import PlannedCamera
 from syncaudit_calibration.plan.lights import Light
-from syncaudit_calibration.plan.train import PulseTrain
+from syncaudit_calibration.plan.train import SCREEN_RATE_HZ, PulseTrain
 from syncaudit_calibration.plan.visibility import draw_phases
 
 __all__ = ["EDGE_STD_S", "Accuracy", "expected_accuracy", "line_delay_std", "unobservable"]
@@ -25,13 +25,11 @@ EDGE_STD_S = 15e-6
 # What stays however many flashes there are: rows, the shape of pulses, encoders (promised wider
 # than the 5 us that the estimator counts with, for footage is harder than renders).
 FLOOR_STD_S = 1e-5
-# A frame that is lit in part tells the share of its exposure to this: noise, tone curve.
+# A frame or row that is lit in part tells the share of its exposure to this: noise, tone curve.
 PARTIAL_SHARE_STD = 0.03
-# A light that goes on or off within an exposure draws a ramp over the rows of an exposure; half of
-# it is found to this part of its length.
-RAMP_SHARE_STD = 0.01
-# Screens light line by line; a camera that sees only their top or bottom is off by half a frame.
-SCREEN_STD_S = 3e-3
+# Screens light line by line within a frame, and two cameras may see any part of that: their frames
+# keep their phases to those of the screen.
+SCREEN_STD_S = (2.0 / 12.0) ** 0.5 / SCREEN_RATE_HZ
 N_DRAWS = 100
 
 
@@ -70,7 +68,7 @@ def expected_accuracy(
 
     With n shared flashes of error s in either camera, spread evenly over a time D, a straight line
     has ``sigma(offset) = s sqrt(2 / n)`` in the middle and ``sigma(drift) = s sqrt(24 / n) / D``;
-    a floor of 10 us is added (3 ms for a screen, which cancels in the drift). Two global shutters
+    a floor of 10 us is added (7 ms for a screen, which cancels in the drift). Two global shutters
     are told by `_global_stds_s` instead.
 
     Parameters
@@ -85,8 +83,8 @@ def expected_accuracy(
         Whether a screen plays the train.
     light : Light, optional
         What is fired by hand; default: an LED or a screen that plays the train. Of one that is on
-        for long, `train` and `n_shared` are its going on and off (`switchings`): a ramp over all
-        rows that an exposure long saw it is dated to a hundredth of the exposure.
+        for long, `train` and `n_shared` are its going on and off (`switchings`): each is a
+        ramp over the rows of an exposure, dated to a part of it.
     """
     span_s = max(float(np.ptp(train.starts_s)), train.width_s)
     is_short = light is not None and not light.has_edges
@@ -105,7 +103,7 @@ def expected_accuracy(
         flash_s = EDGE_STD_S
         if light is not None and light.has_edges:
             longest_s = max(camera.exposure_s for camera in cameras)
-            flash_s = math.hypot(EDGE_STD_S, RAMP_SHARE_STD * longest_s)
+            flash_s = math.hypot(EDGE_STD_S, PARTIAL_SHARE_STD * longest_s)
         offset_s, triggered_s = flash_s * math.sqrt(2.0 / n), flash_s / math.sqrt(n_seen)
     floor_s = SCREEN_STD_S if is_screen else FLOOR_STD_S
     return Accuracy(

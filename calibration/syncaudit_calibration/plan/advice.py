@@ -50,11 +50,11 @@ def advice(
         )
     if kind is LightKind.SCREEN:
         sentences.append(
-            "Screens light line by line within most of 1/60 s. Let all cameras see what the screen "
-            "lights, a wall or a sheet of paper: they then share its instants. A camera that has "
-            "the screen in its picture is off by milliseconds. Displays and speakers are late by "
-            "tens of milliseconds, each by its own: the clicks tie microphones to one another, not "
-            "to cameras."
+            "A screen is the last resort: it lights line by line within 1/60 s, and cameras of 24, "
+            "25, 30 or 60 Hz keep their phase to it, so that calibrate often refuses it. Let all "
+            "cameras see what it lights, a wall or a sheet of paper in a dark room, not the screen "
+            "itself. A torch (--light torch) tells more. Screens and speakers are late by tens of "
+            "milliseconds, each by its own: the clicks tie microphones to one another only."
         )
     blind = unobservable(cameras, train)
     if blind:
