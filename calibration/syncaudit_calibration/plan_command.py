@@ -109,9 +109,9 @@ def flash_plan(
     plan = plan_of(kind, rig, duration_s=duration_s, rng=rng)
 
     console = stdout()
-    console.print(plan_table(rig, plan.train, plan.seen, plan.expected, kind))
+    console.print(plan_table(rig, plan, kind))
     console.print()
-    console.print(view_table(rig, plan.seen, kind))
+    console.print(view_table(rig, plan))
     for sentence in plan.advice:
         console.print(f"\n[yellow]![/] {sentence}")
     console.print(f"\n[bold]Safety.[/] {safety_note(plan.train)}")

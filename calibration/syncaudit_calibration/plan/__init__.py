@@ -5,7 +5,8 @@ from syncaudit_calibration.plan.advice import advice, safety_note
 from syncaudit_calibration.plan.cameras import PlannedCamera, planned_cameras
 from syncaudit_calibration.plan.lights import LightKind
 from syncaudit_calibration.plan.outline import Plan, plan_of
-from syncaudit_calibration.plan.train import PulseTrain, choose_screen_train, choose_train
+from syncaudit_calibration.plan.pulse_train import PulseTrain
+from syncaudit_calibration.plan.train import choose_screen_train, choose_train
 from syncaudit_calibration.plan.visibility import CameraView, Visibility, visibility
 
 __all__ = [

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from syncaudit_calibration.plan.cameras import PlannedCamera
 from syncaudit_calibration.plan.lights import Light
-from syncaudit_calibration.plan.train import SCREEN_RATE_HZ, PulseTrain
+from syncaudit_calibration.plan.pulse_train import PulseTrain
+from syncaudit_calibration.plan.train import SCREEN_RATE_HZ
 from syncaudit_calibration.plan.visibility import draw_phases
 
 __all__ = ["EDGE_STD_S", "Accuracy", "expected_accuracy", "line_delay_std", "unobservable"]
@@ -107,7 +108,7 @@ def expected_accuracy(
         offset_s, triggered_s = flash_s * math.sqrt(2.0 / n), flash_s / math.sqrt(n_seen)
     floor_s = SCREEN_STD_S if is_screen else FLOOR_STD_S
     return Accuracy(
-        flash_std_s=flash_s,
+        flash_std_s=math.hypot(flash_s, SCREEN_STD_S / math.sqrt(2.0) if is_screen else 0.0),
         offset_std_s=math.hypot(offset_s, floor_s),
         drift_std_ppm=1e6 * math.sqrt(12.0) * math.hypot(offset_s, FLOOR_STD_S) / span_s,
         triggered_offset_std_s=math.hypot(triggered_s, floor_s),

@@ -8,7 +8,8 @@ from syncaudit.model.wording import word_duration
 from syncaudit_calibration.plan.accuracy import Accuracy, unobservable
 from syncaudit_calibration.plan.cameras import PlannedCamera
 from syncaudit_calibration.plan.lights import HAND_LIGHTS, LightKind
-from syncaudit_calibration.plan.train import PulseTrain, bands_apart_s
+from syncaudit_calibration.plan.pulse_train import PulseTrain
+from syncaudit_calibration.plan.train import bands_apart_s
 from syncaudit_calibration.plan.visibility import Visibility
 
 __all__ = ["SAFE_PER_SECOND", "advice", "safety_note"]
@@ -112,7 +113,7 @@ def safety_note(train: PulseTrain) -> str:
     keeps = "keeps within" if n <= SAFE_PER_SECOND else "exceeds"
     return (
         "Flashing light can trigger seizures in people with photosensitive epilepsy. This train "
-        f"has up to {n} flashes in a second, which {keeps} the usual limit of "
+        f"has up to {n} flash{'' if n == 1 else 'es'} in a second, which {keeps} the usual limit of "
         f"{SAFE_PER_SECOND}; even so, warn everyone who may see it, let those at risk leave, do "
         "not look into the lamp, and never use it where people drive."
     )

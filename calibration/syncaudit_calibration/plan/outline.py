@@ -11,13 +11,8 @@ from syncaudit_calibration.plan.accuracy import Accuracy, expected_accuracy
 from syncaudit_calibration.plan.advice import advice
 from syncaudit_calibration.plan.cameras import PlannedCamera
 from syncaudit_calibration.plan.lights import HAND_LIGHTS, LightKind
-from syncaudit_calibration.plan.train import (
-    PulseTrain,
-    choose_hand_train,
-    choose_screen_train,
-    choose_train,
-    switchings,
-)
+from syncaudit_calibration.plan.pulse_train import PulseTrain, switchings
+from syncaudit_calibration.plan.train import choose_hand_train, choose_screen_train, choose_train
 from syncaudit_calibration.plan.visibility import Visibility, visibility
 
 __all__ = ["Plan", "plan_of"]
@@ -33,6 +28,8 @@ class Plan:
         To be played, or an example of what somebody may fire by hand.
     seen : Visibility
         Of its pulses; of a light that is on for long, of its going on and off.
+    events : str
+        Which of both.
     expected : Accuracy
     advice : tuple of str
         A sentence for each weakness.
@@ -40,6 +37,7 @@ class Plan:
 
     train: PulseTrain
     seen: Visibility
+    events: str
     expected: Accuracy
     advice: tuple[str, ...]
 
@@ -70,10 +68,13 @@ def plan_of(
         train = choose_screen_train(cameras, duration_s=duration_s, rng=rng)
     else:
         train = choose_train(cameras, duration_s=duration_s, rng=rng)
-    is_rolling = not any(camera.is_global for camera in cameras)
     told = train
-    if light and light.has_edges and is_rolling:
-        told = switchings(train, light, rng)
+    is_on_long = kind is LightKind.SCREEN or (light is not None and light.has_edges)
+    if is_on_long and not any(camera.is_global for camera in cameras):
+        on_s = np.full(train.n, train.width_s)
+        if light:
+            on_s = rng.uniform(light.shortest_s, light.longest_s, train.n)
+        told = switchings(train, on_s)
     seen = visibility(cameras, told, rng=rng)
     expected = expected_accuracy(
         cameras,
@@ -86,6 +87,7 @@ def plan_of(
     return Plan(
         train=train,
         seen=seen,
+        events="flashes" if told is train else "switchings",
         expected=expected,
         advice=advice(cameras, train, seen, expected, kind),
     )

@@ -8,34 +8,25 @@ import numpy as np
 from rich.table import Table
 
 from syncaudit.model.wording import word_duration
-from syncaudit_calibration.plan.accuracy import Accuracy, line_delay_std, unobservable
+from syncaudit_calibration.plan.accuracy import line_delay_std, unobservable
 from syncaudit_calibration.plan.cameras import PlannedCamera
 from syncaudit_calibration.plan.lights import HAND_LIGHTS, LightKind
-from syncaudit_calibration.plan.train import PulseTrain
-from syncaudit_calibration.plan.visibility import Visibility
+from syncaudit_calibration.plan.outline import Plan
+from syncaudit_calibration.plan.pulse_train import PulseTrain
 
 __all__ = ["plan_table", "view_table"]
 
 
-def plan_table(
-    rig: Sequence[PlannedCamera],
-    train: PulseTrain,
-    seen: Visibility,
-    expected: Accuracy,
-    kind: LightKind,
-) -> Table:
+def plan_table(rig: Sequence[PlannedCamera], plan: Plan, kind: LightKind) -> Table:
     """Return what to do with a light and what to expect, in rows of a name and a sentence.
 
     Parameters
     ----------
     rig : sequence of PlannedCamera
-    train : PulseTrain
-        That is played, or that somebody may fire.
-    seen : Visibility
-        Of its pulses; of a light that is on for long, of its going on and off.
-    expected : Accuracy
+    plan : Plan
     kind : LightKind
     """
+    train, seen, expected, events = plan.train, plan.seen, plan.expected, plan.events
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -43,7 +34,6 @@ def plan_table(
     period = word_duration(max(camera.period_s for camera in rig))
     is_global = any(camera.is_global for camera in rig)
     by_hand = HAND_LIGHTS.get(kind)
-    events = "switchings" if by_hand and by_hand.has_edges else "flashes"
     if by_hand:
         pulses = f"{train.n} times {by_hand.words}"
     elif kind is LightKind.SCREEN:
@@ -128,17 +118,15 @@ def _lamp(rig: Sequence[PlannedCamera], train: PulseTrain) -> str:
     )
 
 
-def view_table(rig: Sequence[PlannedCamera], seen: Visibility, kind: LightKind) -> Table:
+def view_table(rig: Sequence[PlannedCamera], plan: Plan) -> Table:
     """Return what each kind of camera will see."""
-    light = HAND_LIGHTS.get(kind)
-    seen_what = "switchings" if light and light.has_edges else "flashes"
     table = Table(box=None, pad_edge=False)
     for name in ("cameras", "frames", "read-out", "exposure"):
         table.add_column(name, no_wrap=True, justify="right")
-    for name in (f"see of all {seen_what}", "by formula", "of all bursts", "both edges"):
+    for name in (f"see of all {plan.events}", "by formula", "of all bursts", "both edges"):
         table.add_column(name, justify="right")
     for camera in dict.fromkeys(rig):
-        view = seen.views[rig.index(camera)]
+        view = plan.seen.views[rig.index(camera)]
         table.add_row(
             str(sum(other == camera for other in rig)),
             f"{float(camera.rate_hz):g} Hz",

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit_calibration.plan.cameras import PlannedCamera
 from syncaudit_calibration.plan.lights import Light
+from syncaudit_calibration.plan.pulse_train import TICK_S, PulseTrain
 
 __all__ = [
     "SCREEN_RATE_HZ",
-    "PulseTrain",
     "bands_apart_s",
     "choose_hand_train",
     "choose_screen_train",
     "choose_train",
-    "switchings",
 ]
 
 Floats = NDArray[np.float64]
@@ -41,80 +40,13 @@ DARK_FRAMES = 5
 DARK_SPREAD_S = 0.5
 # Unevenness of the gaps within a burst, and the least for which another pulse is spent.
 MAX_JITTER, MIN_JITTER = 0.25, 0.08
-# A long flash of a screen is to be seen by this share of the frames' phases.
-SCREEN_SHARE = 0.5
 # Two cameras should share this many flashes; a recording lasts as long as that takes.
 MIN_SHARED = 25
 MIN_DURATION_S, MAX_DURATION_S, DURATION_STEP_S = 30.0, 600.0, 15.0
 # Dark before the first pulse and after the last: automatic exposures settle.
 LEAD_S = 2.0
-TICK_S = 1e-6
 # Of so many drawn trains the one that resembles its own shifts least is taken.
 N_DRAWS = 16
-# Instants that agree to this look alike while clocks are still unknown.
-ALIKE_S = 1e-3
-MAX_LAG_S = 30.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PulseTrain:
-    """Pulses of one width.
-
-    Parameters
-    ----------
-    starts_s : ndarray, shape (n,)
-        When each begins, seconds after the start of the train, increasing.
-    width_s : float
-        How long each lasts.
-    n_per_burst : int
-        Pulses that follow closely upon one another.
-    duration_s : float
-        How long to record, with the dark times at both ends.
-    """
-
-    starts_s: Floats
-    width_s: float
-    n_per_burst: int
-    duration_s: float
-
-    @property
-    def n(self) -> int:
-        """Return the number of pulses."""
-        return int(self.starts_s.size)
-
-    @property
-    def smallest_gap_s(self) -> float:
-        """Return the shortest time from the start of a pulse to that of the next."""
-        return float(np.diff(self.starts_s).min()) if self.n > 1 else math.inf
-
-    @property
-    def most_per_second(self) -> int:
-        """Return the most pulses that start within any one second."""
-        stops = np.searchsorted(self.starts_s, self.starts_s + 1.0 - TICK_S)
-        return int((stops - np.arange(self.n)).max(initial=0))
-
-    @property
-    def runner_up(self) -> float:
-        """Return the share of pulses that the train meets when it is shifted against itself.
-
-        The highest peak beside zero of the histogram of all differences up to 30 s, in windows of
-        +/- 1 ms: 1 for a periodic train, which no shift by a period can be told from; matching
-        refuses above 0.6.
-        """
-        parts = []
-        for k in range(1, self.n):
-            parts.append(self.starts_s[k:] - self.starts_s[:-k])
-            if parts[-1].min() > MAX_LAG_S:
-                break
-        lags = np.sort(np.concatenate([np.empty(0), *parts]))
-        lags = lags[(lags > 2.0 * ALIKE_S) & (lags <= MAX_LAG_S)]
-        stops = np.searchsorted(lags, lags + 2.0 * ALIKE_S, side="right")
-        return float((stops - np.arange(lags.size)).max(initial=0)) / max(self.n, 1)
-
-    def to_csv(self) -> str:
-        """Return a table with the columns start_s and width_s, as the simulator plays it."""
-        rows = [f"{start:.6f},{self.width_s:.6f}" for start in self.starts_s]
-        return "\n".join(["start_s,width_s", *rows]) + "\n"
 
 
 def choose_train(
@@ -174,8 +106,9 @@ def choose_screen_train(
 ) -> PulseTrain:
     """Return a train for a screen, on the borders of its frames (60 a second).
 
-    Flashes are single and one or more frames long: as many as a camera needs to see half of them
-    (global shutters: as for an LED). Parameters are those of `choose_train`.
+    Flashes are single and last as long as those of an LED for global shutters do: the light of a
+    screen rises for most of a frame, and shorter ones are no flashes but lit frames.
+    Parameters are those of `choose_train`.
     """
     tick_s = 1.0 / SCREEN_RATE_HZ
     needed_s = max(_lasting_s(camera) for camera in cameras)
@@ -198,25 +131,6 @@ def choose_hand_train(
         width_s=light.usual_s, dark_s=light.least_dark_s, spread_s=light.dark_spread_s
     )
     return _best(cameras, pattern, duration_s, rng)
-
-
-def switchings(train: PulseTrain, light: Light, rng: np.random.Generator) -> PulseTrain:
-    """Return the goings on and off of a light that is on for long, as pulses of no width.
-
-    A camera sees one of them where a row is exposed meanwhile, in ``(readout + E) / T_frame`` of
-    the cases: every frame before shows no light, and every frame after all of it.
-
-    Parameters
-    ----------
-    train : PulseTrain
-        Of `choose_hand_train`.
-    light : Light
-    rng : Generator
-        Draws how long the light is on.
-    """
-    on_s = rng.uniform(light.shortest_s, light.longest_s, train.n)
-    edges_s = np.sort(np.concatenate([train.starts_s, train.starts_s + on_s]))
-    return replace(train, starts_s=edges_s, width_s=0.0, n_per_burst=1)
 
 
 def _lasting_s(camera: PlannedCamera) -> float:
