@@ -113,7 +113,7 @@ def safety_note(train: PulseTrain) -> str:
     keeps = "keeps within" if n <= SAFE_PER_SECOND else "exceeds"
     return (
         "Flashing light can trigger seizures in people with photosensitive epilepsy. This train "
-        f"has up to {n} flash{'' if n == 1 else 'es'} in a second, which {keeps} the usual limit of "
-        f"{SAFE_PER_SECOND}; even so, warn everyone who may see it, let those at risk leave, do "
+        f"has up to {n} flash{'' if n == 1 else 'es'} in a second, which {keeps} the usual limit "
+        f"of {SAFE_PER_SECOND}; even so, warn everyone who may see it, let those at risk leave, do "
         "not look into the lamp, and never use it where people drive."
     )
