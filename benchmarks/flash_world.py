@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import av
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from syncaudit_calibration.plan import PlannedCamera, choose_screen_train
 
 __all__ = ["ISSUE_WORLDS", "LightSource", "SceneCamera", "World", "draw_world", "render_world"]
 
@@ -88,6 +90,15 @@ class SceneCamera:
     is_color: bool
     crf: int
     gop: int
+    # A screen that flashes fills these shares of the picture (top, left, height, width).
+    filmed: tuple[float, float, float, float] | None = None
+
+    @property
+    def filmed_px(self) -> tuple[int, int, int, int]:
+        """Return top, left, height and width of the filmed screen, in pixels."""
+        top, left, tall, wide = self.filmed or (0.0, 0.0, 0.0, 0.0)
+        h, w = self.height, self.width
+        return int(top * h), int(left * w), int(tall * h), int(wide * w)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,8 +212,69 @@ def pulses_of_30_ms(seed: int) -> World:
     )
 
 
-ISSUE_WORLDS = {"4ms": pulses_of_4_ms, "30ms": pulses_of_30_ms}
-"""The recordings on which no camera was calibrated before."""
+# A screen's rows light one after the other, each within some milliseconds.
+SCAN_S, RESPONSE_S = 0.0153, 0.004
+
+
+def _screen_world(seed: int, *, n_filming: int) -> World:
+    """Return cameras of several rates that a sync video lights; the first `n_filming` film it."""
+    rng = np.random.default_rng([seed, 79])
+    cameras = []
+    for k in range(4):
+        fps = float(rng.choice([12, 24, 25, 30, 50]))
+        camera = _draw_camera(rng, k, (640, 480), fps, False)
+        tall, wide = rng.uniform(0.4, 0.9, 2)
+        place = (rng.uniform(0, 1 - tall), rng.uniform(0, 1 - wide), tall, wide)
+        filmed = tuple(float(value) for value in place) if k < n_filming else None
+        cameras.append(replace(camera, screen_hz=0.0, is_stated=True, filmed=filmed))
+    planned = [
+        PlannedCamera(
+            rate_hz=Fraction(int(camera.fps)),
+            readout_s=camera.line_delay_s * (camera.height - 1),
+            exposure_s=camera.exposure_s,
+        )
+        for camera in cameras
+    ]
+    train = choose_screen_train(planned, duration_s=30.0, rng=rng)
+    return World(
+        seed=seed,
+        duration_s=30.0,
+        light=LightSource(
+            kind=("screen on a wall", "screen filmed by one", "", "", "screen filmed")[n_filming],
+            # Players begin when they like, and screens keep a rate of their own.
+            onset_s=tuple((train.starts_s * (1 + rng.normal(0, 2e-5)) - 0.5).tolist()),
+            length_s=(train.width_s,) * train.n,
+            rise_s=SCAN_S,
+        ),
+        cameras=tuple(cameras),
+        has_trigger=False,
+        trigger_offset_s=0.0,
+    )
+
+
+def screen_on_a_wall(seed: int) -> World:
+    """Return cameras that see what a screen lights."""
+    return _screen_world(seed, n_filming=0)
+
+
+def screen_filmed_by_one(seed: int) -> World:
+    """Return cameras of which one has the screen in its picture."""
+    return _screen_world(seed, n_filming=1)
+
+
+def screen_filmed(seed: int) -> World:
+    """Return cameras that all have the screen in their pictures, each elsewhere."""
+    return _screen_world(seed, n_filming=4)
+
+
+ISSUE_WORLDS = {
+    "4ms": pulses_of_4_ms,
+    "30ms": pulses_of_30_ms,
+    "wall": screen_on_a_wall,
+    "one": screen_filmed_by_one,
+    "filmed": screen_filmed,
+}
+"""The recordings on which no camera was calibrated before, and those of a sync video."""
 
 
 def _draw_light(rng: np.random.Generator, kind: str, duration_s: float) -> LightSource:
@@ -312,11 +384,26 @@ def _write_stamps(path: Path, own_s: Floats) -> None:
         writer.writerows([EPOCH_NS + round(1e9 * float(t))] for t in own_s)
 
 
-def _light_of_rows(camera: SceneCamera, light: LightSource, start_s: Floats) -> Floats:
-    """Return the share of full light that every row of every frame gets, shape (frames, rows)."""
-    begin = start_s[:, None] + camera.line_delay_s * np.arange(camera.height)
+def _light_of_rows(
+    camera: SceneCamera, light: LightSource, start_s: Floats, late_s: Floats | float = 0.0
+) -> Floats:
+    """Return the share of full light that every row of every frame gets, shape (frames, rows).
+
+    Light of some rows may be late by `late_s`.
+    """
+    begin = start_s[:, None] + camera.line_delay_s * np.arange(camera.height) - late_s
     dose = light.dose(begin + camera.exposure_s) - light.dose(begin)
     return dose / camera.exposure_s
+
+
+def _light_of_filmed(
+    camera: SceneCamera, light: LightSource, start_s: Floats
+) -> NDArray[np.float32]:
+    """Return the share of its light that rows of a filmed screen show, shape (frames, rows)."""
+    top, _, tall, _ = camera.filmed_px
+    late_s = SCAN_S * (np.arange(camera.height) - top) / max(tall, 1)
+    rows = replace(light, rise_s=RESPONSE_S)
+    return _light_of_rows(camera, rows, start_s, late_s)[:, top : top + tall].astype(np.float32)
 
 
 def _shown(share: Floats) -> Floats:
@@ -346,6 +433,7 @@ def _write_video(
 ) -> None:
     scene = _Scene(camera, rng)
     share = _shown(_light_of_rows(camera, light, start_s)).astype(np.float32)
+    glow = _light_of_filmed(camera, light, start_s)
     gain = 1.0
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=round(camera.fps))
@@ -354,7 +442,7 @@ def _write_video(
         stream.options = {"crf": str(camera.crf), "preset": "veryfast", "g": str(camera.gop)}
         stream.thread_count = 1
         for k, t in enumerate(start_s):
-            linear = scene.linear(float(t), share[k])
+            linear = scene.linear(float(t), share[k], glow[k])
             grey = scene.exposed(linear * gain)
             if camera.has_auto_exposure:
                 gain *= (scene.target / max(float(linear.mean()) * gain, 1e-3)) ** 0.25
@@ -398,7 +486,9 @@ class _Scene:
         )  # fmt: skip
         self.target = float((self.ambient * self.texture[:h, :w]).mean())
 
-    def linear(self, t: float, share: NDArray[np.float32]) -> NDArray[np.float32]:
+    def linear(
+        self, t: float, share: NDArray[np.float32], filmed: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
         """Return the light that falls on the sensor, of full well."""
         camera, (p, q, *_) = self.camera, self.phases
         h, w = camera.height, camera.width
@@ -413,7 +503,12 @@ class _Scene:
             x = int((start + speed * t) % (w + 60)) - 30
             left, right = max(0, x), max(0, min(w, x + w // 12))
             reflected[h // 3 :, left:right] = level * (0.7 + 0.3 * self.texture[: h - h // 3, :1])
-        seen = reflected * (self.ambient + self.light * share[:, None])
+        # A camera that films the screen sees little of what that lights.
+        weight = 0.1 if camera.filmed else 1.0
+        seen = reflected * (self.ambient + weight * self.light * share[:, None])
+        if camera.filmed:
+            top, left, tall, wide = camera.filmed_px
+            seen[top : top + tall, left : left + wide] = 0.01 + camera.flash * filmed[:, None]
         if camera.screen_hz:
             top, left, tall, wide = self.screen
             rows = t + camera.line_delay_s * np.arange(top, top + tall)

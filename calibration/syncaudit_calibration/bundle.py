@@ -13,6 +13,7 @@ from syncaudit.estimators.events import EventEvidence, sent_at_flashes
 from syncaudit_calibration.adjustment import Adjustment
 from syncaudit_calibration.box_reference import adjust_with_any_reference
 from syncaudit_calibration.calibration import Calibration
+from syncaudit_calibration.contradicted import contradicted_intervals
 from syncaudit_calibration.errors import CalibrationError
 from syncaudit_calibration.observability import unobservable_cameras
 from syncaudit_calibration.observations import Observations, observe
@@ -84,12 +85,13 @@ def calibrate_events(
             raise _impossible(seed | refused)
         refused |= seed.refused
         seed, observations, adjustment = solve_with_steps(seed, partial(_solve, left))
-        unobservable = unobservable_cameras(observations, adjustment)
-        if not unobservable:
+        useless = unobservable_cameras(observations, adjustment)
+        useless |= contradicted_intervals(observations, adjustment)
+        if not useless:
             break
-        refused |= unobservable
+        refused |= useless
         left = [item for item in left if item.source not in refused]
-        if reference in unobservable or len(left) < 2:
+        if reference in useless or len(left) < 2:
             raise _impossible(refused)
     return calibration_of(left, seed, observations, adjustment, refused, set(read))
 

@@ -19,6 +19,7 @@ from syncaudit_calibration.calibration import (
 )
 from syncaudit_calibration.findings import find_warnings
 from syncaudit_calibration.observations import Observations
+from syncaudit_calibration.played import PLAYED_STD_S, is_played
 from syncaudit_calibration.seed import Seed
 from syncaudit_calibration.unknowns import EDGE_SHIFT_PX, light_lasts
 
@@ -63,6 +64,7 @@ def calibration_of(
     shared_s = {
         name: _shared_std(items[name], observations, adjustment) for name in observations.sources
     }
+    played = {name for name in observations.sources if is_played(items[name])}
     sources = {
         name: _source(
             items[name],
@@ -74,6 +76,7 @@ def calibration_of(
                 shared_s[name],
                 shared_s[seed.reference],
                 MESSAGE_STD_S if {name, seed.reference} & latent else 0.0,
+                PLAYED_STD_S if (name in played) != (seed.reference in played) else 0.0,
                 SOUND_WAY_STD_S if _hangs_on_sound(name, items, observations, adjustment) else 0.0,
             ),
         )
@@ -92,11 +95,20 @@ def calibration_of(
             0.0 if light_lasts(items.values()) else latency_s,
         ),
         refused=dict(refused),
-        warnings=tuple(find_warnings(items, seed, observations, sources)),
+        warnings=(*find_warnings(items, seed, observations, sources), *_played_words(played)),
         closures=seed.closures,
         half_light_s=latency_s,
         half_light_std_s=latency_std_s,
     )
+
+
+def _played_words(played: Set[str]) -> list[str]:
+    if not played:
+        return []
+    return [
+        f"the clicks of {', '.join(sorted(played))} keep to the frames of a video: speakers and "
+        "screens are late by tens of milliseconds, each by its own: the error was widened"
+    ]
 
 
 def _optional(

@@ -31,6 +31,8 @@ N_TESTED = 5
 # Fewest ends of pulses that tell a length, and the least gate that counts as one trial.
 MIN_ENDS = 3
 LEAST_GATE_S = 1e-4
+# Of the equal events that agree on a length, this part may agree on another one.
+MAX_RIVAL = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,13 +195,34 @@ def _is_proven(ends: Instants, onsets: Instants, length_s: float, max_offset_s: 
     n_trials = MAX_LENGTH_S / gate_s
     if match.chance * n_trials > MAX_CHANCE:
         return False
-    was_end = _is_end(ends)[np.argsort(ends.times_s - length_s * _is_end(ends), kind="stable")]
-    is_start = ~_is_end(onsets)
-    is_start = is_start[np.argsort(onsets.times_s - length_s * ~is_start, kind="stable")]
+    was_end = _was_end(ends, length_s)
+    is_start = ~_was_end(onsets, length_s)
     n_ends = int(np.count_nonzero(was_end[match.i] & is_start[match.j]))
     span_s = max(float(np.ptp(target.times_s)), gate_s)
     expected = np.count_nonzero(was_end) * np.count_nonzero(is_start) * gate_s / span_s
-    return chance_of(n_ends, expected, n_trials) <= MAX_CHANCE
+    if chance_of(n_ends, expected, n_trials) > MAX_CHANCE:
+        return False
+    # Ends that meet onsets do so whatever the length, by another offset: equal events decide.
+    is_alike = was_end[:, None] != is_start
+    apart_s = (target.times_s - match.fit.predict(moved.times_s, moved.row_px)[:, None])[is_alike]
+    n_alike = np.count_nonzero(is_alike[match.i, match.j])
+    return bool(_most_elsewhere(apart_s, gate_s) <= MAX_RIVAL * n_alike)
+
+
+def _most_elsewhere(apart_s: Floats, gate_s: float) -> int:
+    """Return how many distances agree on another length, at most.
+
+    By chance hardly any do, unless lights keep to a grid: a screen's frames, a program's ticks.
+    """
+    near = np.sort(apart_s[(np.abs(apart_s) > 2.0 * gate_s) & (np.abs(apart_s) <= MAX_LENGTH_S)])
+    stops = np.searchsorted(near, near + 2.0 * gate_s, side="right")
+    return int((stops - np.arange(near.size)).max(initial=0))
+
+
+def _was_end(events: Instants, length_s: float) -> NDArray[np.bool_]:
+    """Return which of the events `as_onsets` were ends, in their order."""
+    is_end = _is_end(events)
+    return is_end[np.argsort(events.times_s - length_s * is_end, kind="stable")]
 
 
 def _is_end(events: Instants) -> NDArray[np.bool_]:

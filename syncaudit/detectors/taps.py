@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d, median_filter
 
 from syncaudit.detectors.motion import detect_motion
+from syncaudit.detectors.rises import LEVEL, N_BEFORE, date_rises
 from syncaudit.model import Activity, EventTrain, Quantity, SignalStream
 
 __all__ = ["find_taps"]
@@ -20,29 +21,23 @@ AROUND_S = 1.0
 MIN_RATIO = 10.0
 # Change of specific force below which nothing is called a knock (m/s^2 per sample).
 MIN_CHANGE = 2.0
-# A case that rings may change fastest in a later swing: the onset is looked for this far before.
+# A case that rings may swing furthest later: the onset is looked for this far before, and the level
+# at rest over so many samples before that.
 LOOK_BACK_S = 0.03
-ONSET_SHARE = 0.05
+MIN_LOOK_BACK = 4
+N_AT_REST = 16
+MIN_AT_REST = 4
 MIN_SAMPLES = 16
-# Error in samples: an even spread over one (1 / sqrt(12)), and the first swing of a soft case.
-ONSET_STD = (1.0 / 12.0 + 0.2**2) ** 0.5
-# By how many samples the first change that shows is late, in all knocks of a rig alike. Between the
-# onset and the first sample that exceeds the limit lies what a ring that begins from rest, and a
-# filter before the sampling, need to rise: nothing for a jump and momentary samples (0.04
-# measured), more for averages (0.14) and filters of second order (0.2 to 0.4). Nobody states which
-# it is: a delay that is never negative and otherwise unknown has a spread like its mean.
-LATE = LATE_STD = 0.15
 
 
 def find_taps(stream: SignalStream | Activity) -> EventTrain | None:
     """Return the onsets of knocks.
 
     A knock is a change of the specific force from one sample to the next (norm over the axes)
-    of 2 m/s^2 and of ten times what is usual within a second. It begins with the first change of
-    a twentieth of that within the 30 ms before, and lies anywhere between the two samples of this
-    change: their middle, with an error of 0.35 samples. A case that rings up and a filter before
-    the sampling, which nobody states, let the change show later by part of a sample, the same part
-    in all knocks: 0.15 samples are taken off, and are the systematic error.
+    of 2 m/s^2 and of ten times what is usual within a second. It is noticed where it reaches three
+    tenths of its largest swing. How long after its onset that is depends on the body and on a
+    filter before the sampling, which nobody states: the rise is estimated from all knocks together
+    (`date_rises`), and what stays open of it is the systematic error.
 
     Parameters
     ----------
@@ -68,17 +63,24 @@ def find_taps(stream: SignalStream | Activity) -> EventTrain | None:
     is_knock = (changes == maximum_filter1d(changes, apart)) & (
         changes > np.maximum(MIN_CHANGE, MIN_RATIO * usual)
     )
-    back = max(1, round(LOOK_BACK_S / period_s))
-    onsets = [_onset(changes, usual, int(k), back) for k in np.flatnonzero(is_knock).tolist()]
-    kept = np.array(onsets, dtype=np.float64) + 0.5 - LATE
+    back = max(MIN_LOOK_BACK, round(LOOK_BACK_S / period_s))
+    peaks = np.flatnonzero(is_knock)
+    knocks = [_notice(activity.values, int(k), back) for k in peaks]
+    is_dated = np.array([knock is not None for knock in knocks], dtype=np.bool_)
+    dated = [knock for knock in knocks if knock is not None]
+    noticed = np.array([at for at, _, _ in dated], dtype=np.float64)
+    ages, stds, systematic = np.empty(0), np.empty(0), 0.0
+    if dated:
+        before = np.array([values for _, values, _ in dated])
+        ages, stds, systematic = date_rises(before, np.array([noise for _, _, noise in dated]))
     return EventTrain(
         source=activity.source,
         quantity=Quantity.CLICK,
         epoch_ns=activity.epoch_ns,
-        times_s=np.interp(kept, np.arange(times_s.size), times_s),
-        std_s=np.full(kept.size, ONSET_STD * period_s),
-        strengths=(changes / usual)[is_knock],
-        systematic_std_s=LATE_STD * period_s,
+        times_s=np.interp(noticed - ages, np.arange(times_s.size), times_s),
+        std_s=stds * period_s,
+        strengths=(changes / usual)[peaks[is_dated]],
+        systematic_std_s=systematic * period_s,
     )
 
 
@@ -87,8 +89,23 @@ def _specific_force(stream: SignalStream) -> Activity | None:
     return next((a for a in found if a.quantity is Quantity.SPECIFIC_FORCE), None)
 
 
-def _onset(changes: Floats, usual: Floats, peak: int, back: int) -> int:
-    """Return the first change of a knock; change i leads from sample i to sample i + 1."""
-    start = max(0, peak - back)
-    limit = max(ONSET_SHARE * float(changes[peak]), 5.0 * float(usual[peak]))
-    return start + int(np.argmax(changes[start : peak + 1] >= min(limit, changes[peak])))
+def _notice(values: Floats, peak: int, back: int) -> tuple[int, Floats, float] | None:
+    """Return where a knock is noticed, the samples before (latest first) and their noise.
+
+    Both over its largest swing, along which the axes are projected. None where too little comes
+    before.
+    """
+    start = peak - back
+    rest = values[max(0, start - N_AT_REST) : max(0, start)]
+    if len(rest) < MIN_AT_REST or start < N_BEFORE:
+        return None
+    level = rest.mean(axis=0)
+    swings = values[start : peak + 3] - level
+    largest = int(np.argmax(np.linalg.norm(swings, axis=1)))
+    direction = swings[largest] / float(swings[largest] @ swings[largest])
+    course = swings @ direction
+    first = int(np.argmax(np.abs(course[: largest + 1]) >= LEVEL))
+    at = start + first
+    before = (values[at - N_BEFORE : at][::-1] - level) @ direction
+    noise = float(np.std((rest - level) @ direction, ddof=1)) * (1.0 + 1.0 / len(rest)) ** 0.5
+    return at, before * np.sign(course[first]), noise

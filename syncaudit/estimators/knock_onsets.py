@@ -18,7 +18,7 @@ MIN_EVENTS = 5
 # Part of the rise (in nepers) at which a knock has begun: rattle makes its peak late.
 ONSET_SHARE = 0.5
 # A filter before the sampling and a case that rings up from rest let a knock show late, by nothing
-# to half a sample (as in `detectors.taps`): the mean, which is the spread as well.
+# to half a sample: the mean, which is the spread as well.
 LATE_SAMPLES = 0.15
 # A rise must exceed the loudest of this span before it.
 LOOK_BACK_S = 0.04

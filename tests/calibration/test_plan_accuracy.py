@@ -49,7 +49,7 @@ def test_screen_is_limited_by_its_scan() -> None:
     cameras, rng = rig("12"), np.random.default_rng(0)
     train = choose_train(cameras, rng=rng)
     found = expected_accuracy(cameras, train, n_shared=25, rng=rng, is_screen=True)
-    assert 2e-3 < found.offset_std_s < 5e-3
+    assert found.offset_std_s == pytest.approx(1 / 60 / 6**0.5, abs=1e-4)
 
 
 @pytest.mark.parametrize(

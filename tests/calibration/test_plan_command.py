@@ -1,10 +1,12 @@
 """`syncaudit flash-plan` prints a plan in words and writes its files."""
 
 import csv
+import json
 import subprocess
 import sys
 from pathlib import Path
 
+import av
 import pytest
 import typer
 from syncaudit_calibration.plan_command import flash_plan
@@ -51,6 +53,68 @@ def test_global_shutter_gets_long_light() -> None:
     assert "Global shutters:" in text
 
 
+def test_lights_fired_by_hand_are_told_how() -> None:
+    speedlight = plan(*USUAL, "--light", "speedlight")
+    assert "by the test button: manual mode" in speedlight
+    assert "irregular, 1.5 s to" in speedlight
+    torch = plan(*USUAL, "--light", "torch")
+    assert "on for 0.3 to 1 s" in torch
+    assert "one switching dated to 0.24 ms" in torch
+    assert "see of all switchings" in torch
+    assert "cannot alias" not in torch  # the drawn train is not the one that is fired
+
+
+def test_a_speedlight_tells_global_shutters_the_exposure_only() -> None:
+    text = plan("--fps", "12", "--readout", "0", "--exposure", "8ms", "--light", "speedlight")
+    assert "one frame dated to 2.31 ms" in text  # 8 ms / sqrt(12)
+    assert "use a light that stays on for two frames" in text
+
+
+def test_cameras_of_a_recording_are_taken_as_it_states_them(tmp_path: Path) -> None:
+    for name, rate_hz in (("left", 12.0), ("right", 30.0)):
+        write_camera(tmp_path, name, rate_hz)
+    sources = {
+        name: {
+            "kind": "camera",
+            "uri": f"{name}.mp4",
+            "timestamps": f"{name}.csv",
+            "line_delay_s": 2e-4,
+        }
+        for name in ("left", "right")
+    }
+    manifest = tmp_path / "manifest.jsonl"
+    manifest.write_text(json.dumps({"clip_id": "drive", "sources": sources}) + "\n")
+    text = plan(str(manifest), "--exposure", "8ms")
+    assert "1 12 Hz 19 ms 8 ms" in text  # 95 rows of 0.2 ms
+    assert "1 30 Hz 19 ms 8 ms" in text
+    with pytest.raises(UsageError, match="states no exposure_s of left"):
+        plan(str(manifest))
+    with pytest.raises(UsageError, match="--readout has 3 values for the 2 cameras"):
+        plan(str(manifest), "--exposure", "8ms", "--readout", "1ms,2ms,3ms")
+    with pytest.raises(UsageError, match="--cameras is counted in the recording"):
+        plan(str(manifest), "--exposure", "8ms", "--cameras", "3")
+    table = tmp_path / "left.csv"
+    table.write_text("\n".join(["timestamp_ns", *["7"] * 10]) + "\n")
+    with pytest.raises(UsageError, match="the stamps of left tell no frame rate"):
+        plan(str(manifest), "--exposure", "8ms")
+    del sources["left"]
+    manifest.write_text(json.dumps({"clip_id": "drive", "sources": sources}) + "\n")
+    with pytest.raises(UsageError, match="drive has 1 cameras"):
+        plan(str(manifest), "--exposure", "8ms")
+
+
+def write_camera(folder: Path, name: str, rate_hz: float) -> None:
+    with av.open(str(folder / f"{name}.mp4"), "w") as file:
+        stream = file.add_stream("libx264", rate=round(rate_hz))
+        stream.width, stream.height, stream.pix_fmt = 128, 96, "yuv420p"
+        for _ in range(10):
+            file.mux(stream.encode(av.VideoFrame(128, 96, "yuv420p")))
+        file.mux(stream.encode(None))
+    stamps = [10**18 + round(1e9 * k / rate_hz * (1 + 3e-5)) for k in range(10)]
+    text = "\n".join(["timestamp_ns", *map(str, stamps)])
+    (folder / f"{name}.csv").write_text(text + "\n")
+
+
 def test_files_are_written(tmp_path: Path) -> None:
     out = tmp_path / "new" / "plan"
     text = plan(*USUAL, "--duration", "10s", "--out", str(out))
@@ -73,6 +137,9 @@ def test_video_can_be_left_out(tmp_path: Path) -> None:
     [
         (["--fps", "12", "--readout", "25", "--exposure", "8ms"], "write 25ms or 0.025"),
         (["--fps", "twelve", "--readout", "25ms", "--exposure", "8ms"], "frames per second"),
+        (["--fps", "12", "--readout", "25ms"], "which cameras"),
+        ([*USUAL, "--light", "candle"], "expected one of led, speedlight, torch, screen"),
+        ([*USUAL, "--light", "torch", "--out", "plan"], "fired by hand"),
         ([*USUAL, "--duration", "1h"], "expected a duration"),
         ([*USUAL, "--duration", "2s"], "expected one time from 10 s to 600 s"),
         ([*USUAL, "--duration", "20s,30s"], "expected one time from 10 s to 600 s"),

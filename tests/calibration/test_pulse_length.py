@@ -7,7 +7,7 @@ from syncaudit_calibration import calibrate_events
 from syncaudit_calibration.pulse_length import as_onsets, find_pulse_length
 
 from syncaudit.detectors.flash.between_frames import with_intervals
-from syncaudit.estimators.events import instants_of, measure_flashes
+from syncaudit.estimators.events import Instants, instants_of, measure_flashes
 from syncaudit.model import FlashEdges
 
 LENGTH_S = 0.03
@@ -204,3 +204,31 @@ def test_half_light_of_programmed_pulses_comes_after_half_their_length():
     source = found.sources["middles"]
     assert abs(source.offset_s) < 2.0 * source.offset_std_s
     assert source.offset_std_s < 0.1 * LENGTH_S
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_lights_on_the_frames_of_a_screen_have_no_wrong_length(seed):
+    # 7 of 60 frames a second: cameras of 30 Hz show only one end of each flash, and not the same.
+    rng = np.random.default_rng(seed)
+    tick_s, length_s = 1 / 60, 7 / 60
+    ticks = 60 + np.cumsum(rng.integers(27, 57, 42))
+    onset_tick = np.concatenate([ticks, ticks + 7])
+    sense = np.repeat([1, -1], ticks.size)
+    events = {}
+    for name, parity, offset_s in (("cam_0", 0, 0.0), ("cam_1", 1, 0.31)):
+        own = onset_tick % 2 == parity
+        times_s = onset_tick[own] * tick_s + offset_s + rng.normal(0.0, 2e-5, own.sum())
+        zeros = np.zeros(times_s.size)
+        events[name] = Instants(
+            source=name,
+            epoch_ns=0,
+            times_s=times_s,
+            std_s=zeros + 3e-5,
+            half_s=zeros,
+            row_px=zeros,
+            item=np.arange(times_s.size),
+            sense=sense[own],
+            is_onset=False,
+        ).in_order()
+    found = find_pulse_length(events, max_offset_s=30.0)
+    assert found is None or found == pytest.approx(length_s, abs=LENGTH_ERROR_S)

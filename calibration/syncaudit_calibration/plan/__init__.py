@@ -3,12 +3,17 @@
 from syncaudit_calibration.plan.accuracy import Accuracy, expected_accuracy
 from syncaudit_calibration.plan.advice import advice, safety_note
 from syncaudit_calibration.plan.cameras import PlannedCamera, planned_cameras
-from syncaudit_calibration.plan.train import PulseTrain, choose_screen_train, choose_train
+from syncaudit_calibration.plan.lights import LightKind
+from syncaudit_calibration.plan.outline import Plan, plan_of
+from syncaudit_calibration.plan.pulse_train import PulseTrain
+from syncaudit_calibration.plan.train import choose_screen_train, choose_train
 from syncaudit_calibration.plan.visibility import CameraView, Visibility, visibility
 
 __all__ = [
     "Accuracy",
     "CameraView",
+    "LightKind",
+    "Plan",
     "PlannedCamera",
     "PulseTrain",
     "Visibility",
@@ -16,6 +21,7 @@ __all__ = [
     "choose_screen_train",
     "choose_train",
     "expected_accuracy",
+    "plan_of",
     "planned_cameras",
     "safety_note",
     "visibility",

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit_calibration.plan.cameras import PlannedCamera
-from syncaudit_calibration.plan.train import PulseTrain
+from syncaudit_calibration.plan.lights import Light
+from syncaudit_calibration.plan.pulse_train import PulseTrain
+from syncaudit_calibration.plan.train import SCREEN_RATE_HZ
 from syncaudit_calibration.plan.visibility import draw_phases
 
 __all__ = ["EDGE_STD_S", "Accuracy", "expected_accuracy", "line_delay_std", "unobservable"]
@@ -24,10 +26,11 @@ EDGE_STD_S = 15e-6
 # What stays however many flashes there are: rows, the shape of pulses, encoders (promised wider
 # than the 5 us that the estimator counts with, for footage is harder than renders).
 FLOOR_STD_S = 1e-5
-# A frame that is lit in part tells the share of its exposure to this: noise, tone curve.
+# A frame or row that is lit in part tells the share of its exposure to this: noise, tone curve.
 PARTIAL_SHARE_STD = 0.03
-# Screens light line by line; a camera that sees only their top or bottom is off by half a frame.
-SCREEN_STD_S = 3e-3
+# Screens light line by line within a frame, and two cameras may see any part of that: their frames
+# keep their phases to those of the screen.
+SCREEN_STD_S = (2.0 / 12.0) ** 0.5 / SCREEN_RATE_HZ
 N_DRAWS = 100
 
 
@@ -60,12 +63,13 @@ def expected_accuracy(
     n_shared: float,
     rng: np.random.Generator,
     is_screen: bool = False,
+    light: Light | None = None,
 ) -> Accuracy:
     """Return what to expect of the offset and the drift between two cameras.
 
     With n shared flashes of error s in either camera, spread evenly over a time D, a straight line
     has ``sigma(offset) = s sqrt(2 / n)`` in the middle and ``sigma(drift) = s sqrt(24 / n) / D``;
-    a floor of 10 us is added (3 ms for a screen, which cancels in the drift). Two global shutters
+    a floor of 10 us is added (7 ms for a screen, which cancels in the drift). Two global shutters
     are told by `_global_stds_s` instead.
 
     Parameters
@@ -78,9 +82,19 @@ def expected_accuracy(
         Draws the phases of global shutters.
     is_screen : bool
         Whether a screen plays the train.
+    light : Light, optional
+        What is fired by hand; default: an LED or a screen that plays the train. Of one that is on
+        for long, `train` and `n_shared` are its going on and off (`switchings`): each is a
+        ramp over the rows of an exposure, dated to a part of it.
     """
     span_s = max(float(np.ptp(train.starts_s)), train.width_s)
-    if any(camera.is_global for camera in cameras):
+    is_short = light is not None and not light.has_edges
+    if is_short and any(camera.is_global for camera in cameras):
+        # A short pulse lies anywhere within the exposures that it lights; frames of steady phases
+        # say so again and again.
+        flash_s = max(camera.exposure_s for camera in cameras) / math.sqrt(12.0)
+        offset_s, triggered_s = math.sqrt(2.0) * flash_s, flash_s
+    elif any(camera.is_global for camera in cameras):
         slowest = max(cameras, key=lambda camera: camera.period_s)
         flash_s = (slowest.period_s - slowest.exposure_s) / math.sqrt(12.0)
         offset_s, triggered_s = _global_stds_s(cameras, train, rng)
@@ -88,10 +102,13 @@ def expected_accuracy(
         n = max(n_shared, 1.0)
         n_seen = max(train.n * min(camera.share_seen(train.width_s) for camera in cameras), 1.0)
         flash_s = EDGE_STD_S
+        if light is not None and light.has_edges:
+            longest_s = max(camera.exposure_s for camera in cameras)
+            flash_s = math.hypot(EDGE_STD_S, PARTIAL_SHARE_STD * longest_s)
         offset_s, triggered_s = flash_s * math.sqrt(2.0 / n), flash_s / math.sqrt(n_seen)
     floor_s = SCREEN_STD_S if is_screen else FLOOR_STD_S
     return Accuracy(
-        flash_std_s=flash_s,
+        flash_std_s=math.hypot(flash_s, SCREEN_STD_S / math.sqrt(2.0) if is_screen else 0.0),
         offset_std_s=math.hypot(offset_s, floor_s),
         drift_std_ppm=1e6 * math.sqrt(12.0) * math.hypot(offset_s, FLOOR_STD_S) / span_s,
         triggered_offset_std_s=math.hypot(triggered_s, floor_s),

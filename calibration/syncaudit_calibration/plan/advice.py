@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from syncaudit.model.wording import word_duration
 from syncaudit_calibration.plan.accuracy import Accuracy, unobservable
 from syncaudit_calibration.plan.cameras import PlannedCamera
-from syncaudit_calibration.plan.train import PulseTrain, bands_apart_s
+from syncaudit_calibration.plan.lights import HAND_LIGHTS, LightKind
+from syncaudit_calibration.plan.pulse_train import PulseTrain
+from syncaudit_calibration.plan.train import bands_apart_s
 from syncaudit_calibration.plan.visibility import Visibility
 
 __all__ = ["SAFE_PER_SECOND", "advice", "safety_note"]
@@ -25,6 +27,7 @@ def advice(
     train: PulseTrain,
     seen: Visibility,
     expected: Accuracy,
+    kind: LightKind = LightKind.LED,
 ) -> tuple[str, ...]:
     """Return a sentence for each weakness of a plan, with its cure.
 
@@ -32,13 +35,28 @@ def advice(
     ----------
     cameras : sequence of PlannedCamera
     train : PulseTrain
-        For an LED.
     seen : Visibility
         Of the train.
     expected : Accuracy
         Of the train.
+    kind : LightKind
+        What plays the train.
     """
     sentences = []
+    is_by_hand = kind in HAND_LIGHTS
+    if kind is LightKind.SPEEDLIGHT and any(camera.is_global for camera in cameras):
+        sentences.append(
+            "A flash this short lies anywhere within the exposure of a global shutter: use a light "
+            "that stays on for two frames (--light led or torch)."
+        )
+    if kind is LightKind.SCREEN:
+        sentences.append(
+            "A screen is the last resort: it lights line by line within 1/60 s, and cameras of 24, "
+            "25, 30 or 60 Hz keep their phase to it, so that calibrate often refuses it. Let all "
+            "cameras see what it lights, a wall or a sheet of paper in a dark room, not the screen "
+            "itself. A torch (--light torch) tells more. Screens and speakers are late by tens of "
+            "milliseconds, each by its own: the clicks tie microphones to one another only."
+        )
     blind = unobservable(cameras, train)
     if blind:
         which = "no camera" if len(blind) == len(cameras) else f"{len(blind)} of the cameras"
@@ -50,7 +68,12 @@ def advice(
             f"which the height of the bands turns into it), {TRIGGER}, or give one camera another "
             "frame rate."
         )
-    if any(camera.is_global for camera in cameras) and expected.offset_std_s > POOR_OFFSET_S:
+    is_short = kind is LightKind.SPEEDLIGHT
+    if (
+        any(camera.is_global for camera in cameras)
+        and not is_short
+        and expected.offset_std_s > POOR_OFFSET_S
+    ):
         sentences.append(
             "Global shutters: frames whose phases stay alike are lit alike by every flash; the "
             f"offset stays open by {word_duration(expected.offset_std_s)}. Give the cameras "
@@ -63,7 +86,7 @@ def advice(
             f"Bands: pulses {word_duration(train.smallest_gap_s)} apart may touch in a picture. "
             "Use a shorter exposure."
         )
-    if train.runner_up > MAX_RUNNER_UP:
+    if train.runner_up > MAX_RUNNER_UP and not is_by_hand:
         sentences.append(
             f"Alias: shifted against itself the train meets {train.runner_up:.0%} of its own "
             "pulses within 1 ms; matching may refuse it where stamps jitter. Use a longer exposure."
@@ -90,7 +113,7 @@ def safety_note(train: PulseTrain) -> str:
     keeps = "keeps within" if n <= SAFE_PER_SECOND else "exceeds"
     return (
         "Flashing light can trigger seizures in people with photosensitive epilepsy. This train "
-        f"has up to {n} flashes in a second, which {keeps} the usual limit of "
-        f"{SAFE_PER_SECOND}; even so, warn everyone who may see it, let those at risk leave, do "
+        f"has up to {n} flash{'' if n == 1 else 'es'} in a second, which {keeps} the usual limit "
+        f"of {SAFE_PER_SECOND}; even so, warn everyone who may see it, let those at risk leave, do "
         "not look into the lamp, and never use it where people drive."
     )

@@ -6,7 +6,7 @@ import textwrap
 
 import numpy as np
 
-from syncaudit_calibration.plan.train import PulseTrain
+from syncaudit_calibration.plan.pulse_train import PulseTrain
 
 __all__ = ["arduino_code"]
 

@@ -10,8 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit_calibration.plan.cameras import PlannedCamera
+from syncaudit_calibration.plan.lights import Light
+from syncaudit_calibration.plan.pulse_train import TICK_S, PulseTrain
 
-__all__ = ["SCREEN_RATE_HZ", "PulseTrain", "bands_apart_s", "choose_screen_train", "choose_train"]
+__all__ = [
+    "SCREEN_RATE_HZ",
+    "bands_apart_s",
+    "choose_hand_train",
+    "choose_screen_train",
+    "choose_train",
+]
 
 Floats = NDArray[np.float64]
 
@@ -32,80 +40,13 @@ DARK_FRAMES = 5
 DARK_SPREAD_S = 0.5
 # Unevenness of the gaps within a burst, and the least for which another pulse is spent.
 MAX_JITTER, MIN_JITTER = 0.25, 0.08
-# A long flash of a screen is to be seen by this share of the frames' phases.
-SCREEN_SHARE = 0.5
 # Two cameras should share this many flashes; a recording lasts as long as that takes.
 MIN_SHARED = 25
 MIN_DURATION_S, MAX_DURATION_S, DURATION_STEP_S = 30.0, 600.0, 15.0
 # Dark before the first pulse and after the last: automatic exposures settle.
 LEAD_S = 2.0
-TICK_S = 1e-6
 # Of so many drawn trains the one that resembles its own shifts least is taken.
 N_DRAWS = 16
-# Instants that agree to this look alike while clocks are still unknown.
-ALIKE_S = 1e-3
-MAX_LAG_S = 30.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PulseTrain:
-    """Pulses of one width.
-
-    Parameters
-    ----------
-    starts_s : ndarray, shape (n,)
-        When each begins, seconds after the start of the train, increasing.
-    width_s : float
-        How long each lasts.
-    n_per_burst : int
-        Pulses that follow closely upon one another.
-    duration_s : float
-        How long to record, with the dark times at both ends.
-    """
-
-    starts_s: Floats
-    width_s: float
-    n_per_burst: int
-    duration_s: float
-
-    @property
-    def n(self) -> int:
-        """Return the number of pulses."""
-        return int(self.starts_s.size)
-
-    @property
-    def smallest_gap_s(self) -> float:
-        """Return the shortest time from the start of a pulse to that of the next."""
-        return float(np.diff(self.starts_s).min()) if self.n > 1 else math.inf
-
-    @property
-    def most_per_second(self) -> int:
-        """Return the most pulses that start within any one second."""
-        stops = np.searchsorted(self.starts_s, self.starts_s + 1.0 - TICK_S)
-        return int((stops - np.arange(self.n)).max(initial=0))
-
-    @property
-    def runner_up(self) -> float:
-        """Return the share of pulses that the train meets when it is shifted against itself.
-
-        The highest peak beside zero of the histogram of all differences up to 30 s, in windows of
-        +/- 1 ms: 1 for a periodic train, which no shift by a period can be told from; matching
-        refuses above 0.6.
-        """
-        parts = []
-        for k in range(1, self.n):
-            parts.append(self.starts_s[k:] - self.starts_s[:-k])
-            if parts[-1].min() > MAX_LAG_S:
-                break
-        lags = np.sort(np.concatenate([np.empty(0), *parts]))
-        lags = lags[(lags > 2.0 * ALIKE_S) & (lags <= MAX_LAG_S)]
-        stops = np.searchsorted(lags, lags + 2.0 * ALIKE_S, side="right")
-        return float((stops - np.arange(lags.size)).max(initial=0)) / max(self.n, 1)
-
-    def to_csv(self) -> str:
-        """Return a table with the columns start_s and width_s, as the simulator plays it."""
-        rows = [f"{start:.6f},{self.width_s:.6f}" for start in self.starts_s]
-        return "\n".join(["start_s,width_s", *rows]) + "\n"
 
 
 def choose_train(
@@ -165,18 +106,31 @@ def choose_screen_train(
 ) -> PulseTrain:
     """Return a train for a screen, on the borders of its frames (60 a second).
 
-    Flashes are single and one or more frames long: as many as a camera needs to see half of them
-    (global shutters: as for an LED). Parameters are those of `choose_train`.
+    Flashes are single and last as long as those of an LED for global shutters do: the light of a
+    screen rises for most of a frame, and shorter ones are no flashes but lit frames.
+    Parameters are those of `choose_train`.
     """
     tick_s = 1.0 / SCREEN_RATE_HZ
-    needed_s = max(
-        _lasting_s(camera)
-        if camera.is_global
-        else SCREEN_SHARE * camera.period_s - camera.readout_s - camera.exposure_s
-        for camera in cameras
-    )
+    needed_s = max(_lasting_s(camera) for camera in cameras)
     width_s = max(1, math.ceil(needed_s / tick_s - 1e-9)) * tick_s
     return _best(cameras, _Pattern(width_s=width_s, tick_s=tick_s), duration_s, rng)
+
+
+def choose_hand_train(
+    cameras: Sequence[PlannedCamera],
+    light: Light,
+    *,
+    duration_s: float | None = None,
+    rng: np.random.Generator,
+) -> PulseTrain:
+    """Return what somebody may do with a light by hand: single pulses of its usual length.
+
+    Parameters are those of `choose_train`, and the light.
+    """
+    pattern = _Pattern(
+        width_s=light.usual_s, dark_s=light.least_dark_s, spread_s=light.dark_spread_s
+    )
+    return _best(cameras, pattern, duration_s, rng)
 
 
 def _lasting_s(camera: PlannedCamera) -> float:
@@ -186,13 +140,18 @@ def _lasting_s(camera: PlannedCamera) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pattern:
-    """What is repeated: `n` pulses about `gap_s` apart, on instants that `tick_s` divides."""
+    """What is repeated: `n` pulses about `gap_s` apart, on instants that `tick_s` divides.
+
+    In between it is dark for `dark_s` and up to `spread_s` more.
+    """
 
     width_s: float
     n: int = 1
     gap_s: float = 0.0
     jitter: float = 0.0
     tick_s: float = TICK_S
+    dark_s: float = SINGLE_DARK_S
+    spread_s: float = DARK_SPREAD_S
 
 
 def _short_width_s(cameras: Sequence[PlannedCamera]) -> float:
@@ -221,17 +180,17 @@ def _best(
     """Return the one of several random trains whose highest side peak is lowest."""
     width_s = math.ceil(pattern.width_s / pattern.tick_s - 1e-6) * pattern.tick_s
     dark_s = max(
-        SINGLE_DARK_S if pattern.n == 1 else BURST_DARK_S,
+        pattern.dark_s if pattern.n == 1 else BURST_DARK_S,
         DARK_FRAMES * max(camera.period_s for camera in cameras),
     )
     if duration_s is None:
-        interval_s = (pattern.n - 1) * pattern.gap_s + width_s + dark_s + DARK_SPREAD_S / 2.0
+        interval_s = (pattern.n - 1) * pattern.gap_s + width_s + dark_s + pattern.spread_s / 2.0
         duration_s = _long_enough(cameras, width_s, interval_s / pattern.n)
     n_bursts = math.ceil(duration_s / dark_s)
     trains = []
     for _ in range(N_DRAWS):
         offsets_s = _burst_offsets(pattern, n_bursts, rng)
-        darks_s = rng.uniform(dark_s, dark_s + DARK_SPREAD_S, n_bursts)
+        darks_s = rng.uniform(dark_s, dark_s + pattern.spread_s, n_bursts)
         ends_s = LEAD_S + np.cumsum(offsets_s[:, -1] + width_s + darks_s)
         firsts_s = np.concatenate([[LEAD_S], ends_s[:-1]])
         is_whole = ends_s - darks_s <= duration_s - LEAD_S

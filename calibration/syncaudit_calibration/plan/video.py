@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.writing import draft_of
-from syncaudit_calibration.plan.train import SCREEN_RATE_HZ, PulseTrain
+from syncaudit_calibration.plan.pulse_train import PulseTrain
+from syncaudit_calibration.plan.train import SCREEN_RATE_HZ
 
 if TYPE_CHECKING:
     import av

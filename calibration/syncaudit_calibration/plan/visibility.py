@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit_calibration.plan.cameras import PlannedCamera
-from syncaudit_calibration.plan.train import PulseTrain
+from syncaudit_calibration.plan.pulse_train import PulseTrain
 
 __all__ = ["CameraView", "Visibility", "draw_phases", "pulses_seen", "visibility"]
 

@@ -1,0 +1,140 @@
+"""The tables that a flash plan prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from rich.table import Table
+
+from syncaudit.model.wording import word_duration
+from syncaudit_calibration.plan.accuracy import line_delay_std, unobservable
+from syncaudit_calibration.plan.cameras import PlannedCamera
+from syncaudit_calibration.plan.lights import HAND_LIGHTS, LightKind
+from syncaudit_calibration.plan.outline import Plan
+from syncaudit_calibration.plan.pulse_train import PulseTrain
+
+__all__ = ["plan_table", "view_table"]
+
+
+def plan_table(rig: Sequence[PlannedCamera], plan: Plan, kind: LightKind) -> Table:
+    """Return what to do with a light and what to expect, in rows of a name and a sentence.
+
+    Parameters
+    ----------
+    rig : sequence of PlannedCamera
+    plan : Plan
+    kind : LightKind
+    """
+    train, seen, expected, events = plan.train, plan.seen, plan.expected, plan.events
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    width = word_duration(train.width_s)
+    period = word_duration(max(camera.period_s for camera in rig))
+    is_global = any(camera.is_global for camera in rig)
+    by_hand = HAND_LIGHTS.get(kind)
+    if by_hand:
+        pulses = f"{train.n} times {by_hand.words}"
+    elif kind is LightKind.SCREEN:
+        pulses = f"{train.n} times white for {width}, the whole screen, at full brightness"
+    elif is_global:
+        pulses = f"light on for {width}, {train.n} times, at random instants (global shutter)"
+    elif train.n_per_burst == 1:
+        pulses = f"{train.n} single pulses of {width}"
+    else:
+        pulses = (
+            f"{train.n} pulses of {width}, in bursts of {train.n_per_burst} that share out one "
+            f"frame period ({period}) unevenly"
+        )
+    table.add_row("pulses", pulses)
+    table.add_row("gaps", _gaps(train))
+    if not by_hand:
+        table.add_row(
+            "cannot alias",
+            "shifted against itself, the train meets at most "
+            f"{train.runner_up:.0%} of its own pulses",
+        )
+    table.add_row(
+        "recording",
+        f"{train.duration_s:.0f} s; cameras run before the first flash, and until after the last",
+    )
+    table.add_row("lamp", _lamp(rig, train))
+    table.add_row(
+        "shared",
+        f"two cameras both see {seen.fewest_shared:.0f} {events}"
+        + (f"; all {len(rig)} together {seen.shared_by_all:.1f}" if len(rig) > 2 else "")
+        + " (mean over the phases of frames)",
+    )
+    table.add_row(
+        "tied",
+        f"all cameras, directly or through others, for {seen.share_tied:.0%} of the phases; "
+        f"{seen.share_of_pairs_apart:.0%} of the pairs share too few by themselves",
+    )
+    edge = "frame" if is_global else events.removesuffix("es" if events == "flashes" else "s")
+    table.add_row(f"one {edge}", f"dated to {word_duration(expected.flash_std_s)}")
+    table.add_row(
+        "offset",
+        f"about {word_duration(expected.offset_std_s)} (one sigma, estimated) between the cameras "
+        "that share least"
+        + (
+            f"; {word_duration(expected.triggered_offset_std_s)} against a logged trigger"
+            if kind in (LightKind.LED, LightKind.SPEEDLIGHT)
+            else ""
+        ),
+    )
+    table.add_row("drift", f"about {expected.drift_std_ppm:.1f} ppm over the recording")
+    rolling = [camera for camera in rig if not camera.is_global]
+    if rolling:
+        blind = unobservable(rig, train)
+        share = max(line_delay_std(camera, n_shared=seen.fewest_shared) for camera in rolling)
+        table.add_row(
+            "line delay",
+            f"not observable in {len(blind)} of {len(rig)} cameras, see below"
+            if blind
+            else f"to {share:.2%} of itself where it is not stated",
+        )
+    return table
+
+
+def _gaps(train: PulseTrain) -> str:
+    gaps_s = np.diff(train.starts_s)
+    is_inner = np.arange(1, train.n) % train.n_per_burst != 0
+    parts = []
+    for words, some in (("within a burst", gaps_s[is_inner]), ("", gaps_s[~is_inner])):
+        if some.size:
+            where = words or ("from burst to burst" if is_inner.any() else "from start to start")
+            parts.append(f"{word_duration(some.min())} to {word_duration(some.max())} {where}")
+    return "irregular, " + ", ".join(parts)
+
+
+def _lamp(rig: Sequence[PlannedCamera], train: PulseTrain) -> str:
+    """Return how bright the lamp must be: a flash should add 15 % to the light of a row."""
+    longest = max(rig, key=lambda camera: camera.exposure_s)
+    factor = 0.15 * longest.exposure_s / min(train.width_s, longest.exposure_s)
+    return (
+        f"while on, {factor:.2g} times as bright on the scene as all other light: each flash then "
+        "adds 15 % to a picture; not so bright that it clips"
+    )
+
+
+def view_table(rig: Sequence[PlannedCamera], plan: Plan) -> Table:
+    """Return what each kind of camera will see."""
+    table = Table(box=None, pad_edge=False)
+    for name in ("cameras", "frames", "read-out", "exposure"):
+        table.add_column(name, no_wrap=True, justify="right")
+    for name in (f"see of all {plan.events}", "by formula", "of all bursts", "both edges"):
+        table.add_column(name, justify="right")
+    for camera in dict.fromkeys(rig):
+        view = plan.seen.views[rig.index(camera)]
+        table.add_row(
+            str(sum(other == camera for other in rig)),
+            f"{float(camera.rate_hz):g} Hz",
+            "global" if camera.is_global else word_duration(camera.readout_s),
+            word_duration(camera.exposure_s),
+            f"{100 * view.share_seen:.0f} ± {100 * view.share_seen_std:.0f} %",
+            f"{view.share_by_formula:.0%}",
+            f"{view.share_of_bursts:.0%}",
+            f"{view.share_with_both_edges:.0%}",
+        )
+    return table
