@@ -26,6 +26,7 @@ from syncaudit.estimators.refusals import (
     why_no_clock,
     why_too_weak,
 )
+from syncaudit.estimators.step_or_drift import is_unlike_quartz, step_for_drift
 from syncaudit.model import PairMeasurement, nanoseconds
 
 __all__ = [
@@ -135,7 +136,11 @@ def measure_delay(
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     found = record_delay(task, increments, driver, fit, step, epochs_s, figures)
-    why = why_no_clock(figures, most_ppm=task.max_drift_ppm)
+    if step is None and is_unlike_quartz(figures):
+        step, why = step_for_drift(increments, driver, fit, figures)
+        if step is not None:
+            found = record_delay(task, increments, driver, fit, step, epochs_s, figures)
+    why = why or why_no_clock(figures, most_ppm=task.max_drift_ppm)
     return refuse_vague(task, found) if why is None else refuse(task, fit.anchor_s, why, **figures)
 
 
