@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ Floats = NDArray[np.float64]
 MIN_SAMPLES = 16
 # Switches and grippers that know few positions are no motion.
 MIN_VALUES = 9
+# A column that holds fewer numbers would cost the others more than it tells.
+MIN_USABLE = 0.5
 # Jumps of about a whole turn are an angle that runs over its end.
 TURNS = (2.0 * math.pi, 360.0)
 TURN_SHARE = 0.9
@@ -65,21 +68,23 @@ def find_state(stream: SignalStream) -> Activity | None:
         [[True], stream.time_ns[1:] > np.maximum.accumulate(stream.time_ns)[:-1]]
     )
     usable = near & later
+    moving = [replace(c, values=_without_dead(c.values)) for c in moving]
     for channel in moving:
         usable &= is_usable(channel.values).all(axis=1)
     if int(usable.sum()) < MIN_SAMPLES:
         return None
     times_s = seconds_since(stream.time_ns[usable], epoch_ns)
+    is_held = _is_command(stream)
     columns = [
         column
         for channel in moving
-        for column in _positions(stream, channel, times_s, channel.values[usable])
+        for column in _positions(stream, channel, times_s, channel.values[usable], is_held=is_held)
     ]
     if not columns:
         return None
     return Activity(
         source=stream.name,
-        quantity=Quantity.COMMAND if _is_command(stream) else Quantity.STATE,
+        quantity=Quantity.COMMAND if is_held else Quantity.STATE,
         epoch_ns=epoch_ns,
         times_s=times_s,
         values=np.stack(columns, axis=1),
@@ -109,10 +114,23 @@ def _is_command(stream: SignalStream) -> bool:
     return bool(stream.channels) and all(_is_called(c.name, _COMMANDS) for c in stream.channels)
 
 
+def _without_dead(values: Floats) -> Floats:
+    """Return the columns of a channel that are mostly numbers: one dead joint is not all of them.
+
+    What is not a number is a finding of its own.
+    """
+    columns = values.reshape(values.shape[0], -1)
+    return columns[:, is_usable(columns).mean(axis=0) >= MIN_USABLE]
+
+
 def _positions(
-    stream: SignalStream, channel: Channel, times_s: Floats, values: Floats
+    stream: SignalStream, channel: Channel, times_s: Floats, values: Floats, *, is_held: bool
 ) -> list[Floats]:
-    """Return the columns of a channel that move, as positions."""
+    """Return the columns of a channel that move, as positions.
+
+    A velocity is sampled, and the mean of two samples holds between them. What is commanded, a
+    velocity or a step, is held until the next command: its place is reached at the end.
+    """
     is_rate = stream.is_rate
     if is_rate is None:
         is_rate = _is_called(channel.name, _RATES) or _is_called(stream.name, _RATES)
@@ -121,8 +139,8 @@ def _positions(
         if np.unique(column).size < MIN_VALUES:
             continue
         if is_rate:
-            middle = 0.5 * (column[1:] + column[:-1]) * np.diff(times_s)
-            columns.append(np.concatenate([[0.0], np.cumsum(middle)]))
+            between = column[:-1] if is_held else 0.5 * (column[1:] + column[:-1])
+            columns.append(np.concatenate([[0.0], np.cumsum(between * np.diff(times_s))]))
         else:
             columns.append(_unwrapped(column))
     return columns

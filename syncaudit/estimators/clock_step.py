@@ -9,20 +9,28 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.medians import median
-from syncaudit.dsp.robust import mad_std_of_columns
+from syncaudit.estimators.delay_at import fit_at
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 from syncaudit.estimators.delay_search import search_delay
 from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.refusals import DRIFT_Z
 from syncaudit.estimators.stepped_delay import ClockStep
 
-__all__ = ["ClockStep", "find_step", "is_uneven"]
+__all__ = [
+    "USUAL_DRIFT_PPM",
+    "ClockStep",
+    "best_step",
+    "find_step",
+    "is_significant",
+    "is_uneven",
+]
 
 Floats = NDArray[np.float64]
 
 # Pieces shorter than this hold too little motion to be measured alone.
 MIN_PIECE_S = 3.0
 MIN_PIECE_ROWS = 36
+MIN_PIECES = 3
 MAX_PIECES = 6
 # Pieces are searched this far around the delay of the whole clip.
 REACH_S = 0.4
@@ -75,47 +83,84 @@ def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) ->
     ClockStep or None
         None where the pieces agree, drift steadily, or cannot be measured.
     """
-    mid_s = increments.mid_s
-    n_pieces = min(
-        MAX_PIECES, int(np.ptp(mid_s) / MIN_PIECE_S), increments.values.shape[0] // MIN_PIECE_ROWS
-    )
-    if n_pieces < 3:
+    n_pieces = _n_pieces(increments)
+    if n_pieces < MIN_PIECES:
         return None
     chi2, spread = _unevenness(fit, n_pieces)
     if chi2 <= UNEVEN_CHI2 and spread <= UNEVEN_SPREAD:
         return None
+    step = _stepped(increments, driver, fit, n_pieces, min_gain=MIN_CHI2_GAIN)
+    return step if step is not None and is_significant(step) else None
+
+
+def best_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> ClockStep | None:
+    """Return the step that describes a clip best, however little it is; None without pieces."""
+    n_pieces = _n_pieces(increments)
+    if n_pieces < MIN_PIECES:
+        return None
+    return _stepped(increments, driver, fit, n_pieces, min_gain=-math.inf)
+
+
+def is_significant(step: ClockStep) -> bool:
+    """Tell whether a step is one, rather than nothing."""
+    return abs(step.step_s) >= max(MIN_STEP_S, MIN_STEP_Z * step.step_std_s)
+
+
+def _n_pieces(increments: Increments) -> int:
+    """Return into how many pieces a clip can be cut."""
+    n_rows, span_s = increments.values.shape[0], float(np.ptp(increments.mid_s))
+    return min(MAX_PIECES, int(span_s / MIN_PIECE_S), int(n_rows // MIN_PIECE_ROWS))
+
+
+def _stepped(
+    increments: Increments,
+    driver: RunningIntegral,
+    fit: DelayFit,
+    n_pieces: int,
+    *,
+    min_gain: float,
+) -> ClockStep | None:
+    """Return the best step, if the pieces' delays speak for it by so much over a drift."""
+    mid_s = increments.mid_s
     pieces = [
         _measure_near(increments.rows(rows), driver, fit.offset_s)
         for rows in np.array_split(np.arange(mid_s.size), n_pieces)
     ]
     known = [piece for piece in pieces if piece is not None]
-    if len(known) < 3:
+    if len(known) < MIN_PIECES:
         return None
     times = np.array([piece.anchor_s for piece in known])
     delays = np.array([piece.offset_s for piece in known])
     std = np.array([math.hypot(piece.offset_std_s, 2e-4) for piece in known])
-    split = _best_split(times, delays, std)
+    split = _best_split(times, delays, std, min_gain)
     if split is None:
         return None
     border_s = 0.5 * (times[split - 1] + times[split])
     reach_s = float(np.diff(times).max())
-    early_s = float(np.average(delays[:split], weights=std[:split] ** -2))
-    late_s = float(np.average(delays[split:], weights=std[split:] ** -2))
-    sides = None
+    parts = slice(None, split), slice(split, None)
+    levels_s = [float(np.average(delays[part], weights=std[part] ** -2)) for part in parts]
+    step = ClockStep(
+        at_s=border_s,
+        before_s=levels_s[0],
+        before_std_s=0.0,
+        after_s=levels_s[1],
+        after_std_s=0.0,
+    )
     for _ in range(N_ROUNDS):
-        sides = _sides(increments, driver, border_s, (early_s, late_s))
-        if sides is None:
+        border_s = _locate(fit, step, reach_s)
+        sides = _sides(increments, driver, border_s, levels_s)
+        joined = None if sides is None else _joined(border_s, *sides)
+        if joined is None:
             return None
-        border_s = _locate(increments, sides, border_s, reach_s)
-    sides = _sides(increments, driver, border_s, (early_s, late_s))
-    step = None if sides is None else _joined(border_s, *sides)
-    if step is None or abs(step.step_s) < max(MIN_STEP_S, MIN_STEP_Z * step.step_std_s):
-        return None
+        step = joined
     return step
 
 
 def _sides(
-    increments: Increments, driver: RunningIntegral, border_s: float, near_s: tuple[float, float]
+    increments: Increments,
+    driver: RunningIntegral,
+    border_s: float,
+    near_s: list[float],
 ) -> tuple[DelayFit, DelayFit] | None:
     """Return both sides of a border, each with a drift of its own."""
     is_before = increments.mid_s < border_s
@@ -209,7 +254,9 @@ def _measure_near(
     return fit_delay(increments, driver, start_s=float(curve.delays_s[best]))
 
 
-def _best_split(times: Floats, delays: Floats, std: Floats) -> int | None:
+def _best_split(
+    times: Floats, delays: Floats, std: Floats, min_gain: float = MIN_CHI2_GAIN
+) -> int | None:
     """Return before which piece a step lies, or None where a drift explains as much."""
     since = times - times.mean()
     level = np.ones_like(since)
@@ -227,34 +274,31 @@ def _best_split(times: Floats, delays: Floats, std: Floats) -> int | None:
     best = int(np.argmin(chi2))
     scatter = max(1.0, chi2[best] / max(1, times.size - 2 - len(drift)))
     gain = left_by(level, since) - chi2[best]
-    return best + 1 if gain / scatter > MIN_CHI2_GAIN else None
+    return best + 1 if gain / scatter > min_gain else None
 
 
-def _locate(
-    increments: Increments, sides: tuple[DelayFit, DelayFit], near_s: float, reach_s: float
-) -> float:
-    """Return the border that leaves the smallest residuals."""
-    mid_s = increments.mid_s
-    near = np.flatnonzero(np.abs(mid_s - near_s) <= reach_s)
-    if near.size < 2:
-        return near_s
-    rows = increments.rows(near)
+def _locate(fit: DelayFit, step: ClockStep, reach_s: float) -> float:
+    """Return the border near that of a step that leaves the smallest residuals.
+
+    Both sides see through one mount: the mixing matrices of either alone would make more of the few
+    rows at the border than their delays do.
+    """
+    rows, driver = fit.model.rows, fit.model.driver
+    mid_s = rows.mid_s
+    near = np.flatnonzero(np.abs(mid_s - step.at_s) <= reach_s)
+    linear = fit_at(fit, step.offsets_at(mid_s)) if near.size > 1 else None
+    if linear is None:
+        return step.at_s
     costs = []
-    is_before = rows.mid_s < near_s
-    for side, own in zip(sides, (is_before, ~is_before), strict=True):
-        if not own.any():
-            return near_s
-        driver = side.model.driver
-        delays_s = side.offset_s + 1e-6 * (side.drift_ppm or 0.0) * (rows.mid_s - side.anchor_s)
-        delays_s -= side.row_shift_s
+    for side_s in step.sides_at(mid_s):
+        delays_s = side_s - fit.row_shift_s
         begin_s, end_s = (
             np.clip(t + delays_s, driver.start_s, driver.stop_s)
             for t in (rows.start_s, rows.stop_s)
         )
-        rest = rows.values - (driver.at(end_s) - driver.at(begin_s)) @ side.linear.mixing.T
-        rest -= np.median(rest[own], axis=0)
-        scale = mad_std_of_columns(rest[own]) + 1e-15
-        costs.append(np.log1p((rest / scale) ** 2).sum(axis=1))
+        change = driver.at(end_s) - driver.at(begin_s)
+        rest = linear.residuals + linear.fitted - change @ linear.mixing.T
+        costs.append(np.log1p((rest / linear.scale) ** 2).sum(axis=1)[near])
     total = np.cumsum(costs[0]) + costs[1].sum() - np.cumsum(costs[1])
     best = int(near[int(np.argmin(total))])
     return float(0.5 * (mid_s[best] + mid_s[min(best + 1, mid_s.size - 1)]))

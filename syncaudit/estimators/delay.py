@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.medians import median
-from syncaudit.estimators.clock_step import ClockStep, find_step, is_uneven
+from syncaudit.estimators.clock_step import USUAL_DRIFT_PPM, ClockStep, find_step, is_uneven
 from syncaudit.estimators.delay_curve import DelayCurve
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 from syncaudit.estimators.delay_search import DelaySearch
@@ -26,6 +26,7 @@ from syncaudit.estimators.refusals import (
     why_no_clock,
     why_too_weak,
 )
+from syncaudit.estimators.step_or_drift import is_unlike_quartz, step_for_drift
 from syncaudit.model import PairMeasurement, nanoseconds
 
 __all__ = [
@@ -53,6 +54,8 @@ DRIFT_STD_PPM = 20.0
 # Less well known than this it is no statement about any oscillator, unless it is twice as
 # significant as it need be.
 MAX_DRIFT_STD_PPM = 400.0
+# Beyond what quartz makes by so many standard errors a drift is likelier than none.
+LIKELY_Z = 2.0
 
 
 def measure_delay(
@@ -135,7 +138,11 @@ def measure_delay(
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     found = record_delay(task, increments, driver, fit, step, epochs_s, figures)
-    why = why_no_clock(figures, most_ppm=task.max_drift_ppm)
+    if step is None and is_unlike_quartz(figures):
+        step, why = step_for_drift(increments, driver, fit, figures)
+        if step is not None:
+            found = record_delay(task, increments, driver, fit, step, epochs_s, figures)
+    why = why or why_no_clock(figures, most_ppm=task.max_drift_ppm)
     return refuse_vague(task, found) if why is None else refuse(task, fit.anchor_s, why, **figures)
 
 
@@ -231,6 +238,8 @@ def record_delay(
     step: ClockStep | None,
     epochs_s: float,
     figures: dict[str, float],
+    *,
+    seen: Increments | None = None,
 ) -> PairMeasurement:
     """Return the accepted record of a fit, with the step, or the drift where it can be told.
 
@@ -246,6 +255,10 @@ def record_delay(
         Target epoch after source epoch.
     figures : dict of str to float
         Diagnostics; those of the drift are added.
+    seen : Increments, optional
+        What the increments are mixtures of. Mixtures that were drawn at one delay show less of a
+        drift, which what is seen itself shows in full; and where it exceeds what quartz makes by
+        two standard errors, no offset without it is honest.
     """
     systematic_s = math.hypot(task.systematic_std_s, FLOOR_STD_S)
     if fit.line_delay_s is not None:
@@ -285,17 +298,26 @@ def record_delay(
     )
     if drifting is None or drifting.drift_ppm is None or drifting.drift_std_ppm is None:
         return record
-    drift_std_ppm = math.hypot(drifting.drift_std_ppm, _wander_ppm(systematic_s, drifting.span_s))
-    figures["drift_ppm"] = drifting.drift_ppm
+    whole = drifting
+    if seen is not None:
+        whole = fit_delay(seen, driver, start_s=drifting.offset_s, with_drift=True) or drifting
+    drift_ppm = whole.drift_ppm or 0.0
+    drift_std_ppm = math.hypot(
+        whole.drift_std_ppm or 0.0, _wander_ppm(systematic_s, drifting.span_s)
+    )
+    figures["drift_ppm"] = drift_ppm
     figures["drift_std_ppm"] = drift_std_ppm
-    if not _is_told(drifting.drift_ppm, drift_std_ppm):
+    is_likely = seen is not None and abs(drift_ppm) > LIKELY_Z * math.hypot(
+        USUAL_DRIFT_PPM, drift_std_ppm
+    )
+    if not is_likely and not _is_told(drift_ppm, drift_std_ppm):
         return record
     return replace(
         record,
         at_ns=task.source_epoch_ns + nanoseconds(drifting.anchor_s),
         offset_s=drifting.offset_s + epochs_s,
         offset_std_s=math.hypot(drifting.offset_std_s, systematic_s),
-        drift_ppm=drifting.drift_ppm,
+        drift_ppm=drift_ppm,
         drift_std_ppm=drift_std_ppm,
     )
 

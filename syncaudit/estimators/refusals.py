@@ -15,6 +15,7 @@ from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 __all__ = [
     "DRIFT_Z",
     "MAX_DRIFT_PPM",
+    "MIN_LIKELIHOOD_GAP",
     "band_disagreement",
     "why_ambiguous",
     "why_delay_wanders",

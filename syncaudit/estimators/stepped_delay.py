@@ -6,10 +6,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syncaudit.estimators.increments import Increments
 
 __all__ = ["ClockStep"]
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +75,17 @@ class ClockStep:
             (self.before_s, self.before_at_s) if is_before else (self.after_s, self.after_at_s)
         )
         return side_s + 1e-6 * self.drift_ppm * (time_s - at_s)
+
+    def sides_at(self, times_s: Floats) -> tuple[Floats, Floats]:
+        """Return the delays of either side at instants, shape (n,) each, wherever the step is."""
+        before_s = self.before_s + 1e-6 * self.drift_ppm * (times_s - self.before_at_s)
+        after_s = self.after_s + 1e-6 * self.drift_ppm * (times_s - self.after_at_s)
+        return before_s, after_s
+
+    def offsets_at(self, times_s: Floats) -> Floats:
+        """Return the delays at instants, shape (n,)."""
+        before_s, after_s = self.sides_at(times_s)
+        return np.where(times_s < self.at_s, before_s, after_s)
 
     def offset_std_at(self, time_s: float) -> float:
         """Return the standard error of `offset_at`."""

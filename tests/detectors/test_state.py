@@ -60,6 +60,18 @@ def test_velocities_are_summed_up():
     assert find_state(stream({"qvel": rate}, is_rate=False)).values[0, 0] == 2.0
 
 
+def test_commanded_steps_are_reached_at_the_next_command():
+    steps = np.diff(SWEEP, append=SWEEP[-1])
+    found = find_state(stream({"delta": 30.0 * steps}, is_command=True))
+    np.testing.assert_allclose(found.values[:, 0], SWEEP - SWEEP[0], atol=1e-6)
+
+
+def test_a_dead_channel_takes_no_other_with_it():
+    dead = np.full(60, np.nan)
+    found = find_state(stream({"q": np.stack([dead, SWEEP], axis=1), "r": dead}))
+    np.testing.assert_allclose(found.values, SWEEP[:, None])
+
+
 @pytest.mark.parametrize("turn", [2.0 * np.pi, 360.0])
 def test_angles_that_run_over_their_end_are_unwrapped(turn):
     angle = 1.3 * turn * T_S

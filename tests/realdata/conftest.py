@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -21,3 +24,12 @@ def recordings() -> ModuleType:
     if not module.REALDATA.is_dir():
         pytest.skip(f"the real recordings are absent: no {module.REALDATA}")
     return module
+
+
+@pytest.fixture(scope="session")
+def benchmarks(recordings: ModuleType) -> Iterator[Path]:
+    """Put the folder of the benchmarks, which plant errors on recordings, on the path."""
+    folder = Path(str(recordings.__file__)).parent
+    sys.path.insert(0, str(folder))
+    yield folder
+    sys.path.remove(str(folder))

@@ -209,7 +209,7 @@ def measure_against(
         )
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
-    record = record_delay(task, mixed, driver, fit, step, epochs_s, figures)
+    record = record_delay(task, mixed, driver, fit, step, epochs_s, figures, seen=increments)
     why = why_no_clock(figures, most_ppm=task.max_drift_ppm)
     if why is None and record.drift_ppm is None and record.step_s is None:
         why = apart  # what a drift explains is told as one, or not at all

@@ -194,10 +194,13 @@ def test_a_steady_drift_is_no_step(seed, drift_ppm):
     assert not pair.accepted  # which no clock does
 
 
-def test_parts_that_disagree_by_a_drift_that_a_clock_may_have_are_a_drift():
-    pair = drifting(0, 3000.0)
+@pytest.mark.parametrize(
+    ("seed", "drift_ppm"), [*((k, 2000.0) for k in range(4)), (0, 3000.0), (1, 4000.0)]
+)
+def test_parts_that_disagree_by_a_drift_that_a_clock_may_have_are_a_drift(seed, drift_ppm):
+    pair = drifting(seed, drift_ppm)
     assert pair.accepted, pair.why
-    assert abs(pair.drift_ppm + 3000.0) < 3.0 * pair.drift_std_ppm
+    assert abs(pair.drift_ppm + drift_ppm) < 3.0 * pair.drift_std_ppm
     assert abs(pair.offset_s + 0.05) < 3.0 * pair.offset_std_s
 
 
