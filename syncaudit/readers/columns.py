@@ -174,7 +174,7 @@ class Table:
                 path=self.uri,
                 hint="Elements are counted from 0.",
             )
-        return matrix[:, place] if width else np.empty(0)
+        return matrix[:, place] if place < width else np.empty(0)
 
     def is_blank(self, name: str) -> NDArray[np.bool_]:
         """Return where cells of a column hold nothing (not even NaN), shape (n,)."""
