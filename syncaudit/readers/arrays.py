@@ -166,6 +166,8 @@ def _read(uri: str, rows: Sequence[int] | None) -> tuple[NDArray[np.generic], in
         raise _no_array(uri, error) from error
     except (TokenError, RecursionError) as error:
         raise _no_array(uri, error) from error
+    if len(data) < (stop - first) * width * dtype.itemsize:
+        raise _no_array(uri, ValueError("it became shorter while it was read"))
     array = np.frombuffer(data, dtype)
     if len(shape) == 2:
         order: Literal["F", "C"] = "F" if is_column_wise else "C"

@@ -14,7 +14,7 @@ from syncaudit.readers.arrow_columns import is_digits
 from syncaudit.readers.columns import Table
 from syncaudit.readers.csv_table import BLANKS, cut_off, read_header
 from syncaudit.readers.parquet import too_short
-from syncaudit.readers.uris import holds_data, local_path
+from syncaudit.readers.uris import holds_data, local_path, open_file, reworded
 
 __all__ = ["CsvBlocks", "large_csv", "read_large_csv"]
 
@@ -61,7 +61,7 @@ class CsvBlocks:
         """
         kinds: dict[str, pa.DataType] = {name: pa.string() for name in wanted if name in texts}
         schema = None
-        with self.path.open("rb") as file:
+        with reworded(str(self.path)), self.path.open("rb") as file:
             file.seek(self._start)
             for block in _blocks(file, str(self.path)):
                 if schema is None:
@@ -113,7 +113,7 @@ def large_csv(uri: str) -> CsvBlocks | None:
     path = local_path(uri)
     if path is None or not holds_data(uri) or path.stat().st_size < _LEAST_BYTES:
         return None
-    with path.open("rb") as file:
+    with open_file(uri) as file:
         line = file.readline(LINE_BYTES)
     if line[:2] in (b"\xff\xfe", b"\xfe\xff") or line[:4] == b"PAR1" or line[:6] == b"\x93NUMPY":
         return None

@@ -244,3 +244,12 @@ def test_align_and_calibrate_are_held_to_the_root(tmp_path, capsys):
     manifest = write_clip(tmp_path / "data", "../a.wav")
     assert run(["calibrate", str(manifest), "--out", str(tmp_path / "c.json"), *border]) == 4
     assert "lies outside of" in said(capsys)
+
+
+def test_paths_that_no_manifest_can_name_are_refused_before_the_work(tmp_path, capsys):
+    folder = tmp_path / os.fsdecode(b"d\xffx")
+    manifest = write_clip(folder, "imu.csv")
+    argv = ["validate", str(manifest), "-j", "0", "-q", "--out"]
+    assert run([*argv, str(tmp_path / "out")]) == 2
+    assert "bytes that are no UTF-8" in said(capsys)
+    assert run([*argv, str(folder / "out")]) == 1  # its file is missing: that is judged

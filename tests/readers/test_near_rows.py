@@ -184,3 +184,24 @@ def test_window_of_a_large_csv_takes_no_more_than_some_blocks(tmp_path: Path) ->
     held = tracemalloc.get_traced_memory()[1] + pa.total_allocated_bytes() - before
     tracemalloc.stop()
     assert held < size / 2, math.ceil(held / size)
+
+
+def test_large_csv_that_cannot_be_opened_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = write_csv(imu_table(), tmp_path)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(StreamReadError, match=r"t\.csv: no permission to read it"):
+        read(uri, tmp_path, NEAR_NS)
+
+
+def test_empty_arrays_are_empty(tmp_path: Path) -> None:
+    np.save(tmp_path / "timestamp_ns.npy", np.empty(0, np.int64))
+    for axis in "xyz":
+        np.save(tmp_path / f"gyro_{axis}.npy", np.empty(0))
+    stream = read_source("imu", ImuSpec(uri="."), str(tmp_path), near_ns=NEAR_NS)
+    assert stream.time_ns.size == 0
