@@ -6,6 +6,7 @@ more than 60 s, more than 1 GiB in a process, files written or changed outside o
 files left in the temporary folder, and words of a file that lies outside the data set.
 
     python benchmarks/hostile.py [--only PART] [--keep FOLDER]
+    python benchmarks/hostile.py --fuzz MINUTES [--seed N] [--only PART]
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from hostile_clips import CLIPS
+from hostile_fuzz import fuzz
 from hostile_imports import IMPORTS
 from hostile_usage import USAGE
 
@@ -165,7 +167,12 @@ def main() -> int:
     parser.add_argument("--only", default="", help="inputs whose name holds this")
     parser.add_argument("--keep", type=Path, help="folder that is kept")
     parser.add_argument("--json", type=Path, help="write the outcomes here")
+    parser.add_argument("--fuzz", type=float, help="damage valid inputs for so many minutes")
+    parser.add_argument("--seed", type=int, default=0, help="of what is damaged")
     options = parser.parse_args()
+    if options.fuzz is not None:
+        with tempfile.TemporaryDirectory(prefix="fuzz-", ignore_cleanup_errors=True) as scratch:
+            return 1 if fuzz(options.fuzz, options.seed, Path(scratch), options.only) else 0
     single = {name: (case, 1) for name, case in {**IMPORTS, **USAGE}.items()}
     cases = {**single, **CLIPS}
     chosen = {name: case for name, case in cases.items() if options.only in name}

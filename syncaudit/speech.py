@@ -359,7 +359,7 @@ def _sound(path: str | Path) -> AudioStream:
 
 
 def _text(text: str | Path) -> str:
-    from syncaudit.readers.tables import decode_text
+    from syncaudit.readers.csv_table import decode_text
     from syncaudit.readers.uris import read_bytes, resolve
 
     if isinstance(text, str) and not text.lower().endswith(_TEXT_FILES):

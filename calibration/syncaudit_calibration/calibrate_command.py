@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from syncaudit.cli.options import Force
+from syncaudit.cli.options import Force, Root
 
 __all__ = ["calibrate"]
 
@@ -31,6 +31,7 @@ def calibrate(
     max_offset: Annotated[
         float, typer.Option("--max-offset", min=0.1, help="Largest offset searched for, seconds.")
     ] = 30.0,
+    root: Root = None,
     force: Force = False,
 ) -> None:
     """Calibrate cameras, IMU, CAN, triggers and sound by the flashes that they noticed.
@@ -50,9 +51,11 @@ def calibrate(
     4 nothing could be calibrated, and no file was written.
     """
     from syncaudit.batch.outputs import write_json
-    from syncaudit.cli.console import stderr, stdout
+    from syncaudit.cli.console import stderr, stdout, warn
     from syncaudit.cli.exit_codes import ExitCode
+    from syncaudit.cli.rooted import roots_of, tell_outside
     from syncaudit.errors import UsageError
+    from syncaudit.readers.roots import within_roots
     from syncaudit.writing import Signature, check_target
     from syncaudit_calibration.calibrate_recording import calibrate_recording
     from syncaudit_calibration.calibration_table import print_calibration, print_refusal
@@ -68,8 +71,14 @@ def calibrate(
     check_target(out, Signature.CALIBRATION, is_forced=force)
     chosen = find_recording(recording, clip)
     console = stdout()
+    roots = roots_of(recording, root)
+    if (told := tell_outside([chosen], roots)) is not None:
+        warn(told)
     try:
-        with stderr().status(f"looking for flashes in {len(chosen.sources)} sources ..."):
+        with (
+            stderr().status(f"looking for flashes in {len(chosen.sources)} sources ..."),
+            within_roots(roots),
+        ):
             found = calibrate_recording(chosen, reference=reference, max_offset_s=max_offset)
     except CalibrationError as error:
         print_refusal(console, chosen, error)

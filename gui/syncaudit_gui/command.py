@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from syncaudit.cli.options import Root
+
 __all__ = ["view"]
 
 
@@ -54,6 +56,7 @@ def view(
     size: Annotated[
         str, typer.Option("--size", help="Size of the picture, with @2 for twice the pixels.")
     ] = "1440x900",
+    root: Root = None,
 ) -> None:
     """See in a second whether streams agree, and why the tool says what it says.
 
@@ -69,10 +72,14 @@ def view(
     - `syncaudit view out/ --clip cam_rear_early --at 8 --span 2 --shot cam_rear.png`
     """
     _check_qt()
+    from syncaudit.cli.rooted import roots_of
     from syncaudit.policy import load_policy
+    from syncaudit.readers.roots import hold_process_to
     from syncaudit_gui.widgets.application import Start, run_viewer
     from syncaudit_gui.widgets.shot import parse_size, take_shot
 
+    if root:
+        hold_process_to(roots_of("", root))
     start = Start(
         source=clip_or_manifest,
         clip_id=clip,

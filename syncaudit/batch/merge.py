@@ -21,7 +21,7 @@ from syncaudit.batch.finish import RunFacts, finish
 from syncaudit.batch.ledger import Ledger, VerdictFile
 from syncaudit.batch.outputs import RowMaker
 from syncaudit.batch.run import check_unique
-from syncaudit.batch.summary import BatchSummary
+from syncaudit.batch.summary import BatchSummary, stated_roots
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip
 from syncaudit.policy import Policy, policy_from_plain
@@ -45,6 +45,8 @@ class Shard:
         Policy as the summary holds it.
     number, count : int, optional
         Which of how many shards, counted from 1; None where it was no shard.
+    roots : tuple of str
+        Where the files of its clips were trusted; nothing where its summary does not state it.
     """
 
     folder: Path
@@ -53,6 +55,7 @@ class Shard:
     policy: Mapping[str, Any]
     number: int | None
     count: int | None
+    roots: tuple[str, ...] = ()
 
 
 def read_shard(folder: Path, clips: Sequence[Clip], *, name: str | None = None) -> Shard:
@@ -96,6 +99,7 @@ def read_shard(folder: Path, clips: Sequence[Clip], *, name: str | None = None) 
         policy=policy,
         number=shard.get("number"),
         count=shard.get("count"),
+        roots=stated_roots(summary),
     )
 
 
@@ -144,9 +148,16 @@ def merge_shards(
             wall_s=time.monotonic() - began,
             workers=0,
             stopped=None,
-            about=about,
+            about={**about, **_roots(shards)},
         )
         return finish(clips, ledger, policy, folder, facts, to_row=to_row)
+
+
+def _roots(shards: Sequence[Shard]) -> dict[str, list[str]]:
+    """Return where any of the shards was trusted, as each of them was by its user."""
+    if not all(shard.roots for shard in shards):
+        return {}
+    return {"roots": list(dict.fromkeys(place for shard in shards for place in shard.roots))}
 
 
 def _one_policy(shards: Sequence[Shard]) -> Policy:

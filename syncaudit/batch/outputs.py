@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.plain import json_line, plain
 from syncaudit.batch.tables import write_parquet
+from syncaudit.errors import UsageError
 from syncaudit.model import Clip, Verdict
 from syncaudit.writing import Signature, replace_text, replacing
 
@@ -19,6 +20,7 @@ __all__ = [
     "SIDE_FILES",
     "SPLIT_FILES",
     "RowMaker",
+    "check_rows",
     "write_json",
     "write_split",
     "write_verdicts",
@@ -64,6 +66,27 @@ def write_verdicts(ledger: Ledger, clip_ids: Sequence[str], out: Path) -> None:
     """Put ``verdicts.jsonl`` in manifest order and write the same as Parquet."""
     write_parquet(ledger.rows(clip_ids), out / "verdicts.parquet")
     ledger.rewrite(clip_ids)
+
+
+def check_rows(clips: Iterable[Clip], to_row: RowMaker, out: Path) -> None:
+    """Refuse places of which no manifest can be written, before anything is measured.
+
+    Raises
+    ------
+    UsageError
+        If the path from `out` to the files of the clips is no UTF-8, as JSON is.
+    """
+    one_each = {clip.base_uri: clip for clip in clips}
+    for base_uri, clip in one_each.items():
+        try:
+            json_line(to_row(clip, relative_to=str(out))).encode()
+        except UnicodeEncodeError as error:
+            shown = base_uri.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+            raise UsageError(
+                f"the path of its files from {out} holds bytes that are no UTF-8",
+                path=shown,
+                hint="Rename that folder, or put --out into it.",
+            ) from error
 
 
 def write_split(

@@ -23,7 +23,7 @@ from syncaudit.batch.outputs import RowMaker
 from syncaudit.batch.picked import Picked
 from syncaudit.batch.plain import json_line
 from syncaudit.batch.pool import Lost
-from syncaudit.batch.summary import BatchSummary, Progress, VerdictCounter
+from syncaudit.batch.summary import BatchSummary, Progress, VerdictCounter, stated_roots
 from syncaudit.batch.task import JudgeTask
 from syncaudit.errors import SyncAuditError, UsageError
 from syncaudit.model import Clip
@@ -130,7 +130,7 @@ def judge_again(
             wall_s=time.monotonic() - began,
             workers=workers,
             stopped="partial" if partial else None,
-            about={**about, "judged_again": len(clips)},
+            about={**about, **_roots(verdicts.path.parent), "judged_again": len(clips)},
         )
         summary = finish(clips, ledger, policy, folder, facts, to_row=to_row, with_pictures=False)
         changes = list(_changes(clips, verdicts, ledger))
@@ -171,3 +171,12 @@ def _changes(clips: Sequence[Clip], verdicts: VerdictFile, ledger: Ledger) -> It
 
 def _messages(row: dict[str, Any]) -> tuple[str, ...]:
     return tuple(reason["message"] for reason in row["reasons"])
+
+
+def _roots(folder: Path) -> dict[str, list[str]]:
+    """Return the roots that the run before stated."""
+    try:
+        roots = stated_roots(json.loads((folder / "summary.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {"roots": list(roots)} if roots else {}

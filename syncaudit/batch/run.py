@@ -16,7 +16,7 @@ from syncaudit.batch.engines import engine_called
 from syncaudit.batch.finish import RunFacts, finish
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.memory import MemoryLimit
-from syncaudit.batch.outputs import RowMaker
+from syncaudit.batch.outputs import RowMaker, check_rows
 from syncaudit.batch.sorting import sort_out
 from syncaudit.batch.stopping import Terminated, terminable
 from syncaudit.batch.summary import BatchSummary, Progress, VerdictCounter
@@ -117,6 +117,8 @@ def run_batch(
     manifest = (about or {}).get("manifest")
     check_outputs(folder, inputs=[manifest] if isinstance(manifest, str) else [], is_forced=force)
     refuse_screen(folder, about or {}, is_forced=force)
+    if to_row is not None:
+        check_rows(clips, to_row, folder)
     task = AuditTask(
         audit=audit or _pipeline_audit(),
         policy=policy,

@@ -252,3 +252,17 @@ def _urgency(recording: Mapping[str, Any]) -> tuple[float, str]:
     ]
     rejected = recording["reject"] / recording["clips"]
     return (-rejected - max(moved, default=0.0), recording["recording_id"])
+
+
+def stated_roots(summary: object) -> tuple[str, ...]:
+    """Return the folders that a run held the files of its clips to, as its summary states them.
+
+    Parameters
+    ----------
+    summary : object
+        Parsed ``summary.json``; nothing is stated where it is none.
+    """
+    roots = summary.get("roots") if isinstance(summary, dict) else None
+    return (
+        tuple(place for place in roots if isinstance(place, str)) if isinstance(roots, list) else ()
+    )

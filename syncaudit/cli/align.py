@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncaudit.cli.exit_codes import ExitCode
-from syncaudit.cli.options import Force
+from syncaudit.cli.options import Force, Root
 from syncaudit.errors import ClipInputError, SyncAuditError, UsageError
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def align(
     ending: Annotated[
         str, typer.Option("--format", help="Of a folder: TextGrid, ctm or json.")
     ] = "TextGrid",
+    root: Root = None,
     force: Force = False,
 ) -> None:
     """Put a text in time: tell when each word and phone was spoken.
@@ -75,7 +76,9 @@ def align(
     4 nothing can vouch for the results.
     """
     from syncaudit.cli.console import stderr, stdout
+    from syncaudit.cli.rooted import roots_of
     from syncaudit.pipeline.alignment import AUTO, choose_aligners
+    from syncaudit.readers.roots import within_roots
     from syncaudit.speech import align_many
     from syncaudit.writing import check_target
 
@@ -91,7 +94,10 @@ def align(
     outcomes: list[AlignedSpeech | SyncAuditError] = []
     for first in range(0, len(jobs), _BATCH):
         batch = jobs[first : first + _BATCH]
-        with stderr().status(f"aligning {first + 1} to {first + len(batch)} of {len(jobs)} ..."):
+        with (
+            stderr().status(f"aligning {first + 1} to {first + len(batch)} of {len(jobs)} ..."),
+            within_roots(roots_of("", root) if root else None),
+        ):
             found = align_many(
                 [(sound, words) for sound, words, _ in batch],
                 aligner=choice,

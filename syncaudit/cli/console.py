@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-__all__ = ["printable", "stderr", "stdout"]
+__all__ = ["printable", "stderr", "stdout", "warn"]
 
 
 def stdout() -> Console:
@@ -15,6 +15,11 @@ def stdout() -> Console:
 def stderr() -> Console:
     """Return a console on standard error, for progress and errors."""
     return Console(stderr=True, highlight=False)
+
+
+def warn(text: str) -> None:
+    """Print a warning that quotes strangers on standard error."""
+    stderr().print(f"Warning: {printable(text)}", style="yellow", soft_wrap=True, markup=False)
 
 
 def printable(text: str) -> str:

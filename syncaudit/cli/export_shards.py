@@ -108,19 +108,22 @@ def _roots_in(verdicts: str, depth: int = 0) -> list[str]:
     """Return the roots that a run, or those that it was merged or judged from, stated."""
     import json
 
+    from syncaudit.batch.summary import stated_roots
     from syncaudit.errors import StreamReadError
     from syncaudit.readers.uris import read_bytes, resolve
 
     try:
         summary = json.loads(read_bytes(f"{resolve(verdicts).rstrip('/')}/summary.json"))
-    except (StreamReadError, ValueError):
+    except (StreamReadError, ValueError, RecursionError):
         return []
     if not isinstance(summary, dict) or depth > _MOST_STEPS:
         return []
-    if "roots" in summary:
-        return [str(place) for place in summary["roots"]]
-    earlier = [*summary.get("merged", ()), *filter(None, [summary.get("judged_from")])]
-    return [place for folder in earlier for place in _roots_in(str(folder), depth + 1)]
+    if roots := stated_roots(summary):
+        return list(roots)
+    merged = summary.get("merged")  # of a version that did not carry roots on
+    earlier = [*(merged if isinstance(merged, list) else ()), summary.get("judged_from")]
+    found = (_roots_in(each, depth + 1) for each in earlier if isinstance(each, str) and each)
+    return [place for places in found for place in places]
 
 
 def _bytes_of(text: str) -> int:

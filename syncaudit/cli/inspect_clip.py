@@ -41,12 +41,10 @@ def inspect(
 
     - `syncaudit inspect manifest.jsonl --clip drive07/000123 --json | jq .verdict`
     """
-    from rich.text import Text
-
     from syncaudit.batch.plain import plain
     from syncaudit.batch.task import failed_verdict
     from syncaudit.cli.clip_view import print_examination, print_failed
-    from syncaudit.cli.console import printable, stderr, stdout
+    from syncaudit.cli.console import stdout, warn
     from syncaudit.cli.inputs import load_calibration, load_clips, pick_clip, refuse_idle
     from syncaudit.cli.rooted import roots_of, tell_outside
     from syncaudit.decode.choice import choose_decoder
@@ -63,7 +61,7 @@ def inspect(
     refuse_idle(known, [chosen], calibration)
     roots = roots_of(clip_or_manifest, root)
     if (told := tell_outside([chosen], roots)) is not None:
-        stderr().print(Text(f"Warning: {printable(told)}", style="yellow"), soft_wrap=True)
+        warn(told)
     content: dict[str, object]
     try:
         with within_roots(roots):

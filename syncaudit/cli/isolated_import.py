@@ -15,12 +15,10 @@ from syncaudit.batch.memory import MemoryLimit
 from syncaudit.batch.worker import Lost, Worker
 from syncaudit.datasets.importing import Imported, import_dataset
 from syncaudit.errors import SyncAuditError, UsageError
+from syncaudit.limits import IMPORT_STALL_S
 
 __all__ = ["import_isolated"]
 
-# An import reads or writes something all the time. One that only computes for so long is caught
-# in what it was given; parsing the longest item of a table that is allowed takes a second.
-_MOST_STALLED_S = 20.0
 _LOOK_EVERY_S = 0.1
 
 
@@ -76,7 +74,7 @@ def import_isolated(
                 on_clip(counter[0])
             if limit_bytes is not None and worker.holds_over(limit_bytes):
                 return _result(Lost(limit_bytes=limit_bytes), uri)
-            if worker.index is not None and stall.seconds(worker.pid) > _MOST_STALLED_S:
+            if worker.index is not None and stall.seconds(worker.pid) > IMPORT_STALL_S:
                 return _result(Lost(), uri)
     finally:
         worker.stop()
@@ -134,9 +132,7 @@ def _result(value: Imported | Exception | _Defect | Lost, uri: str) -> Imported:
         raise value
     if isinstance(value, _Defect):
         raise RuntimeError(f"the import failed\n{value}")
-    what = (
-        f"it computed for {_MOST_STALLED_S:.0f} s and read nothing" if value.is_timeout else value
-    )
+    what = f"it computed for {IMPORT_STALL_S:.0f} s and read nothing" if value.is_timeout else value
     raise UsageError(
         f"the import was stopped: {what}",
         path=uri,

@@ -139,7 +139,7 @@ def validate(
 
     from syncaudit.batch import OutputFolder, run_batch
     from syncaudit.cli.ci_files import check_for_ci, write_for_ci
-    from syncaudit.cli.console import printable, stderr, stdout
+    from syncaudit.cli.console import stderr, stdout, warn
     from syncaudit.cli.inputs import (
         cores,
         import_if_needed,
@@ -183,7 +183,7 @@ def validate(
         trusted = () if manifest == named else (named,)
         roots = roots_of(manifest, root, trusted=trusted)
         if (told := tell_outside(clips, roots)) is not None:
-            stderr().print(Text(f"Warning: {printable(told)}", style="yellow"), soft_wrap=True)
+            warn(told)
         with ProgressView(stderr(), is_quiet=quiet) as view, within_roots(roots):
             summary = run_batch(
                 clips,

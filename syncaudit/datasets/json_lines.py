@@ -9,12 +9,11 @@ from typing import Any
 
 from syncaudit.datasets.source import Source, parse_json, refuse_half_pairs
 from syncaudit.errors import ManifestError
+from syncaudit.limits import ROW_CHARACTERS
 
 __all__ = ["iter_json_lines", "iter_json_list"]
 
 _CHUNK = 1 << 16
-# The longest rows of tables hold a matrix or a path: some kilobytes.
-_MOST_CHARACTERS = 1 << 22
 
 
 def iter_json_lines(source: Source, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -74,7 +73,7 @@ def iter_json_list(source: Source, name: str) -> Iterator[dict[str, Any]]:
                     row, end = decoder.raw_decode(text, start)
                     refuse_half_pairs(text[start:end], row)
                 except (ValueError, RecursionError) as error:
-                    if chunk and len(text) - start < _MOST_CHARACTERS:
+                    if chunk and len(text) - start < ROW_CHARACTERS:
                         break  # the rest of this item is in the next chunk
                     raise _damaged(source, name, f"item {number}", error) from error
                 if end == len(text) and chunk:

@@ -7,23 +7,21 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from syncaudit.errors import ManifestError
+from syncaudit.limits import LINE_BYTES
 
 __all__ = ["json_rows", "parquet_rows"]
 
-
-# A clip of six cameras takes a kilobyte.
-_MOST_LINE_BYTES = 1 << 24
 _BATCH = 256  # rows of Parquet turned into objects at a time
 
 
 def json_rows(uri: str, file: BinaryIO) -> Iterator[tuple[str, object]]:
     """Yield ("line 3", parsed row) of JSON Lines."""
-    lines = iter(lambda: file.readline(_MOST_LINE_BYTES), b"")
+    lines = iter(lambda: file.readline(LINE_BYTES), b"")
     for number, line in enumerate(lines, start=1):
         where = f"line {number}"
-        if len(line) == _MOST_LINE_BYTES:
+        if len(line) == LINE_BYTES:
             raise ManifestError(
-                f"{where} is longer than {_MOST_LINE_BYTES >> 20} MiB",
+                f"{where} is longer than {LINE_BYTES >> 20} MiB",
                 path=uri,
                 hint="JSON Lines has one whole clip on every line.",
             )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from syncaudit.decode.container import open_container, video_stream
 from syncaudit.decode.luma import DecodeTally, LumaFrames
 from syncaudit.decode.picture import Picture
-from syncaudit.decode.picture_file import picture_bytes
+from syncaudit.decode.picture_file import picture_bytes, picture_error
 from syncaudit.decode.spans import has_clock, packets_of, ticks_of
 from syncaudit.decode.stored import stored_pictures
 from syncaudit.errors import StreamReadError
@@ -90,7 +90,7 @@ def _images(files: FrameFiles, tally: DecodeTally) -> Generator[Picture, None, N
         try:
             luma = cv2.imdecode(np.frombuffer(data, np.uint8), flags) if data else None
         except cv2.error as error:
-            tally.note_error(f"{name}: {error}")
+            tally.note_error(f"{name}: {picture_error(error)}")
             continue
         if luma is None:
             what = "no picture that OpenCV knows" if data else "empty (0 bytes)"

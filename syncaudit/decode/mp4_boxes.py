@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.limits import VIDEO_HEADER_BYTES
+
 __all__ = ["Boxes", "UnusualFileError", "any_of", "least", "number", "read_movie_box"]
 
-# A day of 60 Hz video with ten tracks has 100 MB of tables; a file of tiny boxes is no video.
-MAX_MOVIE_BYTES = 256 * 2**20
+# A file of tiny boxes is no video.
 MAX_TOP_BOXES = 1000
 
 # Read at a time: the first boxes of a file, and those behind its pictures.
@@ -73,7 +74,7 @@ def read_movie_box(path: str) -> tuple[bytes, int]:
             if (n_seen == 0) != (kind == b"ftyp") or kind in _FRAGMENTS:
                 raise UnusualFileError(f"box {kind!r}")
             if kind == b"moov":
-                if movie or stop - start > MAX_MOVIE_BYTES:
+                if movie or stop - start > VIDEO_HEADER_BYTES:
                     raise UnusualFileError("two movies, or a huge one")
                 movie = window[start - begin : stop - begin]
                 if len(movie) != stop - start:

@@ -6,11 +6,9 @@ import os
 import stat
 from pathlib import Path
 
-__all__ = ["picture_bytes"]
+from syncaudit.limits import PICTURE_BYTES, PICTURE_PIXELS
 
-# Of an encoded picture: 16k x 16k pixels of three bytes, stored plainly, are 805 MB; a memory
-# limit of common size holds a third of it.
-_MOST_BYTES = 1 << 28
+__all__ = ["picture_bytes", "picture_error"]
 
 
 def picture_bytes(path: str) -> bytes:
@@ -24,6 +22,16 @@ def picture_bytes(path: str) -> bytes:
     status = os.stat(path)  # noqa: PTH116  # for every picture of every clip
     if not stat.S_ISREG(status.st_mode):
         raise OSError("is no regular file")
-    if status.st_size > _MOST_BYTES:
+    if status.st_size > PICTURE_BYTES:
         raise OSError(f"holds {status.st_size >> 20} MiB, too much for a picture")
     return Path(path).read_bytes()
+
+
+def picture_error(error: Exception) -> str:
+    """Return in words why OpenCV does not decode a picture."""
+    if "CV_IO_MAX_IMAGE" in str(error):  # checked before memory is asked for
+        return (
+            f"it claims more pixels than the {PICTURE_PIXELS >> 20} million that are decoded; "
+            "if it does have them, store it smaller"
+        )
+    return " ".join(str(error).split())[:200]

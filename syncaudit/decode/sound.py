@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode.container import audio_stream, open_container
+from syncaudit.errors import StreamReadError
+from syncaudit.limits import SOUND_SAMPLES
 
-__all__ = ["SoundTrack", "decode_sound"]
+__all__ = ["SoundTrack", "decode_sound", "refuse_endless"]
 
 # Encoders that put 256 to 2112 samples in front, and containers that do not say how many.
 _PRIMED_CODECS = frozenset({"aac", "mp3", "mp3float", "mp2", "mp2float", "ac3", "eac3"})
@@ -95,9 +97,12 @@ def decode_sound(path: str) -> SoundTrack:
                             jumps.append((n_samples, float(frame.time) - due_s))
                         due_s = float(frame.time) + frame.samples / frame.sample_rate
                     n_samples += frame.samples
+                    refuse_endless(path, n_samples)
                     keep(frame)
             except (StopIteration, EOFError):
                 break
+            except StreamReadError:
+                raise
             except failures:
                 n_errors += 1
                 if n_errors > _MAX_ERRORS:
@@ -114,3 +119,19 @@ def decode_sound(path: str) -> SoundTrack:
         jumps=tuple(jumps),
         is_priming_unknown=is_priming_unknown,
     )
+
+
+def refuse_endless(path: str, n_samples: int) -> None:
+    """Refuse sound with more samples than any that is decoded at once.
+
+    Raises
+    ------
+    StreamReadError
+        With what to do.
+    """
+    if n_samples > SOUND_SAMPLES:
+        raise StreamReadError(
+            f"holds more than {SOUND_SAMPLES} samples of sound (6 hours at 48 kHz)",
+            path=path,
+            hint="Cut the recording into hours.",
+        )

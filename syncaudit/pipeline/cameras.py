@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from functools import cache
 from typing import TypeVar
 
@@ -78,7 +79,9 @@ def look_at_each(
     running: list[Future[_Found]] = []
     try:
         for camera, own in zip(cameras, spent, strict=True):  # an interrupt finds those begun
-            running.append(_threads().submit(look, camera, own))
+            # What the caller holds files to (`within_roots`) holds in the thread as well.
+            context = copy_context()
+            running.append(_threads().submit(context.run, look, camera, own))
         found = [_result(future) for future in running]
     except BaseException:
         is_stopped.set()

@@ -39,6 +39,7 @@ from syncaudit.pipeline.window import (
     crop,
     extents,
     stamps_in_window,
+    stated,
     wanted_frames,
     window_of,
 )
@@ -159,7 +160,8 @@ def examine(
         check_calibration(calibration)
     stages = Stages(on_stage=on_stage)
     with stages.spent_on("read"):
-        read = read_clip(clip)
+        # A calibration moves stamps: which rows lie near the window is then known afterwards.
+        read = read_clip(clip, near_ns=stated(clip, MARGIN_S) if calibration is None else None)
         streams = dict(read.streams)
     texts = AlignedTexts() if is_screen else align_texts(clip, streams, stages)
     with stages.spent_on("read"):

@@ -40,7 +40,9 @@ class ReadClip:
     findings: tuple[Finding, ...] = field(default=())
 
 
-def read_clip(clip: Clip, *, is_tolerant: bool = False) -> ReadClip:
+def read_clip(
+    clip: Clip, *, is_tolerant: bool = False, near_ns: tuple[int, int] | None = None
+) -> ReadClip:
     """Read all sources of `clip`.
 
     Parameters
@@ -50,6 +52,8 @@ def read_clip(clip: Clip, *, is_tolerant: bool = False) -> ReadClip:
     is_tolerant : bool
         Also where the machine is to blame that a source cannot be read, go on with the others:
         to look at, not to judge.
+    near_ns : tuple of two int, optional
+        As of `read_source`.
 
     Returns
     -------
@@ -65,7 +69,7 @@ def read_clip(clip: Clip, *, is_tolerant: bool = False) -> ReadClip:
     findings: list[Finding] = []
     for name, spec in clip.sources.items():
         try:
-            stream = read_source(name, spec, clip.base_uri)
+            stream = read_source(name, spec, clip.base_uri, near_ns=near_ns)
         except SyncAuditError as error:
             if not is_tolerant:
                 refuse_machine_fault(error, error.path, source=name)

@@ -28,6 +28,7 @@ __all__ = [
     "extents",
     "part_of",
     "stamps_in_window",
+    "stated",
     "wanted_frames",
     "window_of",
 ]
@@ -113,7 +114,7 @@ def extents(clip: Clip, streams: Mapping[str, Stream]) -> dict[str, tuple[int, i
     streams : mapping of str to Stream
         As read; sources without stamps of their own, or with an assumed start, are left out.
     """
-    near = _stated(clip, MARGIN_S)
+    near = stated(clip, MARGIN_S)
     if near is None:
         return {}
     found = {}
@@ -148,12 +149,12 @@ def crop(stream: Stream, clip: Clip, *, margin_s: float = NEAR_S) -> Stream:
     """
     if isinstance(stream, CameraStream) or stream.time_ns.size == 0:
         return stream
-    window = _stated(clip, margin_s)
+    window = stated(clip, margin_s)
     if window is None:
         return stream
     low, high = window
     if isinstance(stream, AudioStream):
-        return _crop_audio(stream, *(_stated(clip, NEAR_S) or window))
+        return _crop_audio(stream, *(stated(clip, NEAR_S) or window))
     keep = _inside(stream.time_ns, low, high)
     if keep is None:
         return stream
@@ -165,7 +166,7 @@ def crop(stream: Stream, clip: Clip, *, margin_s: float = NEAR_S) -> Stream:
 
 def wanted_frames(stream: CameraStream, clip: Clip) -> NDArray[np.bool_] | None:
     """Tell which frames lie in or near the clip's stated window; None: all of them."""
-    window = _stated(clip, NEAR_S)
+    window = stated(clip, NEAR_S)
     return None if window is None else _inside(stream.time_ns, *window)
 
 
@@ -207,7 +208,8 @@ def stamps_in_window(stream: Stream, clip: Clip) -> Stream:
     return replace(stream, time_ns=stream.time_ns[keep], n_frames_container=None)
 
 
-def _stated(clip: Clip, margin_s: float) -> tuple[int, int] | None:
+def stated(clip: Clip, margin_s: float) -> tuple[int, int] | None:
+    """Return the stated window of a clip with a margin, ``[low, high)`` in ns; None if open."""
     if clip.start_ns is None and clip.end_ns is None:
         return None
     margin_ns = round(margin_s * 1e9)

@@ -9,14 +9,26 @@ from types import MappingProxyType
 from typing import Any
 
 from syncaudit.errors import ClipInputError, StreamReadError, SyncAuditError
-from syncaudit.model import Finding, ReasonCode, SourceKind, SourceSpec, Stream
+from syncaudit.model import (
+    CanSpec,
+    EventsSpec,
+    Finding,
+    ImuSpec,
+    ReasonCode,
+    SourceKind,
+    SourceSpec,
+    StateSpec,
+    Stream,
+)
 from syncaudit.readers.arrivals import read_arrivals
 from syncaudit.readers.audio import read_audio
 from syncaudit.readers.camera import read_camera
 from syncaudit.readers.can import read_can
+from syncaudit.readers.columns import STAMPS
 from syncaudit.readers.events import read_events
 from syncaudit.readers.findings import noted
 from syncaudit.readers.imu import read_imu
+from syncaudit.readers.near_rows import rows_near
 from syncaudit.readers.roots import RefusedError, is_outside, refuse_outside
 from syncaudit.readers.state import read_state
 from syncaudit.readers.transcript import read_transcript
@@ -42,7 +54,12 @@ _OUTSIDE = "lies outside of the manifest's folder, so nothing of it is quoted"
 
 
 def read_source(
-    name: str, spec: SourceSpec, base_uri: str = "", *, scratch: Path | None = None
+    name: str,
+    spec: SourceSpec,
+    base_uri: str = "",
+    *,
+    scratch: Path | None = None,
+    near_ns: tuple[int, int] | None = None,
 ) -> Stream:
     """Read one source of a clip.
 
@@ -58,6 +75,9 @@ def read_source(
         Folder for local copies of remote files, removed by the caller once the stream's frames
         are decoded. Without it copies are removed at once, those of a camera's pictures when
         the process ends.
+    near_ns : tuple of two int, optional
+        Of large tables no rows are kept but those from the first stamp in ``[low, high)`` to the
+        last, if there are any. Of others everything is read.
 
     Returns
     -------
@@ -77,7 +97,8 @@ def read_source(
     try:
         for place in places:
             refuse_outside(place)
-        stream: Stream = reader(name, spec, base_uri, scratch=scratch)
+        near = spec if near_ns is None else _near(spec, base_uri, near_ns)
+        stream: Stream = reader(name, near, base_uri, scratch=scratch)
     except SyncAuditError as error:
         error.source = error.source or name
         if isinstance(error, ClipInputError) and any(
@@ -89,6 +110,23 @@ def read_source(
     if stream.findings and any(map(is_outside, places)):
         stream = replace(stream, findings=tuple(map(_unquoted_finding, stream.findings)))
     return _with_source(stream, name)
+
+
+def _near(spec: SourceSpec, base_uri: str, near_ns: tuple[int, int]) -> SourceSpec:
+    """Return what the manifest says of a large table with the rows near the window of its clip."""
+    if not isinstance(spec, ImuSpec | CanSpec | StateSpec | EventsSpec):
+        return spec
+    # Arrivals have one row for each row of their table.
+    if spec.rows is not None or spec.arrivals is not None or getattr(spec, "dbc", None) is not None:
+        return spec
+    renamed = spec.columns.get(STAMPS) if isinstance(spec, ImuSpec) else None
+    rows = rows_near(
+        resolve(spec.uri, base_uri),
+        spec.stamps or renamed or STAMPS,
+        near_ns,
+        may_be_seconds=spec.stamps is not None,
+    )
+    return spec if rows is None else replace(spec, rows=list(rows))
 
 
 def _unquoted(error: ClipInputError, spec: SourceSpec) -> ClipInputError:

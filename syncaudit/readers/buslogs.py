@@ -18,7 +18,7 @@ from syncaudit.errors import StreamReadError
 from syncaudit.model import Finding, ReasonCode
 from syncaudit.readers.candump import parse_candump
 from syncaudit.readers.canlog import EXTENDED, BusFrames, frames_of
-from syncaudit.readers.tables import decode_text
+from syncaudit.readers.csv_table import decode_text
 from syncaudit.readers.uris import local_file, read_bytes
 
 __all__ = ["RAW_LOGS", "read_frames"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError, nearest_name
+from syncaudit.limits import TABLE_COLUMNS
 from syncaudit.model import Finding
 from syncaudit.readers.arrow_columns import as_array, without_dictionary
 from syncaudit.readers.number_columns import numbers_of
@@ -77,6 +78,11 @@ class Table:
             return bool(self.data.schema.get_field_index(name) >= 0)
         except UnicodeEncodeError:  # half a surrogate pair names no column
             return False
+
+    def only(self, names: Iterable[str]) -> Table:
+        """Return the table without other columns than `names`; ``name[2]`` keeps ``name``."""
+        kept = {*names, *map(base_column, names)}
+        return replace(self, data=self.data.select([name for name in self.names if name in kept]))
 
     def require(self, names: Iterable[str], *, purpose: str, hint: str = "") -> None:
         """Check that columns exist.
@@ -168,7 +174,7 @@ class Table:
                 path=self.uri,
                 hint="Elements are counted from 0.",
             )
-        return matrix[:, place] if width else np.empty(0)
+        return matrix[:, place] if place < width else np.empty(0)
 
     def is_blank(self, name: str) -> NDArray[np.bool_]:
         """Return where cells of a column hold nothing (not even NaN), shape (n,)."""
@@ -185,13 +191,19 @@ def base_column(name: str) -> str:
 
 
 def check_names(uri: str, names: list[str]) -> None:
-    """Refuse a table whose column names repeat.
+    """Refuse a table whose column names repeat, or that has more columns than any recording.
 
     Raises
     ------
     StreamReadError
         Naming one that is there most often.
     """
+    if len(names) > TABLE_COLUMNS:
+        raise StreamReadError(
+            f"has {len(names)} columns; at most {TABLE_COLUMNS} are read",
+            path=uri,
+            hint="Time runs down a table: write one row a sample.",
+        )
     name, n_times = max(Counter(names).items(), key=lambda item: item[1], default=("", 0))
     if n_times > 1:
         raise StreamReadError(

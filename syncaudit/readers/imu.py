@@ -64,19 +64,20 @@ def read_imu(
     findings: list[Finding] = list(table.findings)
     if not table.n_rows:
         findings += empty_stream(uri, "inertial samples")
-    for triple in wanted:
+    for place, triple in enumerate(wanted):
         names = [actual[column] for column in _TRIPLES[triple][0]]
-        columns = [table.numbers(column, purpose=triple) for column in names]
-        for column, numbers in zip(names, columns, strict=True):
+        # 100 hours of a fast one are gigabytes: what is taken from the table leaves it.
+        table = table.only({actual[c] for later in wanted[place:] for c in _TRIPLES[later][0]})
+        values = np.empty((table.n_rows, len(names)))
+        for axis, column in enumerate(names):
+            numbers = table.numbers(column, purpose=triple)
             if numbers.ndim != 1:
                 raise StreamReadError(
                     f"column '{column}' holds lists, expected one number a row",
                     path=table.uri,
                     hint=f"Name an element in 'columns', such as {column}[0].",
                 )
-        values = np.stack(columns, axis=1)
-        if values.ndim != 2:
-            raise StreamReadError(f"columns {', '.join(names)} hold lists", path=uri)
+            values[:, axis] = numbers
         findings += non_finite(values, names, uri=uri, first_row=table.first_row)
         channels.append(
             Channel(name=triple, time_ns=time_ns, values=values, unit=_TRIPLES[triple][1])

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from syncaudit.errors import StreamReadError
+from syncaudit.limits import TABLE_BYTES
 from syncaudit.model import Finding, ReasonCode
 from syncaudit.readers.columns import Table, check_names
 from syncaudit.readers.uris import open_file
 
-__all__ = ["read_parquet_part", "too_short"]
+__all__ = ["check_size", "parquet_parts", "read_parquet_part", "too_short"]
+
+# Read at once below, in parts above: a part of six columns takes 6 MiB.
+_MANY_ROWS = 1 << 17
+_BUFFER_BYTES = 1 << 20
 
 
 def read_parquet_part(uri: str, rows: Sequence[int] | None, wanted: set[str] | None) -> Table:
@@ -41,7 +47,8 @@ def read_parquet_part(uri: str, rows: Sequence[int] | None, wanted: set[str] | N
             columns = names if wanted is None else [name for name in names if name in wanted]
             check_names(uri, columns)
             groups, skipped = _groups(file.metadata, rows)
-            found = file.read_row_groups(groups, columns=columns, use_threads=False)
+            check_size(uri, file.metadata, columns, groups)
+            found, skipped = _read_groups(file, groups, columns, rows, skipped)
             n_rows = int(file.metadata.num_rows)
     except StreamReadError:
         raise
@@ -66,6 +73,83 @@ def read_parquet_part(uri: str, rows: Sequence[int] | None, wanted: set[str] | N
         unread=tuple(name for name in names if name not in columns),
         skipped_rows=first,
     )
+
+
+def parquet_parts(uri: str, column: str) -> Iterator[Table]:
+    """Yield a column of a large Parquet file in parts; nothing if it is small or lacks it.
+
+    Raises
+    ------
+    StreamReadError
+        If the file is no Parquet.
+    """
+    import pyarrow.parquet as pq
+
+    try:
+        with open_file(uri) as opened:
+            file = pq.ParquetFile(opened, buffer_size=_BUFFER_BYTES)
+            if file.metadata.num_rows < _MANY_ROWS or column not in file.schema_arrow.names:
+                return
+            for batch in file.iter_batches(_MANY_ROWS, columns=[column], use_threads=False):
+                yield Table(uri=uri, data=pa.Table.from_batches([batch]), first_row=0)
+    except (pa.ArrowException, OSError, ValueError, MemoryError, LookupError) as error:
+        if isinstance(error, StreamReadError):
+            raise
+        raise StreamReadError("is no intact Parquet file", code="corrupt", path=uri) from error
+
+
+def check_size(
+    uri: str, metadata: Any, columns: Sequence[str], groups: Sequence[int] | None = None
+) -> None:
+    """Refuse columns that unpack to more than any recording, by what their pages must hold.
+
+    A run of one value takes a few bytes in the file, whatever its length: every cell counts as
+    eight bytes at least.
+
+    Raises
+    ------
+    StreamReadError
+        Naming the column.
+    """
+    taken = set(columns)
+    total = 0
+    for number in range(metadata.num_row_groups) if groups is None else groups:
+        group = metadata.row_group(number)
+        for place in range(group.num_columns):
+            chunk = group.column(place)
+            if chunk.path_in_schema.split(".")[0] in taken:
+                total += max(chunk.total_uncompressed_size, 8 * chunk.num_values)
+                if total > TABLE_BYTES:
+                    raise StreamReadError(
+                        f"unpacks to more than {TABLE_BYTES >> 30} GiB, the limit being met in "
+                        f"column '{chunk.path_in_schema[:80]}' of row group {number}",
+                        path=uri,
+                        hint="Split the recording into parts of some hours.",
+                    )
+
+
+def _read_groups(
+    file: Any, groups: list[int], columns: list[str], rows: Sequence[int] | None, skipped: int
+) -> tuple[pa.Table, int]:
+    """Return the rows of groups, and how many lie before; of large groups no others are kept."""
+    n_rows = sum(file.metadata.row_group(number).num_rows for number in groups)
+    if rows is None or n_rows < _MANY_ROWS:
+        return file.read_row_groups(groups, columns=columns, use_threads=False), skipped
+    kept: list[pa.Table] = []
+    at = skipped
+    for batch in file.iter_batches(
+        _MANY_ROWS, row_groups=groups, columns=columns, use_threads=False
+    ):
+        low, high = max(0, rows[0] - at), min(batch.num_rows, rows[1] - at)
+        if low < high:
+            skipped = at + low if not kept else skipped
+            # Copied, for a slice keeps all of its batch.
+            part = pa.Table.from_batches([batch.slice(low, high - low)])
+            kept.append(part.take(pa.array(np.arange(part.num_rows))))
+        at += batch.num_rows
+        if at >= rows[1]:
+            break
+    return pa.concat_tables(kept), skipped
 
 
 def too_short(uri: str, rows: Sequence[int], n_rows: int) -> tuple[Finding, ...]:

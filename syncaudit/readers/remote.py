@@ -1,12 +1,17 @@
-"""The one place that asks fsspec for a file system: only what a manifest may name."""
+"""The one place that asks fsspec for a file system: only what a manifest may name, in time."""
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import threading
+import time
 from collections.abc import Callable
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar, cast
 
+from syncaudit.limits import REMOTE_TRIES, REMOTE_WAIT_S
+from syncaudit.machine_faults import machine_fault, may_pass
 from syncaudit.readers.roots import RefusedError
 
 __all__ = ["PROTOCOLS", "answer_within", "file_system", "open_remote"]
@@ -22,8 +27,12 @@ _VARIABLE = "SYNCAUDIT_PROTOCOLS"
 
 _Answer = TypeVar("_Answer")
 
-# Stores that did not answer this process: what is lost by not asking is a saving.
+# Stores that did not answer this process.
 _SILENT: set[str] = set()
+# One that was silent before is not waited for that long again: a run has thousands of files.
+_SILENT_WAIT_S = 2.0
+_BACK_OFF_S = 0.5
+_BUFFER_BYTES = 1 << 20
 
 
 def file_system(uri: str) -> tuple[Any, str]:
@@ -38,8 +47,8 @@ def file_system(uri: str) -> tuple[Any, str]:
     _refuse_foreign(uri)
     import fsspec
 
-    system, inner = fsspec.core.url_to_fs(uri)
-    return system, str(inner)
+    system, inner = _answered(uri, lambda: fsspec.core.url_to_fs(uri))
+    return _PatientSystem(system, uri), str(inner)
 
 
 def open_remote(uri: str) -> BinaryIO:
@@ -47,8 +56,104 @@ def open_remote(uri: str) -> BinaryIO:
     _refuse_foreign(uri)
     import fsspec
 
-    opened: BinaryIO = fsspec.open(uri, "rb").open()
-    return opened
+    file = _answered(uri, lambda: fsspec.open(uri, "rb").open())
+    return cast(BinaryIO, io.BufferedReader(_PatientFile(file, uri), _BUFFER_BYTES))
+
+
+class _PatientSystem:
+    """A file system whose every answer has its time."""
+
+    def __init__(self, system: Any, uri: str) -> None:
+        self._system, self._uri = system, uri
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a method that asks in time."""
+        found = getattr(self._system, name)
+        if not callable(found):
+            return found
+        return lambda *args, **settings: _answered(self._uri, lambda: found(*args, **settings))
+
+
+class _PatientFile(io.RawIOBase):
+    """A remote file whose every read has its time, and is tried again where that may help."""
+
+    def __init__(self, file: BinaryIO, uri: str) -> None:
+        self._file, self._uri, self._at = file, uri, 0
+
+    def readable(self) -> bool:
+        """Return that it is read."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return whether parts can be read."""
+        return bool(self._file.seekable())
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Go to a byte."""
+        self._at = _answered(self._uri, lambda: self._file.seek(offset, whence))
+        return self._at
+
+    def tell(self) -> int:
+        """Return the byte that is read next."""
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Read the next bytes."""
+
+        def read() -> bytes:
+            if self._file.seekable() and self._file.tell() != self._at:
+                self._file.seek(self._at)  # a try before may have moved it
+            return self._file.read(len(buffer))
+
+        data = _answered(self._uri, read)
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+    def close(self) -> None:
+        """Close it; a store that does not answer is left behind."""
+        if not self.closed:
+            super().close()
+            threading.Thread(target=self._file.close, daemon=True).start()
+
+
+def _answered(uri: str, ask: Callable[[], _Answer]) -> _Answer:
+    """Return what `ask` finds, within `REMOTE_WAIT_S`; faults that may pass are tried again.
+
+    Raises
+    ------
+    TimeoutError
+        If its store does not answer; it is given less time from then on.
+    """
+    store = _store_of(uri)
+    for trial in range(1, REMOTE_TRIES + 1):
+        found: list[_Answer] = []
+        failed: list[BaseException] = []
+
+        def run(found: list[_Answer] = found, failed: list[BaseException] = failed) -> None:
+            try:
+                found.append(ask())
+            except BaseException as error:  # noqa: BLE001  # raised below, in the asking thread
+                failed.append(error)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        wait_s = _SILENT_WAIT_S if store in _SILENT else REMOTE_WAIT_S
+        thread.join(wait_s)
+        if found:
+            _SILENT.discard(store)
+            return found[0]
+        if not failed:
+            _SILENT.add(store)
+            raise TimeoutError(errno.ETIMEDOUT, f"its store did not answer within {wait_s:.0f} s")
+        if trial == REMOTE_TRIES or machine_fault(failed[0]) is None or not may_pass(failed[0]):
+            raise failed[0]
+        time.sleep(_BACK_OFF_S * 2**trial)
+    raise AssertionError("unreachable")
+
+
+def _store_of(uri: str) -> str:
+    return "/".join(uri.rpartition("::")[2].split("/")[:3])
 
 
 def _refuse_foreign(uri: str) -> None:
@@ -74,7 +179,7 @@ def answer_within(
     A store that accepts and never answers keeps its thread waiting, not the run; it is not asked
     again by this process.
     """
-    store = "/".join(uri.rpartition("::")[2].split("/")[:3])
+    store = _store_of(uri)
     if store in _SILENT:
         return otherwise
     answers: list[_Answer] = []

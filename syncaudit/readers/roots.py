@@ -13,7 +13,15 @@ from dataclasses import dataclass
 
 from syncaudit.errors import StreamReadError
 
-__all__ = ["RefusedError", "Roots", "is_outside", "refuse_outside", "within_roots"]
+__all__ = [
+    "RefusedError",
+    "Roots",
+    "hold_process_to",
+    "is_outside",
+    "process_roots",
+    "refuse_outside",
+    "within_roots",
+]
 
 
 class RefusedError(StreamReadError):
@@ -51,6 +59,25 @@ class Roots:
 _ROOTS: ContextVar[Roots | None] = ContextVar("roots", default=None)
 
 
+# For applications of many threads, which do not inherit contexts.
+_PROCESS: list[Roots] = []
+
+
+def hold_process_to(roots: Roots) -> None:
+    """Hold all that this process reads to `roots`, in every thread; once, before it reads."""
+    _PROCESS[:] = [roots]
+
+
+def process_roots() -> Roots | None:
+    """Return what this process is held to, to hand it to one that it starts."""
+    return _PROCESS[0] if _PROCESS else None
+
+
+def _roots_now() -> Roots | None:
+    found = _ROOTS.get()
+    return process_roots() if found is None else found
+
+
 @contextmanager
 def within_roots(roots: Roots | None) -> Iterator[None]:
     """Hold all that is read to `roots`."""
@@ -63,7 +90,7 @@ def within_roots(roots: Roots | None) -> Iterator[None]:
 
 def is_outside(uri: str) -> bool:
     """Return whether a resolved path or URL lies outside of the roots that hold now."""
-    roots = _ROOTS.get()
+    roots = _roots_now()
     return roots is not None and not roots.hold(uri)
 
 
@@ -75,7 +102,7 @@ def refuse_outside(uri: str) -> None:
     RefusedError
         With code ``manifest``.
     """
-    roots = _ROOTS.get()
+    roots = _roots_now()
     if roots is not None and roots.is_strict and not roots.hold(uri):
         raise RefusedError(
             f"lies outside of {', '.join(roots.places)} and is not opened",

@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
 from syncaudit.model.time import stamps_of_seconds
-from syncaudit.readers.arrow_columns import as_array, first_of, is_text, without_dictionary
+from syncaudit.readers.arrow_columns import (
+    as_array,
+    first_of,
+    is_digits,
+    is_text,
+    without_dictionary,
+)
 
 __all__ = ["is_fraction", "stamps_from_seconds", "stamps_of"]
 
@@ -21,7 +27,6 @@ _INTEGER = r"^[+-]?[0-9]+$"
 _FLOAT = re.compile(r"^[+-]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?$")
 _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}|^\d{1,2}:\d{2}:")
 
-_ZERO = np.uint8(ord("0"))
 _Where = Callable[[int], str]
 
 
@@ -105,7 +110,7 @@ def stamps_from_seconds(
 def _stamps_from_text(
     column: pa.ChunkedArray, name: str, *, uri: str, where: _Where
 ) -> NDArray[np.int64]:
-    if _is_digits(column):
+    if is_digits(column):
         with suppress(pa.ArrowInvalid):  # told below
             return as_array(column.cast(pa.int64()), np.int64)
     column = pc.utf8_trim_whitespace(column)
@@ -129,17 +134,6 @@ def _stamps_from_text(
         raise StreamReadError(
             f"column '{name}' cannot be read as int64 ({error})", path=uri
         ) from error
-
-
-def _is_digits(column: pa.ChunkedArray) -> bool:
-    """Tell whether texts hold nothing but digits, as nearly all do: ten times as quick to see."""
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        return False
-    texts = [chunk.buffers()[2] for chunk in column.chunks]
-    return all(
-        text is not None and not np.count_nonzero(np.frombuffer(text, np.uint8) - _ZERO > 9)
-        for text in texts
-    )
 
 
 def _bad_stamp(name: str, place: str, cell: str, uri: str) -> StreamReadError:

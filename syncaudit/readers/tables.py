@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 
 from syncaudit.errors import StreamReadError
-from syncaudit.model import Finding, ReasonCode
-from syncaudit.readers.arrays import NPY_MAGIC, array_name, list_arrays, read_arrays
+from syncaudit.readers.arrays import (
+    NPY_MAGIC,
+    array_name,
+    array_parts,
+    list_arrays,
+    read_arrays,
+)
 from syncaudit.readers.columns import STAMPS, Table, base_column, check_names
-from syncaudit.readers.parquet import read_parquet_part, too_short
-from syncaudit.readers.plain_column import digit_cells
-from syncaudit.readers.uris import read_bytes
+from syncaudit.readers.csv_blocks import large_csv, read_large_csv
+from syncaudit.readers.csv_table import read_csv
+from syncaudit.readers.parquet import check_size, parquet_parts, read_parquet_part, too_short
+from syncaudit.readers.uris import holds_data, local_path, read_bytes
 
-__all__ = ["STAMPS", "Table", "decode_text", "read_table"]
-
-_DELIMITERS = ",;\t"
-_BLANKS = ["", "NA", "N/A", "<NA>", "null", "NULL", "None"]
+__all__ = ["STAMPS", "Table", "read_stamp_parts", "read_table"]
 
 
 def read_table(
@@ -53,18 +57,51 @@ def read_table(
     is_parquet = uri.split("::")[0].lower().endswith((".parquet", ".pq"))
     if is_parquet and (rows is not None or wanted is not None):
         return read_parquet_part(uri, rows, wanted)
-    arrays = list_arrays(uri)
+    texts = set(text_columns)
+    arrays = _arrays_of(uri)
     if arrays is not None:
-        table = read_arrays(uri, arrays, wanted)
+        return read_arrays(uri, arrays, wanted, rows)
+    large = large_csv(uri)
+    table = None if large is None else read_large_csv(uri, large, texts, rows, wanted)
+    if table is not None:
+        return table
+    data = read_bytes(uri)
+    if data[:4] == b"PAR1" or is_parquet:
+        table = _read_parquet(uri, data)
+    elif data[:6] == NPY_MAGIC:
+        return read_arrays(uri, {array_name(uri): uri}, wanted, rows)
     else:
-        data = read_bytes(uri)
-        if data[:4] == b"PAR1" or is_parquet:
-            table = _read_parquet(uri, data)
-        elif data[:6] == NPY_MAGIC:
-            table = read_arrays(uri, {array_name(uri): uri}, wanted)
-        else:
-            table = _read_csv(uri, data, set(text_columns))
+        table = read_csv(uri, data, texts)
     return table if rows is None else _slice(table, rows)
+
+
+def read_stamp_parts(uri: str, stamps: str) -> Iterator[Table]:
+    """Yield a column of a large local table in parts; nothing where it is small or no table.
+
+    Raises
+    ------
+    StreamReadError
+        If the table is not plain throughout.
+    """
+    if local_path(uri) is None or (not holds_data(uri) and not Path(uri).is_dir()):
+        return
+    if uri.lower().endswith((".parquet", ".pq")):
+        yield from parquet_parts(uri, stamps)
+        return
+    arrays = _arrays_of(uri)
+    if arrays is not None:
+        yield from array_parts(arrays, stamps)
+        return
+    large = large_csv(uri)
+    if large is not None and stamps in large.names:
+        for block in large.read({stamps}, [stamps]):
+            yield Table(uri=uri, data=block, first_row=2)
+
+
+def _arrays_of(uri: str) -> dict[str, str] | None:
+    """Return the arrays that a table consists of by column name; None if it is no such."""
+    is_array = uri.split("::")[0].lower().endswith(".npy")
+    return {array_name(uri): uri} if is_array and holds_data(uri) else list_arrays(uri)
 
 
 def _slice(table: Table, rows: Sequence[int]) -> Table:
@@ -77,34 +114,17 @@ def _slice(table: Table, rows: Sequence[int]) -> Table:
     )
 
 
-def decode_text(uri: str, data: bytes) -> str:
-    """Return text from UTF-8 (with or without mark) or marked UTF-16.
-
-    Raises
-    ------
-    StreamReadError
-        With code ``bad_text`` if it is neither.
-    """
-    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise StreamReadError(
-            f"line {line} is not {encoding.removesuffix('-sig').upper()} text "
-            f"(byte 0x{data[min(error.start, len(data) - 1)]:02x} at {error.start})",
-            code="bad_text",
-            path=uri,
-            hint="Save the file as UTF-8, e.g. iconv -f latin1 -t utf-8.",
-        ) from error
-
-
 def _read_parquet(uri: str, data: bytes) -> Table:
     import pyarrow.parquet as pq
 
     try:
         # Through a buffer, so that memory-mapped files cannot change below us.
-        found = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+        file = pq.ParquetFile(pa.BufferReader(data))
+        names = list(file.schema_arrow.names)
+        check_size(uri, file.metadata, names)
+        found = file.read(use_threads=False)
+    except StreamReadError:
+        raise
     except (pa.ArrowException, OSError, ValueError, MemoryError, LookupError) as error:
         raise StreamReadError(
             f"is no intact Parquet file ({_one_line(error)})",
@@ -115,121 +135,6 @@ def _read_parquet(uri: str, data: bytes) -> Table:
     names = [str(name).strip() for name in found.column_names]
     check_names(uri, names)
     return Table(uri=uri, data=found.rename_columns(names), first_row=0)
-
-
-def _read_csv(uri: str, data: bytes, text_columns: set[str]) -> Table:
-    from pyarrow import csv
-
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        data = decode_text(uri, data).encode("utf-8")
-    body = data.removeprefix(b"\xef\xbb\xbf")
-    if not body.isascii():
-        decode_text(uri, body)
-    header_end = body.find(b"\n")
-    header = decode_text(uri, body if header_end < 0 else body[:header_end]).strip("\r")
-    if not header.strip():
-        raise StreamReadError(
-            "the first line is blank, expected column names",
-            path=uri,
-            hint="Put the column names into the first line.",
-        )
-    delimiter = max(_DELIMITERS, key=header.count)
-    names = [
-        name.strip().strip('"').strip() or f"(column {place})"
-        for place, name in enumerate(header.split(delimiter), start=1)
-    ]
-    check_names(uri, names)
-    faulty: list[tuple[int | None, int]] = []
-
-    def keep_count(row: csv.InvalidRow) -> str:
-        faulty.append((row.number, row.actual_columns))
-        return "skip"
-
-    rows = b"" if header_end < 0 else body[header_end + 1 :]
-    if not rows.strip():
-        empty = pa.table({name: pa.array([], pa.string()) for name in names})
-        return Table(uri=uri, data=empty, first_row=2)
-    if len(names) == 1 and names[0] in text_columns:
-        cells = digit_cells(rows)
-        if cells is not None:
-            return Table(uri=uri, data=pa.table({names[0]: cells}), first_row=2)
-    options = {
-        "read_options": csv.ReadOptions(
-            column_names=names, use_threads=False, block_size=min(len(rows) + 1, 1 << 30)
-        ),
-        "parse_options": csv.ParseOptions(
-            delimiter=delimiter, invalid_row_handler=keep_count, newlines_in_values=False
-        ),
-    }
-
-    def convert(texts: Mapping[str, pa.DataType]) -> pa.Table:
-        faulty.clear()
-        return csv.read_csv(
-            pa.BufferReader(rows),
-            convert_options=csv.ConvertOptions(
-                column_types=texts, null_values=_BLANKS, strings_can_be_null=True
-            ),
-            **options,
-        )
-
-    try:
-        try:
-            found = convert({name: pa.string() for name in names if name in text_columns})
-        except pa.ArrowInvalid:
-            # A column changes its type after the first block: read text, convert on demand.
-            found = convert(dict.fromkeys(names, pa.string()))
-    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
-        decode_text(uri, data)
-        raise StreamReadError(
-            f"is no intact CSV ({_one_line(error)})",
-            code="corrupt",
-            path=uri,
-            hint="Expected one header line and one row a line, cells separated by one of , ; tab.",
-        ) from error
-    findings = _judge_faulty(uri, rows, faulty, len(names), found.num_rows)
-    return Table(uri=uri, data=found, first_row=2, findings=findings)
-
-
-def _judge_faulty(
-    uri: str,
-    rows: bytes,
-    faulty: list[tuple[int | None, int]],
-    n_columns: int,
-    n_good: int,
-) -> tuple[Finding, ...]:
-    """Return a finding for a last line that is cut off; refuse earlier faulty lines."""
-    if not faulty:
-        return ()
-    last_line = rows.rstrip(b"\r\n").count(b"\n") + 2
-    number, n_found = faulty[0]
-    line = n_good + _blank_lines(rows) + 2 if number is None else number + 1
-    is_last = len(faulty) == 1 and (number is None or number == n_good + 1)
-    is_last = is_last and _columns_of_last(rows) == n_found
-    if not is_last:
-        raise StreamReadError(
-            f"line {line} has {n_found} columns, expected {n_columns}",
-            code="corrupt",
-            path=uri,
-            hint=f"{len(faulty)} line(s) are faulty; export the table again.",
-        )
-    return (
-        Finding(
-            code=ReasonCode.CORRUPT,
-            message=f"{uri}: the last line ({last_line}) is cut off: {n_found} columns, expected "
-            f"{n_columns}. The file was not written to its end; copy it again.",
-            value=float(n_found),
-            limit=float(n_columns),
-        ),
-    )
-
-
-def _columns_of_last(rows: bytes) -> int:
-    last = rows.rstrip(b"\r\n").rpartition(b"\n")[2].decode("utf-8", "replace")
-    return max(last.count(delimiter) for delimiter in _DELIMITERS) + 1
-
-
-def _blank_lines(rows: bytes) -> int:
-    return rows.count(b"\n\n") + rows.count(b"\n\r\n")
 
 
 def _one_line(error: Exception) -> str:

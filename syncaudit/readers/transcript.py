@@ -17,8 +17,8 @@ from syncaudit.model import (
     TranscriptStream,
     clock_of,
 )
+from syncaudit.readers.csv_table import decode_text
 from syncaudit.readers.findings import empty_stream
-from syncaudit.readers.tables import decode_text
 from syncaudit.readers.uris import read_bytes, resolve
 from syncaudit.tiers import TIER_FORMATS, Parsed
 

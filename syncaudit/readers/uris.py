@@ -104,8 +104,8 @@ def read_bytes(uri: str) -> bytes:
     with reworded(uri):
         path = local_path(uri)
         if path is not None:
-            _size_of_file(uri)
-            data = path.read_bytes()
+            # Of files of the system that state 0 bytes, some keep who reads them waiting.
+            data = path.read_bytes() if _size_of_file(uri) else b""
         elif (member := find_member(uri)) is not None:
             data = _whole(uri, member)
         else:

@@ -105,8 +105,22 @@ def refuse_foreign(
         )
     if not is_forced and not is_ours(path, signature):
         raise UsageError(
-            "exists, and syncaudit did not write it as it is", path=str(path), hint=_FORCE
+            "exists, and syncaudit did not write it as it is", path=str(path), hint=_cure(path)
         )
+
+
+def _cure(path: Path) -> str:
+    """Return what to do about a file that is not known as one of ours."""
+    if _noted(path) is not None:
+        return f"It was changed since: keep what you changed elsewhere. {_FORCE}"
+    with suppress(OSError), path.open("rb") as file:
+        if Signature.MANIFEST.fits(file.read(HEAD_BYTES)):
+            return (
+                f"It is a manifest without a note of who wrote it in '{_NOTES}': yours, or one "
+                "that an older version of syncaudit imported. Of the latter write over it with "
+                "--force; from then on it is known. Else name another."
+            )
+    return _FORCE
 
 
 def check_target(

@@ -163,3 +163,21 @@ def test_a_data_set_needs_a_place_for_its_manifest(invoke, tmp_path, monkeypatch
     result = invoke("validate", str(tmp_path / "drives"), *options)
     assert result.exit_code == 2
     assert "Write it with 'syncaudit manifest' first" in result.output
+
+
+def test_merge_and_judge_carry_on_where_files_were_trusted(invoke, manifest, tmp_path):
+    roots = [tmp_path / "a", tmp_path / "b"]
+    for root in roots:
+        root.mkdir()
+    for k, root in enumerate(roots, start=1):
+        options = ("--shard", f"{k}/2", "--root", str(root))
+        path = manifest("pass1", "pass2")
+        invoke("validate", path, "--out", str(tmp_path / f"p{k}"), "-j", "0", "-q", *options)
+    parts = [str(tmp_path / "p1"), str(tmp_path / "p2")]
+    for _ in range(2):  # a repetition is of the same run
+        result = invoke("merge", *parts, "--out", str(tmp_path / "all"), "-q")
+        assert result.exit_code == 0, result.output
+    invoke("judge", str(tmp_path / "all"), "--out", str(tmp_path / "judged"), "-q")
+    for name in ("all", "judged"):
+        summary = json.loads((tmp_path / name / "summary.json").read_text())
+        assert summary["roots"] == list(map(str, roots))

@@ -10,7 +10,9 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 
 from syncaudit.cli.app import run
 from syncaudit.cli.system_errors import worded_system_error
@@ -229,3 +231,25 @@ def test_files_from_outside_are_not_packed(tmp_path, capsys):
     assert run([*argv, "--root", str(tmp_path)]) in (0, 1)
     packed = (path.read_bytes() for path in shards.iterdir())
     assert any(CANARY.encode() in data for data in packed)
+
+
+def test_align_and_calibrate_are_held_to_the_root(tmp_path, capsys):
+    soundfile.write(tmp_path / "a.wav", np.zeros(8000), 8000)
+    (tmp_path / "own").mkdir()
+    border = ("--root", str(tmp_path / "own"))
+    argv = ["align", str(tmp_path / "a.wav"), "hello", "--out", str(tmp_path / "a.json"), *border]
+    assert run(argv) in (1, 2)
+    assert "lies outside of" in said(capsys)
+    assert not (tmp_path / "a.json").exists()
+    manifest = write_clip(tmp_path / "data", "../a.wav")
+    assert run(["calibrate", str(manifest), "--out", str(tmp_path / "c.json"), *border]) == 4
+    assert "lies outside of" in said(capsys)
+
+
+def test_paths_that_no_manifest_can_name_are_refused_before_the_work(tmp_path, capsys):
+    folder = tmp_path / os.fsdecode(b"d\xffx")
+    manifest = write_clip(folder, "imu.csv")
+    argv = ["validate", str(manifest), "-j", "0", "-q", "--out"]
+    assert run([*argv, str(tmp_path / "out")]) == 2
+    assert "bytes that are no UTF-8" in said(capsys)
+    assert run([*argv, str(folder / "out")]) == 1  # its file is missing: that is judged

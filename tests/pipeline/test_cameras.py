@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ import pytest
 from syncaudit.model import CameraStream, FrameFiles, SourceKind
 from syncaudit.pipeline.cameras import CAMERAS_AT_ONCE, look_at_each
 from syncaudit.pipeline.stages import Stages
+from syncaudit.readers import roots as held
+from syncaudit.readers.roots import RefusedError, Roots, is_outside, within_roots
+from syncaudit.readers.uris import read_bytes
 
 PATIENCE_S = 10.0
 
@@ -184,3 +188,32 @@ def test_rows_are_the_same_with_threads(
     verdict = clip.audit(decoder="in_threads")
     assert figures(verdict) == figures(healthy)
     assert verdict.stages.keys() == healthy.stages.keys()
+
+
+def test_threads_hold_files_to_the_roots_of_their_caller(tmp_path: Path) -> None:
+    (tmp_path / "secret.png").write_bytes(b"1")
+    roots = Roots(places=(str(tmp_path / "data"),), is_strict=True)
+
+    def look(_: CameraStream, __: Stages) -> bool:
+        try:
+            read_bytes(str(tmp_path / "secret.png"))
+        except RefusedError:
+            return True
+        return False
+
+    for is_held in (True, False, True):  # threads are used again
+        with within_roots(roots if is_held else None):
+            found = look_at_each(look, cameras(3), Stages(), decoder="nvdec")
+        assert found == [is_held] * 3
+
+
+def test_a_process_can_be_held_to_roots_in_every_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held, "_PROCESS", [])
+    held.hold_process_to(Roots(places=(str(tmp_path / "data"),), is_strict=True))
+    found: list[bool] = []
+    thread = threading.Thread(target=lambda: found.append(is_outside(str(tmp_path / "x"))))
+    thread.start()
+    thread.join()
+    assert found == [True]

@@ -247,3 +247,10 @@ def test_an_array_whose_header_never_closes_is_refused(tmp_path: Path) -> None:
     (tmp_path / "timestamp_ns.npy").write_bytes(data.replace(b"}   ", b"} ( ", 1))
     with pytest.raises(StreamReadError, match="no intact NumPy array"):
         read_source("imu", ImuSpec(uri="."), base_uri=str(tmp_path))
+
+
+def test_element_of_an_empty_column_of_lists_is_empty(tmp_path: Path) -> None:
+    lists = pa.array([], pa.list_(pa.float64()))
+    pq.write_table(pa.table({"timestamp_ns": [], "gyro": lists}), tmp_path / "t.parquet")
+    table = read_table(str(tmp_path / "t.parquet"), columns=("timestamp_ns", "gyro[1]"))
+    assert table.numbers("gyro[1]").shape == (0,)

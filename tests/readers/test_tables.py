@@ -204,12 +204,18 @@ def test_faulty_csv_is_refused(put: Put, text: str, message: str) -> None:
         read_table(put("t.csv", text))
 
 
-def test_header_of_a_hundred_thousand_columns_is_refused_at_once(put: Put) -> None:
-    header = ",".join(["timestamp_ns", *map(str, range(100_000)), "7"])
+def test_name_that_repeats_in_a_wide_header_is_found_at_once(put: Put) -> None:
+    header = ",".join(["timestamp_ns", *map(str, range(19_000)), "7"])
     began = time.process_time()
     with pytest.raises(StreamReadError, match="the column '7' appears 2 times"):
         read_table(put("t.csv", f"{header}\n1\n"))
-    assert time.process_time() - began < 5.0  # a search name by name takes minutes
+    assert time.process_time() - began < 1.0  # a search name by name takes longer
+
+
+def test_header_of_a_hundred_thousand_columns_is_refused(put: Put) -> None:
+    header = ",".join(["timestamp_ns", *map(str, range(100_000))])
+    with pytest.raises(StreamReadError, match=r"t\.csv: has 100001 columns; .*one row"):
+        read_table(put("t.csv", f"{header}\n1\n"))
 
 
 def test_header_alone_is_an_empty_table(put: Put) -> None:

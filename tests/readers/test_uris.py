@@ -166,3 +166,12 @@ def test_folders_and_globs_are_listed(tmp_path: Path) -> None:
     ]
     assert list_folder("memory://listed/*.jpg") == ["memory:///listed/a.jpg"]
     assert list_folder("memory://listed/a.jpg") is None
+
+
+def test_file_that_states_no_bytes_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kmsg").write_bytes(b"")
+    monkeypatch.setattr(Path, "read_bytes", lambda _: pytest.fail("it may never end"))
+    with pytest.raises(StreamReadError, match="is empty"):
+        read_bytes(str(tmp_path / "kmsg"))

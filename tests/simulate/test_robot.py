@@ -151,3 +151,14 @@ def test_videos_show_the_frames(tmp_path: Path):
 def test_unknown_version_is_refused(tmp_path: Path):
     with pytest.raises(ValueError, match=r"version is 'v1', expected one of v2\.1, v3\.0"):
         write_lerobot(tmp_path / "data", [record_episode(TINY, 11)], version="v1")
+
+
+def test_tables_replace_links_and_do_not_follow_them(tmp_path: Path) -> None:
+    own = tmp_path / "own.parquet"
+    own.write_bytes(b"mine")
+    place = tmp_path / "data" / "data/chunk-000/episode_000000.parquet"
+    place.parent.mkdir(parents=True)
+    place.symlink_to(own)
+    write_lerobot(tmp_path / "data", [record_episode(TINY, 11)])
+    assert own.read_bytes() == b"mine"
+    assert not place.is_symlink()

@@ -160,3 +160,17 @@ def test_a_folder_of_others_is_not_filled(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(UsageError):
         claim_folder(tmp_path / "file", ".mark")
+
+
+def test_manifest_of_an_older_version_is_told_with_its_cure(tmp_path):
+    path = tmp_path / "m.jsonl"
+    path.write_text('{"clip_id": "a", "sources": {}}\n')
+    with pytest.raises(UsageError, match=r"older version .* write over it with --force"):
+        check_target(path)
+    check_target(path, is_forced=True)
+    replace_text(path, '{"clip_id": "b", "sources": {}}\n')
+    note_written(path)
+    check_target(path)  # known from then on
+    path.write_text('{"clip_id": "c", "sources": {}}\n')
+    with pytest.raises(UsageError, match="It was changed since"):
+        check_target(path)

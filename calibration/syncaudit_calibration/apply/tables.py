@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
 from syncaudit.model import ClockCorrection
-from syncaudit.readers.tables import STAMPS, decode_text, read_table
+from syncaudit.readers.csv_table import decode_text
+from syncaudit.readers.tables import STAMPS, read_table
 from syncaudit.readers.uris import read_bytes
 from syncaudit_calibration.apply.task import Task, put
 

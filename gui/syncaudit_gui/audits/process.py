@@ -13,6 +13,7 @@ from multiprocessing.connection import Connection
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import Clip
 from syncaudit.policy import Policy
+from syncaudit.readers.roots import Roots, hold_process_to, process_roots
 from syncaudit_gui.audits.result import AuditFailed, AuditMessage, AuditProgress
 
 __all__ = ["AuditProcess"]
@@ -53,7 +54,9 @@ class AuditProcess:
         self._on_message = on_message
         self._is_cancelled = False
         self._process = context.Process(
-            target=_audit, args=(sender, clip, policy, epoch_ns, n_pictures), daemon=True
+            target=_audit,
+            args=(sender, clip, policy, epoch_ns, n_pictures, process_roots()),
+            daemon=True,
         )
         self._process.start()
         sender.close()
@@ -82,9 +85,16 @@ class AuditProcess:
 
 
 def _audit(
-    sender: Connection, clip: Clip, policy: Policy | None, epoch_ns: int, n_pictures: int
+    sender: Connection,
+    clip: Clip,
+    policy: Policy | None,
+    epoch_ns: int,
+    n_pictures: int,
+    roots: Roots | None,
 ) -> None:
     """Run in the process."""
+    if roots is not None:
+        hold_process_to(roots)
     threading.Thread(target=_end_with_parent, name="syncaudit-parent", daemon=True).start()
     told_s = 0.0
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from syncaudit.datasets.bags.topics import Messages, OnDamage, Topic, TopicTable
-from syncaudit.datasets.bags.unpacking import MOST_BYTES
+from syncaudit.limits import UNPACKED_BYTES
 
 __all__ = ["read_sqlite"]
 
@@ -44,7 +44,7 @@ def read_sqlite(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages
             # stays read-only.
             base.execute("PRAGMA writable_schema = ON")
             base.execute("PRAGMA trusted_schema = OFF")
-            base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
+            base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, UNPACKED_BYTES)
             pauses = _limit_steps(base)
             _refuse_programs(base)
             found = _topics(base, topics)

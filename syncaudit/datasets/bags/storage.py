@@ -17,13 +17,12 @@ from syncaudit.datasets.bags.topics import Messages, OnDamage, TopicTable
 from syncaudit.datasets.bags.unpacking import UnpackError, unpack, unpack_file
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
+from syncaudit.limits import METADATA_BYTES
 
 __all__ = ["METADATA", "Recording", "find_recordings", "has_storage", "messages_of"]
 
 METADATA = "metadata.yaml"
 _PROBED = 20
-# Metadata take some 300 bytes a file and topic.
-_MOST_METADATA_BYTES = 1 << 24
 _DEEPEST = 32
 # Single messages of rosbag2 may be compressed, whatever (lost) metadata say; CDR begins with 0.
 _NEVER_PACKED = (".bag", ".active")
@@ -131,7 +130,7 @@ def _listed(source: Source, name: str) -> list[str] | str:
 
     try:
         data = source.read(name)
-        if len(data) > _MOST_METADATA_BYTES:
+        if len(data) > METADATA_BYTES:
             return f"it holds {len(data)} bytes"
         text = data.decode("utf-8")
         depth = 0

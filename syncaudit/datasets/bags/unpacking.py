@@ -9,14 +9,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Protocol
 
-__all__ = ["MOST_BYTES", "UnpackError", "unpack", "unpack_file"]
+from syncaudit.limits import UNPACKED_BYTES, UNPACKED_FILE_BYTES, UNPACKED_FOLD
 
-MOST_BYTES = 1 << 28
-"""Most of one message or chunk, in bytes: an 8k image of three 16-bit colours has 199 MB."""
+__all__ = ["UnpackError", "unpack", "unpack_file"]
 
-# Of whole files: sensors' bytes pack to a tenth, black images to less. A bomb packs 10,000 to 1.
-_MOST_FOLD = 100
-_LEAST_LIMIT_BYTES = 1 << 30
 _PIECE = 1 << 20
 
 
@@ -63,21 +59,21 @@ def unpack(kind: str, data: bytes) -> bytes:
     Raises
     ------
     UnpackError
-        If it is damaged, of another kind, or larger than `MOST_BYTES`.
+        If it is damaged, of another kind, or larger than `UNPACKED_BYTES`.
     """
     if kind in ("", "none"):
         return data
     if kind not in _OPENERS:
         raise UnpackError(f"the compression {kind[:20]!r} is unknown")
     parts: list[bytes] = []
-    left = MOST_BYTES
+    left = UNPACKED_BYTES
     try:
         stream = _OPENERS[kind](BytesIO(data))
         while part := stream.read(_PIECE):
             parts.append(part)
             left -= len(part)
             if left < 0:
-                raise UnpackError(f"it unpacks to more than {MOST_BYTES >> 20} MiB")
+                raise UnpackError(f"it unpacks to more than {UNPACKED_BYTES >> 20} MiB")
     except UnpackError:
         raise
     except Exception as error:  # decompressors raise types of their own
@@ -93,7 +89,7 @@ def unpack_file(packed: Path, plain: Path) -> str | None:
     str or None
         What is wrong with the rest.
     """
-    limit = max(_LEAST_LIMIT_BYTES, _MOST_FOLD * packed.stat().st_size)
+    limit = max(UNPACKED_FILE_BYTES, UNPACKED_FOLD * packed.stat().st_size)
     with packed.open("rb") as source, plain.open("wb") as target:
         stream = _zstd(source)
         while True:

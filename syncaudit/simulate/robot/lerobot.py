@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.simulate.encode import encode_frames
-from syncaudit.writing import replace_text
+from syncaudit.writing import replace_text, replacing
 
 from .arm import JOINTS
 from .episode import Episode
@@ -99,15 +99,21 @@ def _table(episode: Episode, number: int, first: int, has_state: bool) -> Any:
     )
 
 
-def _write_own(folder: Path, episodes: Sequence[Episode], has_state: bool) -> None:
+def _write_parquet(table: Any, path: Path) -> None:
+    """Write a table whole or not at all, and not through a link."""
     import pyarrow.parquet as pq
 
+    with replacing(path) as file:
+        pq.write_table(table, file)
+
+
+def _write_own(folder: Path, episodes: Sequence[Episode], has_state: bool) -> None:
     first, lines = 0, []
     for number, episode in enumerate(episodes):
         place = {"episode_chunk": 0, "episode_index": number}
         data = folder / _DATA["v2.1"].format(**place)
         data.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(_table(episode, number, first, has_state), data)
+        _write_parquet(_table(episode, number, first, has_state), data)
         for name in episode.config.cameras:
             key = f"observation.images.{name}"
             video = folder / _VIDEO["v2.1"].format(**place, video_key=key)
@@ -122,7 +128,6 @@ def _write_own(folder: Path, episodes: Sequence[Episode], has_state: bool) -> No
 
 def _write_shared(folder: Path, episodes: Sequence[Episode], has_state: bool) -> None:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     place = {"chunk_index": 0, "file_index": 0}
     first, rows, tables = 0, [], []
@@ -148,8 +153,8 @@ def _write_shared(folder: Path, episodes: Sequence[Episode], has_state: bool) ->
     meta, data = folder / "meta/episodes/chunk-000", folder / _DATA["v3.0"].format(**place)
     for parent in (meta, data.parent):
         parent.mkdir(parents=True)
-    pq.write_table(pa.Table.from_pylist(rows), meta / "file-000.parquet")
-    pq.write_table(pa.concat_tables(tables), data)
+    _write_parquet(pa.Table.from_pylist(rows), meta / "file-000.parquet")
+    _write_parquet(pa.concat_tables(tables), data)
     for name in episodes[0].config.cameras:
         key = f"observation.images.{name}"
         video = folder / _VIDEO["v3.0"].format(**place, video_key=key)

@@ -29,7 +29,7 @@ def test_what_was_packed_comes_out(kind):
 
 @pytest.mark.parametrize("kind", ["zstd", "lz4", "bz2"])
 def test_a_bomb_stops_at_the_limit(kind, monkeypatch):
-    monkeypatch.setattr(unpacking, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(unpacking, "UNPACKED_BYTES", 1 << 20)
     with pytest.raises(UnpackError, match="unpacks to more than 1 MiB"):
         unpack(kind, PACKED[kind])
 
@@ -50,8 +50,8 @@ def test_a_file_is_unpacked_as_far_as_recordings_go(tmp_path, monkeypatch):
     packed.write_bytes(PACKED["zstd"])
     assert unpack_file(packed, tmp_path / "a.mcap") is None
     assert (tmp_path / "a.mcap").read_bytes() == DATA
-    monkeypatch.setattr(unpacking, "_LEAST_LIMIT_BYTES", 1 << 20)
-    monkeypatch.setattr(unpacking, "_MOST_FOLD", 1)
+    monkeypatch.setattr(unpacking, "UNPACKED_FILE_BYTES", 1 << 20)
+    monkeypatch.setattr(unpacking, "UNPACKED_FOLD", 1)
     assert "more than 1 MiB" in str(unpack_file(packed, tmp_path / "b.mcap"))
     assert (tmp_path / "b.mcap").stat().st_size < 4 << 20
     with io.BytesIO(PACKED["zstd"]) as whole:

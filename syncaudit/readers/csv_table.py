@@ -1,0 +1,182 @@
+"""Read CSV tables: whole, or the lines of some rows of a large one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from syncaudit.errors import StreamReadError
+from syncaudit.limits import LINE_BYTES
+from syncaudit.model import Finding, ReasonCode
+from syncaudit.readers.columns import Table, check_names
+from syncaudit.readers.plain_column import digit_cells
+
+__all__ = ["BLANKS", "cut_off", "decode_text", "read_csv", "read_header"]
+
+_DELIMITERS = ",;\t"
+BLANKS = ["", "NA", "N/A", "<NA>", "null", "NULL", "None"]
+
+
+def decode_text(uri: str, data: bytes) -> str:
+    """Return text from UTF-8 (with or without mark) or marked UTF-16.
+
+    Raises
+    ------
+    StreamReadError
+        With code ``bad_text`` if it is neither.
+    """
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise StreamReadError(
+            f"line {line} is not {encoding.removesuffix('-sig').upper()} text "
+            f"(byte 0x{data[min(error.start, len(data) - 1)]:02x} at {error.start})",
+            code="bad_text",
+            path=uri,
+            hint="Save the file as UTF-8, e.g. iconv -f latin1 -t utf-8.",
+        ) from error
+
+
+def read_header(uri: str, line: bytes) -> tuple[list[str], str]:
+    """Return the column names in the first line of a CSV, and what parts them.
+
+    Raises
+    ------
+    StreamReadError
+        If it is blank, too long or no text, or names repeat.
+    """
+    if len(line) >= LINE_BYTES:
+        raise StreamReadError(
+            f"the first line is longer than {LINE_BYTES >> 20} MiB",
+            code="corrupt",
+            path=uri,
+            hint="Tables have one row a line, the names of columns in the first; export it again.",
+        )
+    header = decode_text(uri, line).strip("\r")
+    if not header.strip():
+        raise StreamReadError(
+            "the first line is blank, expected column names",
+            path=uri,
+            hint="Put the column names into the first line.",
+        )
+    delimiter = max(_DELIMITERS, key=header.count)
+    names = [
+        name.strip().strip('"').strip() or f"(column {place})"
+        for place, name in enumerate(header.split(delimiter), start=1)
+    ]
+    check_names(uri, names)
+    return names, delimiter
+
+
+def read_csv(uri: str, data: bytes, text_columns: set[str]) -> Table:
+    """Read a CSV table as a whole; parameters and errors as of `read_table`."""
+    from pyarrow import csv
+
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        data = decode_text(uri, data).encode("utf-8")
+    body = data.removeprefix(b"\xef\xbb\xbf")
+    if not body.isascii():
+        decode_text(uri, body)
+    header_end = body.find(b"\n")
+    names, delimiter = read_header(uri, body if header_end < 0 else body[:header_end])
+    faulty: list[tuple[int | None, int]] = []
+
+    def keep_count(row: csv.InvalidRow) -> str:
+        faulty.append((row.number, row.actual_columns))
+        return "skip"
+
+    rows = b"" if header_end < 0 else body[header_end + 1 :]
+    if not rows.strip():
+        empty = pa.table({name: pa.array([], pa.string()) for name in names})
+        return Table(uri=uri, data=empty, first_row=2)
+    if len(names) == 1 and names[0] in text_columns:
+        cells = digit_cells(rows)
+        if cells is not None:
+            return Table(uri=uri, data=pa.table({names[0]: cells}), first_row=2)
+    options = {
+        "read_options": csv.ReadOptions(
+            column_names=names, use_threads=False, block_size=min(len(rows) + 1, 1 << 30)
+        ),
+        "parse_options": csv.ParseOptions(
+            delimiter=delimiter, invalid_row_handler=keep_count, newlines_in_values=False
+        ),
+    }
+
+    def convert(texts: Mapping[str, pa.DataType]) -> pa.Table:
+        faulty.clear()
+        return csv.read_csv(
+            pa.BufferReader(rows),
+            convert_options=csv.ConvertOptions(
+                column_types=texts, null_values=BLANKS, strings_can_be_null=True
+            ),
+            **options,
+        )
+
+    try:
+        try:
+            found = convert({name: pa.string() for name in names if name in text_columns})
+        except pa.ArrowInvalid:
+            # A column changes its type after the first block: read text, convert on demand.
+            found = convert(dict.fromkeys(names, pa.string()))
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        decode_text(uri, data)
+        raise StreamReadError(
+            f"is no intact CSV ({_one_line(error)})",
+            code="corrupt",
+            path=uri,
+            hint="Expected one header line and one row a line, cells separated by one of , ; tab.",
+        ) from error
+    findings = _judge_faulty(uri, rows, faulty, len(names), found.num_rows)
+    return Table(uri=uri, data=found, first_row=2, findings=findings)
+
+
+def _judge_faulty(
+    uri: str,
+    rows: bytes,
+    faulty: list[tuple[int | None, int]],
+    n_columns: int,
+    n_good: int,
+) -> tuple[Finding, ...]:
+    """Return a finding for a last line that is cut off; refuse earlier faulty lines."""
+    if not faulty:
+        return ()
+    last_line = rows.rstrip(b"\r\n").count(b"\n") + 2
+    number, n_found = faulty[0]
+    line = n_good + _blank_lines(rows) + 2 if number is None else number + 1
+    is_last = len(faulty) == 1 and (number is None or number == n_good + 1)
+    is_last = is_last and _columns_of_last(rows) == n_found
+    if not is_last:
+        raise StreamReadError(
+            f"line {line} has {n_found} columns, expected {n_columns}",
+            code="corrupt",
+            path=uri,
+            hint=f"{len(faulty)} line(s) are faulty; export the table again.",
+        )
+    return (cut_off(uri, last_line, n_found, n_columns),)
+
+
+def cut_off(uri: str, line: int, n_found: int, n_columns: int) -> Finding:
+    """Return the finding of a last line that has too few columns."""
+    return Finding(
+        code=ReasonCode.CORRUPT,
+        message=f"{uri}: the last line ({line}) is cut off: {n_found} columns, expected "
+        f"{n_columns}. The file was not written to its end; copy it again.",
+        value=float(n_found),
+        limit=float(n_columns),
+    )
+
+
+def _columns_of_last(rows: bytes) -> int:
+    last = rows.rstrip(b"\r\n").rpartition(b"\n")[2].decode("utf-8", "replace")
+    return max(last.count(delimiter) for delimiter in _DELIMITERS) + 1
+
+
+def _blank_lines(rows: bytes) -> int:
+    return rows.count(b"\n\n") + rows.count(b"\n\r\n")
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:160]
