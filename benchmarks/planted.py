@@ -124,7 +124,7 @@ def audits(
 
 def audited(clip: Clip, policy: Policy, read: ReadClip) -> ClipVerdict:
     """Return the verdict on a clip with other streams than its files hold."""
-    with patch.object(_EXAMINE, "read_clip", lambda _: read):
+    with patch.object(_EXAMINE, "read_clip", lambda _, **_near: read):
         return audit(clip, policy)
 
 
