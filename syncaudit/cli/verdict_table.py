@@ -248,7 +248,12 @@ def _clip_lines(row: Mapping[str, Any], *, only_guilty: bool) -> list[tuple[Text
             continue
         said = source_lines(source, findings, row["reference"])
         if is_passed:
-            said += [_warned(finding) for finding in row["warnings"] if finding["source"] == name]
+            known = source.get("why_unmeasured")  # its own line says that
+            said += [
+                _warned(finding)
+                for finding in row["warnings"]
+                if finding["source"] == name and not (known and known in finding["message"])
+            ]
         text = Text("\n").join(said)
         lines.append((Text(printable(name)), text))
     return lines or [(Text(), Text("no source", style="dim"))]
