@@ -187,10 +187,14 @@ def channel_delays(
 
 
 def _independent_channels(values: Floats) -> float:
-    """Return as how many channels count that move alike in part (see `independent_share`)."""
+    """Return as how many channels count that move alike in part (see `independent_share`).
+
+    Channels that do not move at all count as one.
+    """
     scaled = values / (values.std(axis=0) + 1e-30)
     between = scaled.T @ scaled / len(scaled)
-    return float(values.shape[1] ** 2 / np.sum(between**2))
+    total = float(np.sum(between**2))
+    return values.shape[1] ** 2 / total if total > 0.0 else 1.0
 
 
 def _groups(delays_s: Floats) -> tuple[tuple[int, float, float], ...]:
