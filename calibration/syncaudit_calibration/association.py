@@ -18,6 +18,9 @@ Ints = NDArray[np.int64]
 # Distance from a flash at which an event is attached to it, besides its own error.
 ATTACH_S = 2e-4
 ATTACH_SIGMAS = 5.0
+# What maps along the pairs may be off by, where line delays or the latency of half-light are not
+# known yet.
+MAP_ERROR_S = 3e-3
 # Bands of one pulse that is split between two frames lie together this closely.
 SPLIT_S = 5e-4
 
@@ -51,7 +54,7 @@ def associate(
 ) -> tuple[dict[str, Ints], Floats]:
     """Return the flash of every event, and the rough time of every flash.
 
-    Matched events are joined (union-find over all pairs); events that no pair matched are attached
+    Matched events are joined over all pairs; events that no pair matched are attached
     to the flash that lies within their error.
     """
     names = list(events)
@@ -61,7 +64,27 @@ def associate(
     half = np.concatenate([events[n].half_s for n in names])
     gate = half + ATTACH_S + ATTACH_SIGMAS * np.concatenate([events[n].std_s for n in names])
     owner = np.repeat(np.arange(len(names)), [events[n].n for n in names])
-    parent = np.arange(total)
+    matched = [
+        (base[one] + match.i, base[other] + match.j)
+        for (one, other), match in matches.items()
+        if one in base and other in base and (one, other) not in bad
+    ]
+    i, j = np.concatenate([np.zeros((2, 0), dtype=np.int64), *matched], axis=1)
+    # What is sharp and near first: an interval may hold two flashes of a burst.
+    order = np.lexsort((np.abs(times[i] - times[j]), (half[i] > 0.0) | (half[j] > 0.0)))
+    roots = _joined(i[order], j[order], times, gate + MAP_ERROR_S)
+    flash, centre = _number(roots, times, half, owner)
+    flash = _attach(flash, centre, times, gate, owner)
+    return {n: flash[base[n] : base[n] + events[n].n] for n in names}, centre
+
+
+def _joined(i: Ints, j: Ints, times: Floats, gate: Floats) -> Ints:
+    """Return one of the events that are joined to each, by pairs unless that joins what is apart.
+
+    Union-find, in which every set keeps the times that lie within the gates of all its events.
+    """
+    parent = np.arange(times.size)
+    lowest, highest = times - gate, times + gate
 
     def root_of(k: int) -> int:
         while parent[k] != k:
@@ -69,14 +92,13 @@ def associate(
             k = int(parent[k])
         return k
 
-    for (one, other), match in matches.items():
-        if one in base and other in base and (one, other) not in bad:
-            for i, j in zip(match.i, match.j, strict=True):
-                parent[root_of(int(base[one] + i))] = root_of(int(base[other] + j))
-    roots = np.array([root_of(k) for k in range(total)])
-    flash, centre = _number(roots, times, half, owner)
-    flash = _attach(flash, centre, times, gate, owner)
-    return {n: flash[base[n] : base[n] + events[n].n] for n in names}, centre
+    for one, other in zip(i.tolist(), j.tolist(), strict=True):
+        a, b = root_of(one), root_of(other)
+        low, high = max(lowest[a], lowest[b]), min(highest[a], highest[b])
+        if low <= high:
+            parent[a] = b
+            lowest[b], highest[b] = low, high
+    return np.array([root_of(k) for k in range(times.size)])
 
 
 def _number(roots: Ints, times: Floats, half: Floats, owner: Ints) -> tuple[Ints, Floats]:

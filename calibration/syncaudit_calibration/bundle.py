@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.errors import UsageError, nearest_name
-from syncaudit.estimators.events import EventEvidence, sent_at_flashes
+from syncaudit.estimators.events import EventEvidence, limit_light, sent_at_flashes
 from syncaudit_calibration.adjustment import Adjustment
 from syncaudit_calibration.box_reference import adjust_with_any_reference
 from syncaudit_calibration.calibration import Calibration
@@ -78,7 +78,7 @@ def calibrate_events(
         for item in evidence
         if (train := sent_at_flashes(item, evidence, max_offset_s=max_offset_s)) is not None
     }
-    left = [read.get(item.source, item) for item in evidence]
+    left = limit_light([read.get(item.source, item) for item in evidence])
     while True:
         seed = find_seed(left, reference=reference, max_offset_s=max_offset_s)
         if not isinstance(seed, Seed):

@@ -186,7 +186,7 @@ def views_of(item: EventEvidence, line_delay_s: float) -> Floats:
     """
     nothing = np.empty((0, 2))
     sense = None if isinstance(item, EventTrain) else item.sense
-    if sense is not None and np.any(sense):
+    if sense is not None and np.any(sense < 0):
         return nothing
     if isinstance(item, FlashIntervals):
         between = np.stack([item.dead_s[:-1, 1], item.dead_s[1:, 0]], axis=1)

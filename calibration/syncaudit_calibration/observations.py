@@ -23,7 +23,7 @@ from syncaudit.estimators.events.instants import (
     USUAL_EXPOSURE_S,
     USUAL_READOUT_S,
 )
-from syncaudit.model import EventTrain, FlashEdges, FlashIntervals
+from syncaudit.model import FlashEdges, FlashIntervals
 from syncaudit_calibration.association import Map
 from syncaudit_calibration.seed import Seed
 from syncaudit_calibration.unknowns import Unknown, light_lasts, unknowns_of
@@ -217,10 +217,9 @@ def _part(item: EventEvidence, seed: Seed, anchor_s: float) -> _Part:
     index = events.item[used]
     if isinstance(item, FlashIntervals):
         start, stop, std = item.start_s[index], item.stop_s[index], item.std_s[index]
-        times, half, is_onset = 0.5 * (start + stop), 0.5 * (stop - start), item.is_onset
+        times, half = 0.5 * (start + stop), 0.5 * (stop - start)
     else:
         times, half, std = item.times_s[index], np.zeros(index.size), item.std_s[index]
-        is_onset = isinstance(item, EventTrain)
     nothing = np.zeros(index.size)
     return _Part(
         flash=flash[used],
@@ -231,7 +230,7 @@ def _part(item: EventEvidence, seed: Seed, anchor_s: float) -> _Part:
         std_s=np.hypot(std, STD_FLOOR_S),
         half_s=half,
         row_std_px=nothing,
-        is_onset=np.full(index.size, float(is_onset)),
+        is_onset=np.ones(index.size),
         stamp_s=times,
         is_end=nothing,
     )

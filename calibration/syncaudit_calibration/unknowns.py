@@ -149,7 +149,7 @@ def _half_light(items: Sequence[EventEvidence], length_s: float | None) -> Unkno
     Where a light lasts, and nothing says how long, it is not known how long after its onset half of
     it had come.
     """
-    flashes = [item for item in items if isinstance(item, FlashEdges | FlashIntervals)]
+    flashes = [item for item in items if isinstance(item, FlashEdges)]
     known = [
         (item.half_light_s, item.half_light_std_s or 1e-5)
         for item in flashes

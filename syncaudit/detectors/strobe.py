@@ -38,7 +38,7 @@ def find_strobe(stream: SignalStream) -> FlashIntervals | None:
     Returns
     -------
     FlashIntervals or None
-        `Quantity.STROBE`, onsets; None where there is no such channel or it never changes.
+        `Quantity.STROBE`; None where there is no such channel or it never changes.
     """
     channel = stream.channel(STROBE_ROLE)
     if channel is None or channel.values.shape[1] < 1:
@@ -64,7 +64,6 @@ def find_strobe(stream: SignalStream) -> FlashIntervals | None:
         stop_s=times_s[changed + 1],
         std_s=np.full(changed.size, _resolution_std_s(channel.time_ns)),
         count=jumps[forward],
-        is_onset=True,
     )
 
 

@@ -1,6 +1,6 @@
 """Who is how far from whom: one function a pair of kinds, each measures or refuses."""
 
-from syncaudit.estimators.events import EventEvidence, measure_flashes
+from syncaudit.estimators.events import EventEvidence, limit_light, measure_flashes
 from syncaudit.estimators.inertial import measure_imu_imu
 from syncaudit.estimators.knocks import estimate_knocks
 from syncaudit.estimators.rotation import (
@@ -17,6 +17,7 @@ __all__ = [
     "EventEvidence",
     "estimate_knocks",
     "estimate_microphones",
+    "limit_light",
     "measure_camera_camera",
     "measure_camera_gyro",
     "measure_camera_state",

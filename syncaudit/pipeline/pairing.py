@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from syncaudit.estimators import (
-    EventEvidence,
     estimate_knocks,
     estimate_microphones,
+    limit_light,
     measure_camera_camera,
     measure_camera_gyro,
     measure_camera_state,
@@ -103,7 +103,8 @@ def _flashes(evidence: ClipEvidence, max_offset_s: float) -> list[PairMeasuremen
     Which cameras see the same pulses is a matter of their phases, so all pairs are tried. More
     than a tree of them would count each camera's noise twice.
     """
-    noticed: dict[str, EventEvidence] = {**evidence.triggers, **evidence.flashes}
+    seen = limit_light([*evidence.triggers.values(), *evidence.flashes.values()])
+    noticed = {item.source: item for item in seen}
     if not any(_is_by_camera(found) for found in evidence.flashes.values()):
         return []
     names = list(noticed)

@@ -346,7 +346,6 @@ def test_a_counter_sent_at_every_flash_dates_them(rig):
                 stop_s=stop_s,
                 std_s=np.full(stop_s.size, 1e-6),
                 count=np.ones(stop_s.size, dtype=np.int64),
-                is_onset=True,
             ),
         ]
     )

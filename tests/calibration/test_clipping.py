@@ -18,7 +18,6 @@ def lit(source, times_s, clipped_share):
         stop_s=times_s + 0.01,
         std_s=np.full(times_s.size, 1e-4),
         count=np.ones(times_s.size, dtype=np.int64),
-        is_onset=False,
         clipped_share=clipped_share,
     )
 

@@ -28,7 +28,6 @@ def brightest_frames(rng, name, rate_hz, onsets_s, clock, *, length_s):
         stop_s=clock.own(starts_s[frames] + OPEN_S),
         std_s=np.full(frames.size, 1e-4),
         count=np.ones(frames.size, dtype=np.int64),
-        is_onset=False,
     )
 
 

@@ -111,7 +111,6 @@ def test_a_global_shutter_has_its_exposures_in_view():
         stop_s=np.array([0.305]),
         std_s=np.array([1e-4]),
         count=np.array([1]),
-        is_onset=False,
         dead_s=np.stack([frame_s[:-1] + 0.004, frame_s[1:] - 0.004], axis=1)[[0, 1, 2, 5, 6, 7]],
     )
     views = views_of(lit, 0.0)

@@ -286,27 +286,27 @@ def test_only_neighbouring_frames_that_were_looked_at_are_watched():
     assert np.max(np.abs(np.diff(found.watched_s, axis=1) - 1.0 / 12.0)) < 1e-6
 
 
-def test_global_shutter_gives_intervals():
-    onsets_s = np.array([0.497, 1.331, 2.1655, 3.003])
-    frames = footage(onsets_s, line_delay_s=0.0)
-    found = detected(camera(line_delay_s=0.0), frames)
+GLOBAL = {"fps": 24.0, "line_delay_s": 0.0}
+
+
+@pytest.mark.parametrize("exposure_s", [0.008, 0.02, 0.0415])
+@pytest.mark.parametrize("width_s", [0.0005, 0.012, 0.03, 0.048])
+def test_global_shutter_tells_between_which_exposures_a_light_went_on(width_s, exposure_s):
+    onsets_s = np.cumsum(np.random.default_rng(5).uniform(0.3, 0.5, 18))
+    frames = footage(onsets_s, n=200, width_s=width_s, exposure_s=exposure_s, **GLOBAL)
+    found = detected(camera(200, exposure_s=exposure_s, **GLOBAL), frames)
     assert isinstance(found, FlashIntervals)
     assert found.quantity is Quantity.FLASH
-    assert not found.is_onset
-    half_s = onsets_s + 0.001
-    assert found.start_s.size == 4
-    assert np.all((found.start_s <= half_s) & (half_s <= found.stop_s))
-    assert np.all(found.stop_s - found.start_s < 0.012)
-
-
-def test_pulse_shared_by_two_frames_lies_between_them():
-    fps, exposure_s = 100.0, 0.0099
-    onsets_s = np.array([0.1042, 0.304, 0.5076])  # the first ends in the next frame's exposure
-    frames = footage(onsets_s, n=70, fps=fps, line_delay_s=0.0, exposure_s=exposure_s)
-    found = detected(camera(70, fps=fps, line_delay_s=0.0, exposure_s=exposure_s), frames)
-    half_s = onsets_s + 0.001
-    assert np.all((found.start_s <= half_s) & (half_s <= found.stop_s))
-    assert (found.stop_s - found.start_s)[0] < 0.003
+    middle_s = 0.5 * (found.start_s + found.stop_s)
+    nearest = np.argmin(np.abs(middle_s[:, None] - onsets_s - 0.5 * width_s), axis=1)
+    changed_s = onsets_s[nearest] + width_s * (found.sense < 0)
+    assert np.unique(changed_s).size == found.start_s.size >= 2
+    assert np.all(found.start_s - 2.0 * found.std_s <= changed_s)
+    assert np.all(changed_s <= found.stop_s + 2.0 * found.std_s)
+    assert np.all(found.stop_s - found.start_s < 1.5 / 24.0)
+    known = found.of_light(width_s + 1e-3)
+    assert np.all(known.start_s - 2.0 * found.std_s <= changed_s)
+    assert np.median(known.stop_s - known.start_s) < exposure_s + width_s + 2e-3
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 12])

@@ -139,7 +139,6 @@ def counter(
         stop_s=messages[after],
         std_s=np.full(after.size, 1e-4),
         count=count,
-        is_onset=True,
     )
 
 

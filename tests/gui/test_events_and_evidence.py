@@ -106,7 +106,6 @@ def test_flashes_are_the_means_of_their_bands_and_intervals():
         stop_s=np.array([1.02]),
         std_s=np.zeros(1),
         count=np.array([1]),
-        is_onset=True,
     )
     np.testing.assert_allclose(flash_times(between, EPOCH_NS), [1.01], atol=1e-9)
 

@@ -174,5 +174,4 @@ def test_flash_intervals_refuse(start_s: list[float], count: list[int], message:
             stop_s=np.array([0.5]),
             std_s=np.array([1e-4]),
             count=np.array(count),
-            is_onset=True,
         )

@@ -45,7 +45,6 @@ def global_camera(name, times_s, half_s=0.004):
         stop_s=times_s + half_s,
         std_s=np.full(n, 1e-4),
         count=np.ones(n, dtype=np.int64),
-        is_onset=False,
     )
 
 

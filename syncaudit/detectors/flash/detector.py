@@ -17,7 +17,7 @@ from syncaudit.detectors.flash.learning import MIN_FRAMES, UNPOOLED_SHARE, Learn
 from syncaudit.detectors.flash.lighting import find_lighting
 from syncaudit.detectors.flash.lit_frames import gather_lit
 from syncaudit.detectors.flash.part_exposures import find_switches
-from syncaudit.detectors.flash.whole_frames import dead_times, lit_intervals, watched_neighbours
+from syncaudit.detectors.flash.whole_frames import dead_times, lit_frames, watched_neighbours
 from syncaudit.detectors.flash.window import CROWDED_SHARE, FrameWindow
 from syncaudit.detectors.rotation import STAMP_PARTS, frame_times_s
 from syncaudit.model import CameraStream, Quantity
@@ -249,40 +249,35 @@ class FlashDetector:
         switched = find_switches(
             frame_s, cells if delay_s == 0.0 else cells[:0], exposure_s=exposure_s
         )
-        pulses = lit_intervals(
+        pulses = lit_frames(
             frame_s,
             cells,
             exposure_s=exposure_s,
             readout_s=readout_s,
             switched=np.concatenate([switched.frame, self._step_places]),
         )
-        starts, stops, stds = (
-            np.concatenate(pair)
-            for pair in zip(
-                pulses, (switched.start_s, switched.stop_s, switched.std_s), strict=True
-            )
-        )
-        if not starts.size and self._clipped_share < CLIPPED_SHARE:
+        n = pulses.start_s.size
+        if not n + switched.frame.size and self._clipped_share < CLIPPED_SHARE:
             return None
+        starts = np.append(pulses.start_s, switched.start_s)
+        stds = np.append(np.full(n, ONSET_STD_S), switched.std_s)
         order = np.argsort(starts, kind="stable")
-        is_dated = not pulses[0].size
         return FlashIntervals(
             source=stream.name,
             quantity=Quantity.FLASH,
             epoch_ns=epoch_ns,
             start_s=starts[order],
-            stop_s=stops[order],
+            stop_s=np.append(pulses.stop_s, switched.stop_s)[order],
             std_s=np.hypot(stds, stamp_std_s)[order],
             count=np.ones(starts.size, dtype=np.int64),
-            is_onset=is_dated,
-            half_light_s=0.0 if is_dated else None,
-            half_light_std_s=ONSET_STD_S if is_dated else None,
-            sense=np.append(np.zeros(pulses[0].size, dtype=np.int64), switched.sense)[order],
+            lit_s=np.append(pulses.lit_s, switched.start_s)[order],
+            sense=np.append(np.ones(n, dtype=np.int64), switched.sense)[order],
             clipped_share=self._clipped_share,
             dead_s=dead_times(
                 watched_neighbours(self._indices[1:-1], times_s),
                 exposure_s=exposure_s,
                 readout_s=readout_s,
+                hidden_s=pulses.hidden_s,
             ),
         )
 

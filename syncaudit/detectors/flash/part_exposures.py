@@ -84,7 +84,7 @@ class _Partial:
 
 
 def find_switches(frame_s: Floats, cells: Floats, *, exposure_s: float | None) -> Switches:
-    """Return when lights went on or off that stayed so for two frames at least.
+    """Return when lights went on or off that stay on for three frames, and off for two, at least.
 
     A frame that is exposed for E around `frame_s` while the light goes on gathers the share
     ``u = (frame_s + E / 2 - t) / E`` of it, which dates the instant t; so does the darkness of
@@ -161,9 +161,17 @@ def _is_between(cells: Floats) -> NDArray[np.bool_]:
         return found
     before, after = before[at], after[at]
     change, size = np.sign(middle[at])[:, None] * (after - before), np.abs(middle[at])
-    unsteady = np.maximum(
-        np.median(np.abs(cells[at + 1] - cells[at]), axis=1),
-        np.median(np.abs(cells[at + 4] - cells[at + 3]), axis=1),
+    # A pulse that two exposures share may light both alike: a light that stays lights three.
+    third = np.where(middle[at] > 0.0, at + 5, at - 1)
+    is_seen = (third >= 0) & (third < n)
+    third = np.clip(third, 0, n - 1)
+    beside = np.where(middle[at] > 0.0, at + 4, at)
+    unsteady = np.max(
+        [
+            np.median(np.abs(cells[one] - cells[other]), axis=1)
+            for one, other in ((at, at + 1), (at + 3, at + 4), (third, beside))
+        ],
+        axis=0,
     )
     in_sense = np.mean(change > 0.25 * size[:, None], axis=1)
     dark = np.minimum(before, after)
@@ -171,7 +179,8 @@ def _is_between(cells: Floats) -> NDArray[np.bool_]:
     spread = np.median(np.abs(factor - np.median(factor, axis=1)[:, None]), axis=1)
     is_gain = 1.4826 * spread < GAIN_SPREAD * np.median(factor, axis=1)
     found[at + 2] = (
-        (size > MIN_SHARE * np.median(dark, axis=1))
+        is_seen
+        & (size > MIN_SHARE * np.median(dark, axis=1))
         & (unsteady < STEADY_SHARE * size)
         & (in_sense >= ONE_SENSE)
         & ~is_gain

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import mad_std
 
-__all__ = ["FrameCells", "dead_times", "lit_intervals", "watched_neighbours"]
+__all__ = ["FrameCells", "LitFrames", "dead_times", "lit_frames", "watched_neighbours"]
 
 Floats = NDArray[np.float64]
 
@@ -25,11 +25,8 @@ MIN_SHARE = 0.03
 MIN_STRENGTH = 8.0
 # Share of the cells that must gain at least a third of the median gain.
 MIN_CELLS = 0.75
-# Two neighbouring frames share a pulse where their gains add up to a full one within this.
+# Neighbouring frames share one pulse where their gains add up to a full one within this.
 SHARED_TOLERANCE = 0.2
-# Pulses are taken as no longer than this: the half-light instant of a pulse that an exposure cuts
-# may lie half of it outside.
-MAX_PULSE_S = 0.002
 
 
 @dataclass(slots=True)
@@ -66,23 +63,42 @@ def _frame_cells(strips: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(cells, dtype=np.float32)
 
 
-def lit_intervals(
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LitFrames:
+    """When lights went on, by the frames that show them.
+
+    Parameters
+    ----------
+    start_s, stop_s : ndarray, shape (m,)
+        Each went on between them, however long it stayed.
+    lit_s : ndarray, shape (m,)
+        Until then at least it was on: a light no longer than L went on no earlier than L before.
+    hidden_s : float
+        Light within an exposure that is too short to be noticed.
+    """
+
+    start_s: Floats
+    stop_s: Floats
+    lit_s: Floats
+    hidden_s: float = 0.0
+
+
+def lit_frames(
     frame_s: Floats,
     cells: Floats,
     *,
     exposure_s: float | None,
     readout_s: float | None,
     switched: NDArray[np.int64],
-) -> tuple[Floats, Floats, Floats]:
-    """Return the intervals in which half of the light of one pulse each had arrived.
+) -> LitFrames:
+    """Return when lights went on that whole frames show.
 
     A frame is lit where three quarters of its cells are brighter than in the darkest frame
     before and after, alike in proportion: a picture that moves brightens some rows and darkens
-    others. It was lit while it was exposed: ``frame_s +/- (exposure + readout) / 2``, by half of
-    the longest pulse (2 ms) more. Two frames in a row whose gains add up to one full gain share
-    a pulse, which lies where the first exposure ends and the second begins. A single frame with a
-    part of the full gain had its pulse at one of both ends, which one is not known: its interval
-    stays whole. Exposure or read-out that is not stated counts as a whole frame period.
+    others. Frames in a row show one light. It went on before the first of them was exposed to its
+    end, and not before the end of the exposure before, which shows nothing of it; its length says
+    no more of that than the frames do. Exposure or read-out that is not stated may be anything up
+    to a frame period.
 
     Parameters
     ----------
@@ -95,51 +111,62 @@ def lit_intervals(
     switched : ndarray of int
         Frames near which a light went on or off that stayed (`find_switches`): those and the
         ones beside them show no pulse.
-
-    Returns
-    -------
-    start_s, stop_s, std_s : ndarray, shape (m,)
     """
-    gains = _gains(cells)
+    floor = np.maximum(_darkest(cells), _darkest(cells[::-1])[::-1])
+    gains, limit = _gains(cells, floor)
     near = switched[:, None] + np.arange(-RADIUS, RADIUS + 1)
     gains[np.clip(near, 0, max(gains.size - 1, 0)).ravel()] = 0.0
-    empty = np.empty(0)
     lit = np.flatnonzero(gains)
     if not lit.size:
-        return empty, empty, empty
+        return LitFrames(start_s=np.empty(0), stop_s=np.empty(0), lit_s=np.empty(0))
     period_s = max(float(np.median(np.diff(np.sort(frame_s)))), 1e-3)
-    half_s = 0.5 * sum(period_s if value is None else value for value in (exposure_s, readout_s))
-    full = float(np.max(gains))
-    starts, stops = [], []
-    is_taken = np.zeros(gains.size + 1, dtype=np.bool_)
-    for k in lit.tolist():
-        if is_taken[k]:
-            continue
-        start, stop = float(frame_s[k]) - half_s, float(frame_s[k]) + half_s
-        is_next = k + 1 < gains.size and gains[k + 1] > 0.0 and frame_s[k + 1] > frame_s[k]
-        if is_next and abs(gains[k] + gains[k + 1] - full) < SHARED_TOLERANCE * full:
-            is_taken[k + 1] = True
-            begin = float(frame_s[k + 1]) - half_s
-            start, stop = min(stop, begin), max(stop, begin)
-        starts.append(start - 0.5 * MAX_PULSE_S)
-        stops.append(stop + 0.5 * MAX_PULSE_S)
-    return np.array(starts), np.array(stops), np.full(len(starts), 1e-4)
+    longest_s, readout_s = _or(exposure_s, period_s), _or(readout_s, period_s)
+    full = float(np.median(gains[lit]))
+    hidden_s = longest_s * limit / full
+    # From its middle, a frame shows light up to `open_s` away, and all there is up to `sure_s`.
+    open_s = 0.5 * (longest_s + readout_s)
+    sure_s = 0.5 * ((exposure_s or 0.0) - readout_s) - hidden_s
+    is_next = (np.diff(lit) == 1) & (np.diff(frame_s[lit]) > 0.0)
+    first = lit[np.concatenate([[True], ~is_next])]
+    last = lit[np.concatenate([~is_next, [True]])]
+    # Of lights longer than the search for darkness reaches, only frames in the middle stand out.
+    beside = np.stack(
+        [_share(cells[first - 1], floor[first]), _share(cells[last + 1], floor[last])]
+    )
+    is_dark = np.all(np.median(beside, axis=2) < limit, axis=0)
+    whole = np.add.reduceat(gains, first)[is_dark]
+    first, last = first[is_dark], last[is_dark]
+    # More than a full gain in all is more than a pulse: it may be two, of which the first counts.
+    last = np.where(whole < (1.0 + SHARED_TOLERANCE) * full, last, first)
+    stop_s = frame_s[first] + open_s
+    return LitFrames(
+        start_s=np.minimum(frame_s[first - 1] + sure_s, stop_s),
+        stop_s=stop_s,
+        lit_s=frame_s[last] - open_s,
+        hidden_s=hidden_s,
+    )
 
 
-def _gains(cells: Floats) -> Floats:
-    """Return by what share of its background each frame is lit, 0 where it is not."""
-    n = cells.shape[0]
-    gains = np.zeros(n)
-    if n < 3:
-        return gains
-    floor = np.maximum(_darkest(cells), _darkest(cells[::-1])[::-1])
-    share = (cells[1:-1] - floor[1:-1]) / (floor[1:-1] + 16.0)
+def _or(stated_s: float | None, else_s: float) -> float:
+    return else_s if stated_s is None else stated_s
+
+
+def _gains(cells: Floats, floor: Floats) -> tuple[Floats, float]:
+    """Return by what share of its background each frame is lit, 0 below the limit, and that."""
+    gains = np.zeros(cells.shape[0])
+    if gains.size < 3:
+        return gains, MIN_SHARE
+    share = _share(cells[1:-1], floor[1:-1])
     gains[1:-1] = np.median(share, axis=1)
     noise = mad_std(gains - np.median(gains))
     limit = max(MIN_SHARE, float(np.median(gains)) + MIN_STRENGTH * noise)
     is_even = np.mean(share > gains[1:-1, None] / 3.0, axis=1) >= MIN_CELLS
     gains[1:-1] *= is_even & (gains[1:-1] > limit)
-    return gains
+    return gains, limit
+
+
+def _share(cells: Floats, floor: Floats) -> Floats:
+    return np.asarray((cells - floor) / (floor + 16.0))
 
 
 def _darkest(cells: Floats) -> Floats:
@@ -168,13 +195,15 @@ def watched_neighbours(indices: Sequence[int], frame_s: Floats) -> Floats:
     return np.stack((times_s[:-1][is_pair], times_s[1:][is_pair]), axis=1)
 
 
-def dead_times(watched_s: Floats, *, exposure_s: float | None, readout_s: float | None) -> Floats:
+def dead_times(
+    watched_s: Floats, *, exposure_s: float | None, readout_s: float | None, hidden_s: float
+) -> Floats:
     """Return the times between neighbouring exposures that a pulse may hide in, shape (m, 2).
 
-    They begin where less than all rows are exposed, by half of the longest pulse earlier: such
-    pulses need not brighten a frame by enough. None where exposure or read-out is not stated.
+    They begin where less than all rows are exposed, or a pulse would light them too little. None
+    where exposure or read-out is not stated.
     """
-    reach_s = 0.5 * ((exposure_s or 0.0) - (readout_s or 0.0) - MAX_PULSE_S)
+    reach_s = 0.5 * ((exposure_s or 0.0) - (readout_s or 0.0)) - hidden_s
     if readout_s is None or reach_s <= 0.0:
         return np.empty((0, 2))
     dead = watched_s + np.array([reach_s, -reach_s])

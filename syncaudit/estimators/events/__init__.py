@@ -9,6 +9,7 @@ from syncaudit.estimators.events.instants import (
     band_height_px,
     instants_of,
 )
+from syncaudit.estimators.events.light_length import limit_light
 from syncaudit.estimators.events.matching import match_events, period_of
 from syncaudit.estimators.events.pair_fit import OffsetStep, PairFit
 
@@ -22,6 +23,7 @@ __all__ = [
     "PairFit",
     "band_height_px",
     "instants_of",
+    "limit_light",
     "match_events",
     "measure_flashes",
     "period_of",

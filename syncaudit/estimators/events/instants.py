@@ -196,9 +196,6 @@ def _of_intervals(evidence: FlashIntervals) -> Instants:
         half_s=half,
         row_px=np.zeros(item.size),
         item=item,
-        is_onset=evidence.is_onset,
-        half_light_s=evidence.half_light_s,
-        half_light_std_s=evidence.half_light_std_s,
         sense=_goes_on(evidence, item.size) if evidence.sense is None else evidence.sense[item],
     )
 

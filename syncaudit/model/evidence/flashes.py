@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,11 +105,11 @@ class FlashEdges:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FlashIntervals:
-    """Intervals of a source's own clock within each of which one pulse fell.
+    """Intervals of a source's own clock within each of which a light went on, or off.
 
-    A strobe counter that changed between two messages, a frame of a global shutter that was lit.
-    A frame that is lit in part dates a light that goes on or off: there the interval is as short
-    as its softness.
+    A strobe counter that changed between two messages, a frame of a global shutter that was lit
+    while the one before was not. A frame that is lit in part dates a light that goes on or off and
+    stays so: there the interval is as short as its softness.
 
     Parameters
     ----------
@@ -120,18 +120,15 @@ class FlashIntervals:
     epoch_ns : int
         Zero of the times on the source's clock.
     start_s, stop_s : ndarray, shape (n,)
-        The pulse fell between them.
+        It went on, or off, between them.
     std_s : ndarray, shape (n,)
         One-sigma softness of both ends.
     count : ndarray of int, shape (n,)
         How many pulses fell there: a counter may jump by more than one.
-    is_onset : bool
-        Whether the onset of the pulse is meant (else its half-light instant).
-    half_light_s, half_light_std_s : float, optional
-        From the onset of a pulse to its half-light instant, where known: 0 for lights that go on
-        at once and stay.
+    lit_s : ndarray, shape (n,), optional
+        Until when the light was on at least: one no longer than L went on no earlier than L before.
     sense : ndarray of int, shape (n,), optional
-        As in `FlashEdges`.
+        +1 where a light went on, -1 where it went off; None: all on.
     clipped_share : float
         Of flashes, as in `FlashEdges`.
     dead_s : ndarray, shape (m, 2), optional
@@ -146,9 +143,7 @@ class FlashIntervals:
     stop_s: NDArray[np.float64]
     std_s: NDArray[np.float64]
     count: NDArray[np.int64]
-    is_onset: bool
-    half_light_s: float | None = None
-    half_light_std_s: float | None = None
+    lit_s: NDArray[np.float64] | None = None
     sense: NDArray[np.int64] | None = None
     clipped_share: float = 0.0
     dead_s: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 2)))
@@ -161,8 +156,20 @@ class FlashIntervals:
         if n and float(np.min(self.stop_s - self.start_s)) < 0.0:
             raise ValueError("stop_s must not be before start_s")
         object.__setattr__(self, "count", arrays.stamps("count", self.count, n=n))
+        if self.lit_s is not None:
+            object.__setattr__(self, "lit_s", arrays.finite_column("lit_s", self.lit_s, n=n))
         object.__setattr__(self, "dead_s", arrays.finite_matrix("dead_s", self.dead_s, width=2))
         _check_sense(self.sense, n)
+
+    def of_light(self, longest_s: float) -> FlashIntervals:
+        """Return the same intervals for lights that stay on no longer than this, in seconds.
+
+        Those that contradict it stay as they are.
+        """
+        if self.lit_s is None:
+            return self
+        start_s = np.maximum(self.start_s, self.lit_s - longest_s)
+        return replace(self, start_s=np.where(start_s < self.stop_s, start_s, self.start_s))
 
 
 def _check_sense(sense: NDArray[np.int64] | None, n: int) -> None:
