@@ -220,11 +220,13 @@ def _part(item: EventEvidence, seed: Seed, anchor_s: float) -> _Part:
         times, half = 0.5 * (start + stop), 0.5 * (stop - start)
     else:
         times, half, std = item.times_s[index], np.zeros(index.size), item.std_s[index]
-    nothing = np.zeros(index.size)
+    is_end = nothing = np.zeros(index.size)
+    if seed.length_s is not None and isinstance(item, FlashIntervals) and item.sense is not None:
+        is_end = np.asarray(item.sense[index] < 0, dtype=np.float64)
     return _Part(
         flash=flash[used],
         frame=np.arange(index.size),
-        u_s=times - anchor_s,
+        u_s=times - is_end * (seed.length_s or 0.0) - anchor_s,
         row_px=nothing,
         part=nothing,
         std_s=np.hypot(std, STD_FLOOR_S),
@@ -232,7 +234,7 @@ def _part(item: EventEvidence, seed: Seed, anchor_s: float) -> _Part:
         row_std_px=nothing,
         is_onset=np.ones(index.size),
         stamp_s=times,
-        is_end=nothing,
+        is_end=is_end,
     )
 
 

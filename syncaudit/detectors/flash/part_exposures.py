@@ -84,12 +84,13 @@ class _Partial:
 
 
 def find_switches(frame_s: Floats, cells: Floats, *, exposure_s: float | None) -> Switches:
-    """Return when lights went on or off that stay on for three frames, and off for two, at least.
+    """Return when lights went on or off that stayed so for two frames at least.
 
     A frame that is exposed for E around `frame_s` while the light goes on gathers the share
     ``u = (frame_s + E / 2 - t) / E`` of it, which dates the instant t; so does the darkness of
     a light that goes off. Is no frame between two states lit in part, the light changed between two
-    exposures: that is all that is known, and an interval.
+    exposures: that is all that is known, and an interval; of a light that no three frames show, each
+    of two may have been lit for a part of its exposure.
 
     Tone curves bend the share. With luma = light^(1/gamma) a cell that goes from luma p to q shows
     ``(p^gamma + u (q^gamma - p^gamma))^(1/gamma)``: bright changes bend more than faint ones, so
@@ -133,9 +134,13 @@ def find_switches(frame_s: Floats, cells: Floats, *, exposure_s: float | None) -
         low, high = (
             (k - 1, k + 1) if has_part else (k, k + 1) if partial.share < 0.5 else (k - 1, k)
         )
-        begin_s, end_s = float(frame_s[max(low, 0)]) + half_s, float(frame_s[min(high, last)])
+        begin_s = float(frame_s[max(low, 0)]) + half_s
+        end_s = float(frame_s[min(high, last)]) - half_s
+        if not has_part and not _lasts(cells, partial, low, high):
+            begin_s -= 0.0 if partial.is_on else 2.0 * half_s
+            end_s += 2.0 * half_s if partial.is_on else 0.0
         starts.append(begin_s)
-        stops.append(max(begin_s, end_s - half_s))
+        stops.append(max(begin_s, end_s))
         softness.append(max(MIN_STD_S, MIN_PART * half_s))
     return Switches(
         frame=np.array([partial.frame for partial in partials], dtype=np.int64),
@@ -161,17 +166,9 @@ def _is_between(cells: Floats) -> NDArray[np.bool_]:
         return found
     before, after = before[at], after[at]
     change, size = np.sign(middle[at])[:, None] * (after - before), np.abs(middle[at])
-    # A pulse that two exposures share may light both alike: a light that stays lights three.
-    third = np.where(middle[at] > 0.0, at + 5, at - 1)
-    is_seen = (third >= 0) & (third < n)
-    third = np.clip(third, 0, n - 1)
-    beside = np.where(middle[at] > 0.0, at + 4, at)
-    unsteady = np.max(
-        [
-            np.median(np.abs(cells[one] - cells[other]), axis=1)
-            for one, other in ((at, at + 1), (at + 3, at + 4), (third, beside))
-        ],
-        axis=0,
+    unsteady = np.maximum(
+        np.median(np.abs(cells[at + 1] - cells[at]), axis=1),
+        np.median(np.abs(cells[at + 4] - cells[at + 3]), axis=1),
     )
     in_sense = np.mean(change > 0.25 * size[:, None], axis=1)
     dark = np.minimum(before, after)
@@ -179,8 +176,7 @@ def _is_between(cells: Floats) -> NDArray[np.bool_]:
     spread = np.median(np.abs(factor - np.median(factor, axis=1)[:, None]), axis=1)
     is_gain = 1.4826 * spread < GAIN_SPREAD * np.median(factor, axis=1)
     found[at + 2] = (
-        is_seen
-        & (size > MIN_SHARE * np.median(dark, axis=1))
+        (size > MIN_SHARE * np.median(dark, axis=1))
         & (unsteady < STEADY_SHARE * size)
         & (in_sense >= ONE_SENSE)
         & ~is_gain
@@ -213,6 +209,19 @@ def _chosen(group: NDArray[np.int64], cells: Floats) -> _Partial | None:
         partial.share = _share(partial, 1.0)
         partials.append(partial)
     return min(partials, key=lambda partial: abs(partial.share - 0.5), default=None)
+
+
+def _lasts(cells: Floats, partial: _Partial, low: int, high: int) -> bool:
+    """Return whether a light that changed between two frames was on for three.
+
+    A pulse may light two alike, each for a part of its exposure.
+    """
+    near, step = (high, 1) if partial.is_on else (low, -1)
+    if not 0 <= near + 2 * step < cells.shape[0]:
+        return False
+    lit = cells[[near, near + step, near + 2 * step]]
+    size = abs(float(np.median(partial.after - partial.before)))
+    return bool(np.max(np.median(np.abs(np.diff(lit, axis=0)), axis=1)) < STEADY_SHARE * size)
 
 
 def _share_std(partial: _Partial) -> float:
