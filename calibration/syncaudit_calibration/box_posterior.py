@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
 from syncaudit_calibration.normal_equations import Noise, Solution, residuals_of, solve
 from syncaudit_calibration.observations import Observations
@@ -188,11 +188,8 @@ def _joint_density(bounds: _Bounds, dated: Bools, date_s: Floats, date_var: Floa
             (last_low - centre) / spread,
             np.maximum(first_high - centre, last_low - centre) / spread,
         )
-        z = np.maximum((first_high - last_low) / both, -6.0)
-        common = both * (z * ndtr(z) + np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi))
-        widest = 2.0 * np.max(high - low)
-        by_length = np.log(np.maximum(common / widest, np.exp(MIN_LOG)))
-        logs: Floats = np.where(is_dated, by_date, by_length).sum(axis=1)
+        by_overlap = np.maximum(log_ndtr((first_high - last_low) / both), MIN_LOG)
+        logs: Floats = np.where(is_dated, by_date, by_overlap).sum(axis=1)
         return logs
 
     return density

@@ -13,7 +13,6 @@ from syncaudit.estimators.events import EventEvidence, limit_light, sent_at_flas
 from syncaudit_calibration.adjustment import Adjustment
 from syncaudit_calibration.box_reference import adjust_with_any_reference
 from syncaudit_calibration.calibration import Calibration
-from syncaudit_calibration.contradicted import contradicted_intervals
 from syncaudit_calibration.errors import CalibrationError
 from syncaudit_calibration.observability import unobservable_cameras
 from syncaudit_calibration.observations import Observations, observe
@@ -86,7 +85,6 @@ def calibrate_events(
         refused |= seed.refused
         seed, observations, adjustment = solve_with_steps(seed, partial(_solve, left))
         useless = unobservable_cameras(observations, adjustment)
-        useless |= contradicted_intervals(observations, adjustment)
         if not useless:
             break
         refused |= useless
