@@ -59,7 +59,6 @@ def associate(
     """
     names = list(events)
     base = dict(zip(names, np.cumsum([0] + [events[n].n for n in names[:-1]]), strict=True))
-    total = sum(events[name].n for name in names)
     times = np.concatenate([maps[n].of(events[n].times_s, events[n].row_px) for n in names])
     half = np.concatenate([events[n].half_s for n in names])
     gate = half + ATTACH_S + ATTACH_SIGMAS * np.concatenate([events[n].std_s for n in names])

@@ -89,8 +89,8 @@ def find_switches(frame_s: Floats, cells: Floats, *, exposure_s: float | None) -
     A frame that is exposed for E around `frame_s` while the light goes on gathers the share
     ``u = (frame_s + E / 2 - t) / E`` of it, which dates the instant t; so does the darkness of
     a light that goes off. Is no frame between two states lit in part, the light changed between two
-    exposures: that is all that is known, and an interval; of a light that no three frames show, each
-    of two may have been lit for a part of its exposure.
+    exposures: that is all that is known, and an interval; of a light that no three frames show,
+    each of two may have been lit for a part of its exposure.
 
     Tone curves bend the share. With luma = light^(1/gamma) a cell that goes from luma p to q shows
     ``(p^gamma + u (q^gamma - p^gamma))^(1/gamma)``: bright changes bend more than faint ones, so
