@@ -8,7 +8,7 @@ from syncaudit_calibration.pulse_length import as_onsets, find_pulse_length
 
 from syncaudit.detectors.flash.between_frames import with_intervals
 from syncaudit.estimators.events import Instants, instants_of, measure_flashes
-from syncaudit.model import FlashEdges
+from syncaudit.model import FlashEdges, FlashIntervals, Quantity
 
 LENGTH_S = 0.03
 LENGTH_ERROR_S = 3e-5
@@ -232,3 +232,28 @@ def test_lights_on_the_frames_of_a_screen_have_no_wrong_length(seed):
         ).in_order()
     found = find_pulse_length(events, max_offset_s=30.0)
     assert found is None or found == pytest.approx(length_s, abs=LENGTH_ERROR_S)
+
+
+def test_ends_that_whole_frames_show_count_as_onsets():
+    rng = np.random.default_rng(4)
+    onsets_s = irregular_onsets(rng, 60)
+    evidence, _ = _lamp_rig(rng, onsets_s, onsets_s + LENGTH_S)
+    clock = Clock(offset_s=0.7, drift=3e-5)
+    instants_s = clock.own(np.concatenate([onsets_s, onsets_s + LENGTH_S]))
+    start_s = instants_s - rng.uniform(0.0, 0.01, instants_s.size)
+    order = np.argsort(start_s)
+    lit = FlashIntervals(
+        source="whole",
+        quantity=Quantity.FLASH,
+        epoch_ns=0,
+        start_s=start_s[order],
+        stop_s=(start_s + 0.01)[order],
+        std_s=np.full(order.size, 1e-4),
+        count=np.ones(order.size, dtype=np.int64),
+        sense=np.repeat([1, -1], onsets_s.size)[order],
+    )
+    found = calibrate_events([*evidence, lit], reference="cam_0")
+    source = found.sources["whole"]
+    error_s = source.offset_s - clock.correction_s(1e-9 * found.at_ns)
+    assert abs(error_s) < 3.0 * source.offset_std_s
+    assert source.offset_std_s < 7e-4
