@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import cauchy_weights, mad_std
 from syncaudit_calibration.box_posterior import refine_boxes
-from syncaudit_calibration.boxes import propagate
+from syncaudit_calibration.boxes import bend_boxes
 from syncaudit_calibration.normal_equations import (
     Noise,
     Solution,
@@ -134,9 +134,7 @@ def adjust(observations: Observations) -> Adjustment:
             inside = _inliers(observations, residuals, spread, wide, is_used)
             # At last what is out stays out: two that contradict each other would take turns.
             is_used = inside & is_used if iteration >= N_ROBUST + N_FINAL // 2 else inside
-        mean, box_var = propagate(
-            observations, residuals, spread, mean, box_var, is_box & is_used, noise.weights > 0.0
-        )
+        mean, box_var = bend_boxes(observations, residuals, mean, box_var, is_box & is_used)
         robust = np.where(is_used, robust, 0.0)
         noise = _noise(groups, scatter, std, np.where(is_box, box_var, 0.0), robust)
     solution = widened(observations, solution, groups, noise, is_used & ~is_box)
