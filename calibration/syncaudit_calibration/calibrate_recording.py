@@ -88,6 +88,12 @@ def calibrate_recording(
     if len(evidence) < 2:
         raise _too_little(clip, evidence, findings)
     broken = {finding.source: finding.message for finding in findings if finding.source}
+    unlit = {
+        name: f"no flash was found in {name}: light what it sees, brighter than its noise, and "
+        "hold it still"
+        for name, stream in read.streams.items()
+        if isinstance(stream, CameraStream) and name not in evidence
+    }
     with stages.spent_on("solve"):
         try:
             calibration = calibrate_events(
@@ -97,14 +103,10 @@ def calibrate_recording(
             )
         except CalibrationError as error:
             raise CalibrationError(
-                error.message, hint=error.hint or NEXT_TIME, refused={**error.refused, **broken}
+                "; ".join((error.message, *unlit.values())),
+                hint=error.hint or NEXT_TIME,
+                refused={**unlit, **error.refused, **broken},
             ) from error
-    unlit = {
-        name: f"no flash was found in {name}: light what it sees, brighter than its noise, and "
-        "hold it still"
-        for name, stream in read.streams.items()
-        if isinstance(stream, CameraStream) and name not in evidence
-    }
     calibration = replace(calibration, refused={**unlit, **broken, **calibration.refused})
     return CalibratedRecording(
         clip=clip,

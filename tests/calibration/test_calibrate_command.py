@@ -111,3 +111,17 @@ def test_cameras_without_a_flash_are_named_with_a_cure(tmp_path):
     run(folder, "--out", tmp_path / "c.json")
     document = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
     assert "no flash was found in cam_left" in document["refused"]["cam_left"]
+
+
+def test_cameras_without_a_flash_are_named_where_nothing_can_be_calibrated(tmp_path):
+    folder = tmp_path / "flashes"
+    folder.mkdir()
+    cameras = {"cam_front": SAMPLES / "flashes", "cam_front_left": SAMPLES / "good"}
+    for name, source in cameras.items():
+        for suffix in (".mp4", ".csv"):
+            shutil.copy(source / f"{name}{suffix}", folder)
+    header, *rows = (SAMPLES / "flashes" / "trigger.csv").read_text(encoding="utf-8").splitlines()
+    (folder / "trigger.csv").write_text("\n".join([header, *rows[:4]]), encoding="utf-8")
+    result = run(folder, "--out", tmp_path / "c.json")
+    assert result.exit_code == ExitCode.NOTHING_VERIFIED
+    assert "no flash was found in cam_front_left" in result.output.replace("\n", " ")
