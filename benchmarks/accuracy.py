@@ -59,6 +59,7 @@ class Estimate:
     error_s: float
     std_s: float
     line_delay_s: float | None = None
+    is_baseline_only: bool = False
 
     @property
     def z(self) -> float:
@@ -242,7 +243,9 @@ def _estimates(verdict: ClipVerdict, truth: Truth, config: RigConfig) -> list[Es
     true_s = {name: source.offset_s for name, source in truth.sources.items()}
     found = []
 
-    def add(source: str, target: str, method: str, offset_s: float, std_s: float) -> None:
+    def add(
+        source: str, target: str, method: str, offset_s: float, std_s: float, **flags: bool
+    ) -> None:
         expected_s = true_s[source] - true_s[target]
         camera = config.cameras.get(source)
         found.append(
@@ -255,6 +258,7 @@ def _estimates(verdict: ClipVerdict, truth: Truth, config: RigConfig) -> list[Es
                 error_s=offset_s - expected_s,
                 std_s=std_s,
                 line_delay_s=camera.line_delay_s if camera else None,
+                **flags,
             )
         )
 
@@ -268,7 +272,14 @@ def _estimates(verdict: ClipVerdict, truth: Truth, config: RigConfig) -> list[Es
             add(name, verdict.reference, "solved", source.offset_s, source.offset_std_s)
     for pair in verdict.pairs:
         if pair.accepted and pair.offset_s is not None and pair.offset_std_s is not None:
-            add(pair.source, pair.target, pair.method, pair.offset_s, pair.offset_std_s)
+            add(
+                pair.source,
+                pair.target,
+                pair.method,
+                pair.offset_s,
+                pair.offset_std_s,
+                is_baseline_only=pair.is_baseline_only,
+            )
     return found
 
 
@@ -330,8 +341,10 @@ def _section_a(estimates: Sequence[Estimate], clips: Sequence[dict[str, Any]]) -
     groups["  global shutter"] = [e for e in cameras if not e.line_delay_s]
     groups["  rolling shutter"] = [e for e in cameras if e.line_delay_s]
     groups["can"] = can
-    for method in sorted({e.method for e in estimates if e.source == "can"} - {"solved"}):
-        groups[f"  by {method}"] = [
+    # What a vehicle's physics delays is held against a baseline alone: no clock goes by it.
+    by_method = {(e.is_baseline_only, e.method) for e in estimates if e.source == "can"}
+    for is_baseline_only, method in sorted(by_method - {(False, "solved")}):
+        groups[f"  by {method}" + is_baseline_only * " (vehicle, no clock)"] = [
             e for e in estimates if e.source == "can" and e.method == method
         ]
     stats = {name.strip(): _stats(group) for name, group in groups.items() if group}
