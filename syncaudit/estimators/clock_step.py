@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.medians import median
-from syncaudit.estimators.delay_at import fit_at
+from syncaudit.estimators.delay_at import locate_step
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 from syncaudit.estimators.delay_search import search_delay
 from syncaudit.estimators.increments import Increments
@@ -146,13 +147,15 @@ def _stepped(
         after_s=levels_s[1],
         after_std_s=0.0,
     )
+    correlation_factor = 1.0
     for _ in range(N_ROUNDS):
-        border_s = _locate(fit, step, reach_s)
+        border_s, border_std_s = locate_step(fit, step, reach_s, correlation_factor)
         sides = _sides(increments, driver, border_s, levels_s)
-        joined = None if sides is None else _joined(border_s, *sides)
-        if joined is None:
+        joined = sides and _joined(border_s, *sides)
+        if sides is None or joined is None:
             return None
-        step = joined
+        step = replace(joined, at_std_s=border_std_s)
+        correlation_factor = max(side.correlation_factor for side in sides)
     return step
 
 
@@ -275,30 +278,3 @@ def _best_split(
     scatter = max(1.0, chi2[best] / max(1, times.size - 2 - len(drift)))
     gain = left_by(level, since) - chi2[best]
     return best + 1 if gain / scatter > min_gain else None
-
-
-def _locate(fit: DelayFit, step: ClockStep, reach_s: float) -> float:
-    """Return the border near that of a step that leaves the smallest residuals.
-
-    Both sides see through one mount: the mixing matrices of either alone would make more of the few
-    rows at the border than their delays do.
-    """
-    rows, driver = fit.model.rows, fit.model.driver
-    mid_s = rows.mid_s
-    near = np.flatnonzero(np.abs(mid_s - step.at_s) <= reach_s)
-    linear = fit_at(fit, step.offsets_at(mid_s)) if near.size > 1 else None
-    if linear is None:
-        return step.at_s
-    costs = []
-    for side_s in step.sides_at(mid_s):
-        delays_s = side_s - fit.row_shift_s
-        begin_s, end_s = (
-            np.clip(t + delays_s, driver.start_s, driver.stop_s)
-            for t in (rows.start_s, rows.stop_s)
-        )
-        change = driver.at(end_s) - driver.at(begin_s)
-        rest = linear.residuals + linear.fitted - change @ linear.mixing.T
-        costs.append(np.log1p((rest / linear.scale) ** 2).sum(axis=1)[near])
-    total = np.cumsum(costs[0]) + costs[1].sum() - np.cumsum(costs[1])
-    best = int(near[int(np.argmin(total))])
-    return float(0.5 * (mid_s[best] + mid_s[min(best + 1, mid_s.size - 1)]))

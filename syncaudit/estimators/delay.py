@@ -277,6 +277,7 @@ def record_delay(
         diagnostics=figures,
     )
     if step is not None:
+        figures["step_at_std_s"] = step.at_std_s
         at_s = step.anchor_near(fit.anchor_s)
         drift_std_ppm = math.hypot(step.drift_std_ppm, _wander_ppm(systematic_s, fit.span_s))
         has_drift = step.drift_std_ppm > 0.0 and _is_told(step.drift_ppm, drift_std_ppm)

@@ -21,8 +21,8 @@ class ClockStep:
 
     Parameters
     ----------
-    at_s : float
-        When, on the source's clock.
+    at_s, at_std_s : float
+        When, on the source's clock, and its standard error.
     before_s, after_s : float
         Delay before and after; their standard errors follow.
     before_std_s, after_std_s : float
@@ -42,6 +42,7 @@ class ClockStep:
     after_at_s: float = 0.0
     drift_ppm: float = 0.0
     drift_std_ppm: float = 0.0
+    at_std_s: float = 0.0
 
     @property
     def step_s(self) -> float:

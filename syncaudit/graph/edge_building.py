@@ -188,4 +188,5 @@ def _edge(index: int, m: PairMeasurement, s: int, t: int, anchors: Sequence[int]
         # A step without a figure of its own error is no better known than the offset.
         step_std_s=(m.step_std_s or float(m.offset_std_s or 0.0)) if has_step else None,
         step_after_s=((m.step_at_ns or 0) - anchors[s]) * 1e-9 if has_step else None,
+        step_at_std_s=m.diagnostics.get("step_at_std_s", 0.0) if has_step else 0.0,
     )

@@ -27,6 +27,8 @@ class Edge:
         Whether the rate is a crystal's promise, not a measurement.
     step_s, step_std_s, step_after_s : float, optional
         Step of the offset and its instant after the source clock's anchor.
+    step_at_std_s : float
+        Standard error of that instant.
     """
 
     index: int
@@ -42,6 +44,7 @@ class Edge:
     step_s: float | None = None
     step_std_s: float | None = None
     step_after_s: float | None = None
+    step_at_std_s: float = 0.0
 
     @property
     def is_loop(self) -> bool:

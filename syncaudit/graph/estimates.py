@@ -108,6 +108,7 @@ def estimate_of(
         step_s=None if step is None else step.size_s,
         step_std_s=None if step is None else step.std_s,
         step_at_ns=None if step is None else graph.anchors_ns[clock] + round(step.after_s * 1e9),
+        step_at_std_s=0.0 if step is None else step.after_std_s,
         is_step_past=step is not None and step.is_past,
         n_measurements=n_measurements,
     )

@@ -32,8 +32,8 @@ class ClockStep:
     ----------
     size_s, std_s : float
         Change of the correction and its standard error.
-    after_s : float
-        Seconds after the clock's anchor.
+    after_s, after_std_s : float
+        Seconds after the clock's anchor, and their standard error.
     is_past : bool
         Whether the solution's instant lies after the step: alike for all clocks that jumped at
         once, however each of them stamps it.
@@ -46,6 +46,7 @@ class ClockStep:
     after_s: float
     is_past: bool
     seen_by: frozenset[int]
+    after_std_s: float = 0.0
 
     def added_to(self, edge: Edge, at_s: float) -> float:
         """Return what the step adds to the correction that an edge speaks of.
@@ -185,5 +186,6 @@ def _sizes(event: Sequence[Edge], blamed: Sequence[int]) -> dict[int, ClockStep]
             after_s=float(np.median(instants)),
             is_past=is_past,
             seen_by=frozenset(edge.index for edge in event),
+            after_std_s=float(np.median([edge.step_at_std_s for edge in event])),
         )
     return steps

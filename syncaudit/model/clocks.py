@@ -36,6 +36,8 @@ class ClockEstimate:
         Change of the correction at `step_at_ns`, where a step was found.
     step_at_ns : int, optional
         The clock's own stamp of the step.
+    step_at_std_s : float
+        Standard error of that instant.
     is_step_past : bool
         Whether the step lies before the instant at which `offset_s` holds.
     n_measurements : int
@@ -51,6 +53,7 @@ class ClockEstimate:
     step_s: float | None = None
     step_std_s: float | None = None
     step_at_ns: int | None = None
+    step_at_std_s: float = 0.0
     is_step_past: bool = False
     n_measurements: int = 0
 

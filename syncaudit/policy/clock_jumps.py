@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from syncaudit.model import ClockEstimate, ReasonCode, Verdict
-from syncaudit.model.wording import word_duration, word_measure
+from syncaudit.model.wording import rounded, word_duration, word_measure
 from syncaudit.policy.equivalence import Standing, compare, seconds_to_step
 from syncaudit.policy.frame_words import word_slip
 from syncaudit.policy.limits import Limits
 from syncaudit.policy.opinion import Opinion, defect
 
 __all__ = ["judge_step", "word_moment"]
+
+# Errors of the instant below what its figure shows go without saying.
+LEAST_STD_S = 0.05
 
 
 def judge_step(
@@ -42,4 +45,6 @@ def word_moment(estimate: ClockEstimate, at_ns: int, span_s: float) -> str:
     if estimate.step_at_ns is None:
         return "inside the clip"
     after_s = seconds_to_step(estimate, at_ns=at_ns, span_s=span_s) + 0.5 * span_s
-    return f"{after_s:.1f} s after the clip's start"
+    if estimate.step_at_std_s < LEAST_STD_S:
+        return f"{after_s:.1f} s after the clip's start"
+    return f"{' ± '.join(rounded(after_s, estimate.step_at_std_s))} s after the clip's start"

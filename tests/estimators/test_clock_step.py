@@ -18,8 +18,8 @@ from syncaudit.estimators.delay_fit import fit_delay
 from syncaudit.estimators.increments import from_rotation
 
 
-def searched(seed, clock, **cam):
-    motion = shaking(seed)
+def searched(seed, clock, highest_hz=4.0, **cam):
+    motion = shaking(seed, highest_hz=highest_hz)
     gyro = imu(motion, seed, seconds=cam.get("seconds", 20.0))
     driver = integrate_samples(gyro.times_s, gyro.values, is_smooth=True)
     rows = from_rotation(camera(motion, seed, clock=clock, **cam))
@@ -53,6 +53,21 @@ def test_step_beside_a_drift(seed, step_s, drift_ppm):
         assert abs(missed_s) < 4.0 * found.offset_std_at(float(stamped_s))
     # a second: so long may a body hardly move
     assert abs(found.at_s - 22.0) < 1.0
+
+
+@pytest.mark.parametrize(("highest_hz", "step_s"), [(4.0, 0.01), (4.0, 0.025), (0.8, 0.03)])
+def test_instant_of_a_step_lies_within_its_error(highest_hz, step_s):
+    z = []
+    for seed in range(1, 9):
+        at_s = 6.0 + 1.2 * seed
+        clock = Clock(step_s=step_s, step_at_s=at_s)
+        found = searched(seed, clock, highest_hz=highest_hz, seconds=24.0)
+        if found is not None:
+            z.append((found.at_s - at_s) / found.at_std_s)
+            assert found.at_std_s < 0.3
+    assert len(z) >= 5
+    assert np.max(np.abs(z)) < 3.0
+    assert np.sqrt(np.mean(np.square(z))) > 0.3
 
 
 @pytest.mark.parametrize("seed", range(10))

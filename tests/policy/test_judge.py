@@ -250,6 +250,21 @@ def test_step_beyond_its_limit() -> None:
     )
 
 
+def test_error_of_the_instant_of_a_step() -> None:
+    stepped = pair(
+        "cam_rear",
+        "imu",
+        -0.006,
+        step_s=0.012,
+        step_std_s=0.0005,
+        step_at_ns=AT_NS + 2 * 10**9,
+        diagnostics={"step_at_std_s": 1.3},
+    )
+    result = run([GOOD[0], stepped, GOOD[2]])
+    (reason,) = result.reasons
+    assert " 12.0 ± 1.3 s after the clip's start; limit 10 ms" in reason.message
+
+
 def test_step_that_takes_the_offset_out() -> None:
     stepped = pair(
         "cam_rear", "imu", 0.006, step_s=0.008, step_std_s=0.0005, step_at_ns=AT_NS + 2 * 10**9
