@@ -8,7 +8,8 @@ bound it; variances of w^2 / 12 would say w / sqrt(12 N). The posterior is that 
 * A flash that only intervals saw (any instant as likely as any other) gives the length of what
   they have in common, ``Q G(z)`` with ``z = (min b - max a) / Q``, ``G(z) = z Phi(z) + phi(z)``.
 
-Where enough flashes are dated, each source is on its own: quadrature over its offset, drift and
+What points tell of the same clock counts beside. Where enough flashes are dated, each source is on
+its own: quadrature over its offset, drift and
 one step. Otherwise the clocks of all are drawn together by an ensemble sampler that no scales slow
 down (Goodman & Weare, "Ensemble samplers with affine invariance", CAMCoS 5, 2010,
 doi:10.2140/camcos.2010.5.65), with a fixed seed.
@@ -36,6 +37,8 @@ LogDensity = Callable[[Floats], Floats]
 CLOCK = ("offset", "drift")
 # Flashes that others date, from which on a source needs no other source of intervals.
 MIN_DATED = 5
+# A clock that points tell to this part of half an interval, intervals hardly tell better.
+TOLD_SHARE = 0.05
 # An interval that is missed by more than five sigmas was left out before.
 MIN_LOG = -12.5
 N_GRID = {1: 201, 2: 41, 3: 21}
@@ -83,56 +86,80 @@ def refine_boxes(
         Outliers have no say.
     """
     is_box = observations.half_s > 0.0
-    n_sources = len(observations.sources)
-    has_points = np.bincount(observations.source, weights=~is_box, minlength=n_sources) > 0
-    columns = {
-        s: [c for kind in CLOCK if (c := observations.column(kind, name)) is not None]
+    use = is_box & is_used
+    dated, by_points = _by_points(observations, solution, noise, is_box)
+    clocks = {
+        name: [c for kind in CLOCK if (c := observations.column(kind, name)) is not None]
         + observations.steps(name)
-        for s, name in enumerate(observations.sources)
+        for name in observations.sources
     }
-    sought = [s for s in range(n_sources) if not has_points[s] and columns[s]]
-    has_reference = all(columns[s] or has_points[s] for s in range(n_sources))
+    sought, has_reference = {}, True
+    for k, name in enumerate(observations.sources):
+        own = observations.source == k
+        if not clocks[name]:
+            has_reference = bool(np.any(own & ~is_box))
+        elif np.any(own & use):
+            told_s = np.sqrt(by_points.covariance[clocks[name][0], clocks[name][0]])
+            if told_s > TOLD_SHARE * np.median(observations.half_s[own & use]):
+                sought[k] = clocks[name]
     if not sought:
         return solution
-    dated, date_s, date_var = _dates(observations, solution, noise, is_box)
-    use = is_box & is_used
     n_dated = np.bincount(
-        observations.source, weights=use & dated[observations.flash], minlength=n_sources
+        observations.source,
+        weights=use & dated[observations.flash],
+        minlength=len(observations.sources),
     )
-    if not np.any(use):
-        return solution
-    if has_reference and all(n_dated[s] >= MIN_DATED for s in sought):
-        for s in sought:
-            own = use & (observations.source == s) & dated[observations.flash]
-            bounds = _bounds(observations, solution, own, columns[s])
-            density = _dated_density(bounds, date_s, date_var)
-            start = solution.covariance[np.ix_(columns[s], columns[s])]
+    dates = by_points.flash_s, by_points.flash_var
+    if has_reference and all(n_dated[k] >= MIN_DATED for k in sought):
+        for k, columns in sought.items():
+            own = use & (observations.source == k) & dated[observations.flash]
+            bounds = _bounds(observations, solution, own, columns)
+            density = _with_points(_dated_density(bounds, *dates), solution, by_points, columns)
+            start = solution.covariance[np.ix_(columns, columns)]
             mean, covariance = (
                 _quadrature(density, start)
-                if len(columns[s]) in N_GRID
+                if len(columns) in N_GRID
                 else _sampled(density, start, np.random.default_rng(SEED))
             )
-            solution = _moved(solution, columns[s], mean, covariance)
+            solution = _moved(solution, columns, mean, covariance)
         return solution
-    together = [c for s in sought for c in columns[s]]
+    together = [c for columns in sought.values() for c in columns]
     bounds = _bounds(observations, solution, use, together)
-    density = _joint_density(bounds, dated, date_s, date_var)
+    density = _joint_density(bounds, dated, *dates)
+    density = _with_points(density, solution, by_points, together)
     start = solution.covariance[np.ix_(together, together)]
     mean, covariance = _sampled(density, start, np.random.default_rng(SEED))
     return _moved(solution, together, mean, covariance)
 
 
-def _dates(
+def _by_points(
     observations: Observations, solution: Solution, noise: Noise, is_box: Bools
-) -> tuple[Bools, Floats, Floats]:
-    """Return which flashes points date, when, and the variance of that."""
+) -> tuple[Bools, Solution]:
+    """Return which flashes points date, and what points alone tell of flashes and clocks."""
     weights = np.where(is_box, 0.0, noise.weights)
     n_flashes = observations.flash_s.size
     dated = np.bincount(observations.flash, weights=weights, minlength=n_flashes) > 0.0
     if not dated.any():
-        return dated, solution.flash_s, solution.flash_var
-    without = solve(observations, solution, np.zeros(weights.size), replace(noise, weights=weights))
-    return dated, without.flash_s, without.flash_var
+        prior = np.array([unknown.prior_std for unknown in observations.unknowns])
+        return dated, replace(solution, x=np.zeros(prior.size), covariance=np.diag(prior**2))
+    return dated, solve(
+        observations, solution, np.zeros(weights.size), replace(noise, weights=weights)
+    )
+
+
+def _with_points(
+    density: LogDensity, solution: Solution, by_points: Solution, columns: list[int]
+) -> LogDensity:
+    """Return the density with what points tell of the same clocks."""
+    centre = (by_points.x - solution.x)[columns]
+    precision = np.linalg.inv(by_points.covariance[np.ix_(columns, columns)])
+
+    def with_points(theta: Floats) -> Floats:
+        off = theta - centre
+        logs: Floats = density(theta) - 0.5 * np.einsum("ni,ij,nj->n", off, precision, off)
+        return logs
+
+    return with_points
 
 
 def _bounds(

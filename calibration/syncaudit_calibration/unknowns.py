@@ -22,7 +22,8 @@ __all__ = ["EDGE_SHIFT_PX", "Unknown", "light_lasts", "unknowns_of"]
 
 # The seed is good to milliseconds, or to tens of them where line delays are not stated.
 OFFSET_PRIOR_S = 0.1
-DRIFT_PRIOR = 1e-3
+# Quartz keeps that; where no more than intervals tell, offsets hang on it.
+DRIFT_PRIOR = 2e-4
 STEP_PRIOR_S = 10.0
 LENGTH_PRIOR_S = 1e-3
 # Lights that stay rise and fall for a part of their length; switched by hand, for seconds.
@@ -75,11 +76,8 @@ def unknowns_of(items: Mapping[str, EventEvidence], seed: Seed) -> list[Unknown]
     found = []
     for name, item in sorted(items.items()):
         if name != seed.reference:
-            rate = seed.maps[name].rate - 1.0
             found.append(Unknown(kind="offset", source=name, assumed=0.0, prior_std=OFFSET_PRIOR_S))
-            found.append(
-                Unknown(kind="drift", source=name, assumed=0.0, prior_std=DRIFT_PRIOR + abs(rate))
-            )
+            found.append(Unknown(kind="drift", source=name, assumed=0.0, prior_std=DRIFT_PRIOR))
         found.extend(
             Unknown(kind="step", source=name, assumed=0.0, prior_std=STEP_PRIOR_S, at_s=at_s)
             for at_s, _ in seed.maps[name].steps

@@ -175,7 +175,8 @@ def test_lights_between_frames_tie_cameras_that_share_no_dated_one():
         source = found.sources[name]
         off_s = source.offset_s - clock.correction_s(1e-9 * source.at_ns)
         assert abs(off_s) < 3.0 * source.offset_std_s or name == found.reference
-        assert source.offset_std_s < 0.01
+        # Phases that keep steady leave anything within a frame period, evenly.
+        assert source.offset_std_s < 1.0 / 12.0 / np.sqrt(12.0)
 
 
 def _with_half_light_camera(seed: int):
