@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral, integrate_samples, interpolate_angle
 from syncaudit.estimators.delay import (
-    DRIFT_Z,
     DelayTask,
     measure_delay,
     refuse,
@@ -25,6 +24,7 @@ from syncaudit.estimators.delay import (
 from syncaudit.estimators.delay_fit import fit_delay
 from syncaudit.estimators.increments import from_integral
 from syncaudit.estimators.inertial import imu_integral
+from syncaudit.estimators.refusals import DRIFT_Z
 from syncaudit.model import Activity, PairMeasurement, Quantity
 
 __all__ = ["measure_can_imu"]

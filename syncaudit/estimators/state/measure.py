@@ -17,12 +17,12 @@ import numpy as np
 from syncaudit.estimators.delay import (
     MIN_ROWS,
     DelayTask,
-    record_delay,
     refuse,
     search_range,
 )
 from syncaudit.estimators.delay_curve import DelayCurve
 from syncaudit.estimators.delay_fit import DelayFit
+from syncaudit.estimators.delay_record import record_delay
 from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.refusals import why_ambiguous, why_no_clock, why_too_weak
 from syncaudit.estimators.state.leave_out import leave_out_std, weighing_std
