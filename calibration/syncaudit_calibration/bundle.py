@@ -18,6 +18,7 @@ from syncaudit_calibration.observability import unobservable_cameras
 from syncaudit_calibration.observations import Observations, observe
 from syncaudit_calibration.outcome import calibration_of
 from syncaudit_calibration.seed import Seed, find_seed
+from syncaudit_calibration.statements import find_contradicted, without_statement
 from syncaudit_calibration.step_search import solve_with_steps
 
 __all__ = ["calibrate_events"]
@@ -78,6 +79,7 @@ def calibrate_events(
         if (train := sent_at_flashes(item, evidence, max_offset_s=max_offset_s)) is not None
     }
     left = limit_light([read.get(item.source, item) for item in evidence])
+    warnings: list[str] = []
     while True:
         seed = find_seed(left, reference=reference, max_offset_s=max_offset_s)
         if not isinstance(seed, Seed):
@@ -86,12 +88,19 @@ def calibrate_events(
         seed, observations, adjustment = solve_with_steps(seed, partial(_solve, left))
         useless = unobservable_cameras(observations, adjustment)
         if not useless:
-            break
+            contradicted = find_contradicted({item.source: item for item in left}, observations)
+            wrong = [each for each in contradicted if each.is_wrong]
+            warnings += [f"{each.words}: it was not believed" for each in wrong]
+            if not wrong:
+                warnings += [each.words for each in contradicted]
+                break
+            left = [without_statement(item, wrong) for item in left]
+            continue
         refused |= useless
         left = [item for item in left if item.source not in refused]
         if reference in useless or len(left) < 2:
             raise _impossible(refused)
-    return calibration_of(left, seed, observations, adjustment, refused, set(read))
+    return calibration_of(left, seed, observations, adjustment, refused, set(read), warnings)
 
 
 def _solve(evidence: Sequence[EventEvidence], seed: Seed) -> tuple[Observations, Adjustment]:

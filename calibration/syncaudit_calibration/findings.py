@@ -7,20 +7,12 @@ from collections.abc import Mapping
 
 from syncaudit.estimators.events import EventEvidence
 from syncaudit.model.wording import word_count, word_duration, word_measure
-from syncaudit_calibration.adjustment import value_of
-from syncaudit_calibration.box_reference import adjust_with_any_reference
 from syncaudit_calibration.calibration import CalibratedSource
 from syncaudit_calibration.clipping import word_clipping
-from syncaudit_calibration.observations import Observations, free_stated
 from syncaudit_calibration.seed import Seed
 
 __all__ = ["find_warnings"]
 
-# A stated line delay or exposure is contradicted beyond this, where flashes tell it this well.
-MAX_STATED_Z = 4.5
-KNOWN_SHARE = 0.05
-# What no camera's model is better than: rows are read evenly to this part.
-STATED_TOLERANCE = 0.005
 # Stamps jitter by tens of microseconds as a rule; more is worth a word.
 MAX_JITTER_S = 2e-4
 
@@ -28,10 +20,9 @@ MAX_JITTER_S = 2e-4
 def find_warnings(
     items: Mapping[str, EventEvidence],
     seed: Seed,
-    observations: Observations,
     sources: Mapping[str, CalibratedSource],
 ) -> list[str]:
-    """Return warnings: open loops, steps, clipping, jitter, wrong statements.
+    """Return warnings: open loops, steps, clipping, jitter.
 
     Parameters
     ----------
@@ -39,8 +30,6 @@ def find_warnings(
         Evidence by source.
     seed : Seed
         With the closures of loops.
-    observations : Observations
-        The equations.
     sources : mapping of str to CalibratedSource
         Results.
     """
@@ -58,7 +47,7 @@ def find_warnings(
         for step in source.steps
     ]
     warnings += [words for item in items.values() if (words := word_clipping(item)) is not None]
-    return warnings + _jitters(sources) + _contradicted(items, observations)
+    return warnings + _jitters(sources)
 
 
 def _frames(n: int | None) -> str:
@@ -79,26 +68,3 @@ def _jitters(sources: Mapping[str, CalibratedSource]) -> list[str]:
         for name, jitter_s in found.items()
         if jitter_s > MAX_JITTER_S
     ]
-
-
-def _contradicted(items: Mapping[str, EventEvidence], observations: Observations) -> list[str]:
-    """Return words for stated line delays and exposures that the flashes contradict."""
-    stated = [
-        (k, unknown)
-        for k, unknown in enumerate(observations.unknowns)
-        if unknown.is_stated and unknown.kind in ("line_delay", "exposure")
-    ]
-    if not stated:
-        return []
-    freed = adjust_with_any_reference(free_stated(observations))
-    words = []
-    for k, unknown in stated:
-        found, std = value_of(observations, freed, k)
-        limit = max(MAX_STATED_Z * std, STATED_TOLERANCE * unknown.assumed)
-        if std < KNOWN_SHARE * unknown.assumed and abs(found - unknown.assumed) > limit:
-            noun = unknown.kind.replace("_", " ")
-            words.append(
-                f"the stated {noun} of {items[unknown.source].source} is "
-                f"{word_duration(unknown.assumed)}, the flashes say {word_measure(found, std)}"
-            )
-    return words

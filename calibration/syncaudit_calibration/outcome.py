@@ -43,6 +43,7 @@ def calibration_of(
     adjustment: Adjustment,
     refused: Mapping[str, str],
     latent: Set[str],
+    warnings: Sequence[str],
 ) -> Calibration:
     """Return the calibration that a solution says.
 
@@ -58,6 +59,8 @@ def calibration_of(
         Sources that are not among them, and why.
     latent : set of str
         Counters that were sent at every flash, an unknown moment later.
+    warnings : sequence of str
+        What was found on the way.
     """
     items = {item.source: item for item in evidence}
     at_ns = observations.anchor_ns[seed.reference]
@@ -95,7 +98,7 @@ def calibration_of(
             0.0 if light_lasts(items.values()) else latency_s,
         ),
         refused=dict(refused),
-        warnings=(*find_warnings(items, seed, observations, sources), *_played_words(played)),
+        warnings=(*find_warnings(items, seed, sources), *warnings, *_played_words(played)),
         closures=seed.closures,
         half_light_s=latency_s,
         half_light_std_s=latency_std_s,

@@ -1,0 +1,101 @@
+"""Drop stated line delays and exposures that the flashes contradict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from syncaudit.estimators.events import EventEvidence
+from syncaudit.model import FlashEdges
+from syncaudit.model.wording import word_duration, word_measure
+from syncaudit_calibration.adjustment import value_of
+from syncaudit_calibration.box_reference import adjust_with_any_reference
+from syncaudit_calibration.observations import Observations, free_stated
+from syncaudit_calibration.unknowns import EDGE_SHIFT_PX
+
+__all__ = ["Contradicted", "find_contradicted", "without_statement"]
+
+# A stated line delay or exposure is contradicted beyond this, where flashes tell it this well.
+MAX_STATED_Z = 4.5
+KNOWN_SHARE = 0.05
+# What no camera's model is better than: rows are read evenly to this part.
+STATED_TOLERANCE = 0.005
+# Edges that encoders move apart look like another exposure, by up to so many of their deviations.
+MAX_SHIFTS = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradicted:
+    """A statement that the flashes contradict.
+
+    Parameters
+    ----------
+    source : str
+        Camera.
+    kind : str
+        ``line_delay`` or ``exposure``.
+    words : str
+        What was stated and what the flashes say.
+    is_wrong : bool
+        Whether nothing but a wrong statement explains it.
+    """
+
+    source: str
+    kind: str
+    words: str
+    is_wrong: bool
+
+
+def find_contradicted(
+    items: Mapping[str, EventEvidence], observations: Observations
+) -> list[Contradicted]:
+    """Return the stated line delays and exposures that the flashes contradict.
+
+    Parameters
+    ----------
+    items : mapping of str to FlashEdges, FlashIntervals or EventTrain
+        Evidence by source.
+    observations : Observations
+        The equations.
+    """
+    stated = [
+        (k, unknown)
+        for k, unknown in enumerate(observations.unknowns)
+        if unknown.is_stated and unknown.kind in ("line_delay", "exposure")
+    ]
+    if not stated:
+        return []
+    freed = adjust_with_any_reference(free_stated(observations))
+    contradicted = []
+    for k, unknown in stated:
+        found, std = value_of(observations, freed, k)
+        off = abs(found - unknown.assumed)
+        limit = max(MAX_STATED_Z * std, STATED_TOLERANCE * unknown.assumed)
+        if std >= KNOWN_SHARE * unknown.assumed or off <= limit:
+            continue
+        item, shift_s = items[unknown.source], 0.0
+        if unknown.kind == "exposure" and isinstance(item, FlashEdges):
+            shift_s = MAX_SHIFTS * EDGE_SHIFT_PX * (item.line_delay_s or 0.0)
+        noun = unknown.kind.replace("_", " ")
+        contradicted.append(
+            Contradicted(
+                source=unknown.source,
+                kind=unknown.kind,
+                words=f"the stated {noun} of {unknown.source} is "
+                f"{word_duration(unknown.assumed)}, the flashes say {word_measure(found, std)}",
+                is_wrong=off > shift_s,
+            )
+        )
+    return contradicted
+
+
+def without_statement(item: EventEvidence, wrong: list[Contradicted]) -> EventEvidence:
+    """Return the evidence of a camera as if nobody had stated what is wrong."""
+    kinds = {each.kind for each in wrong if each.source == item.source}
+    if not kinds or not isinstance(item, FlashEdges):
+        return item
+    return replace(
+        item,
+        line_delay_s=None if "line_delay" in kinds else item.line_delay_s,
+        exposure_s=None if "exposure" in kinds else item.exposure_s,
+    )

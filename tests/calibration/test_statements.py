@@ -1,0 +1,45 @@
+"""What was stated of a camera, and is wrong."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from event_rig import camera, irregular_onsets, trigger
+from syncaudit_calibration import calibrate_events
+
+EXPOSURE_S, LINE_DELAY_S = 0.004, 2.5e-5
+
+
+def stamped_at_start(seen, *, exposure_s):
+    """Return the evidence of a camera whose stamps mark the start of a frame, as a reader has it.
+
+    The way from the stamp to the middle row is reckoned with what was stated.
+    """
+    readout_s = seen.height_px * seen.line_delay_s
+    off_s = 0.5 * (exposure_s - seen.exposure_s)
+    return dataclasses.replace(
+        seen,
+        exposure_s=exposure_s,
+        frame_s=seen.frame_s + off_s,
+        watched_s=seen.watched_s + off_s,
+        stamp_part=0.5,
+        from_stamp_s=0.5 * (exposure_s + readout_s),
+    )
+
+
+@pytest.mark.parametrize("stated_s", [EXPOSURE_S, 0.0008, 0.016])
+def test_an_exposure_that_flashes_contradict_moves_no_clock(stated_s):
+    rng = np.random.default_rng(1)
+    onsets_s = irregular_onsets(rng, 150)
+    shutter = {"line_delay_s": LINE_DELAY_S, "exposure_s": EXPOSURE_S}
+    cameras = [camera(rng, onsets_s, name=f"cam_{k}", **shutter) for k in range(3)]
+    cameras[1] = stamped_at_start(cameras[1], exposure_s=stated_s)
+    found = calibrate_events([*cameras, trigger(rng, onsets_s)])
+    source = found.sources["cam_1"]
+    assert abs(source.offset_s) < 3.0 * source.offset_std_s
+    assert source.offset_std_s < 1e-4
+    assert not source.steps
+    is_told = any(
+        "exposure of cam_1" in words and "not believed" in words for words in found.warnings
+    )
+    assert is_told is (stated_s != EXPOSURE_S)
