@@ -14,7 +14,6 @@ import json
 import os
 import time
 import weakref
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +21,7 @@ from typing import Any
 
 from syncaudit.batch.verdict_lines import EDITED, Entry, line_at, scan
 from syncaudit.errors import UsageError
-from syncaudit.readers.runs import finished_run, is_intact, sealed
+from syncaudit.readers.runs import FoundVerdicts, finished_run, is_intact, sealed
 from syncaudit.writing import Signature, remove_ours, replacing
 
 __all__ = ["Entry", "Ledger", "VerdictFile"]
@@ -80,7 +79,8 @@ class VerdictFile:
                 hint="Run the same 'syncaudit validate' again: it measures that clip anew. Or "
                 "leave out what is damaged with --partial (in Python, partial=True).",
             )
-        expected.check_counts(Counter(entry.verdict for entry in self._index.values()), str(path))
+        pairs = ((clip_id, entry.verdict) for clip_id, entry in self._index.items())
+        expected.check_verdicts(FoundVerdicts(pairs), str(path))
 
     @property
     def clip_ids(self) -> list[str]:

@@ -111,9 +111,10 @@ def test_a_killed_rerun_is_not_taken_for_the_run_before(folder, number):
     shutil.copytree(folder / "out", folder / "before")
     end_by(folder, number, after="a")
     assert [name for name in READERS if not refuses(folder / "out", name)] == []
-    assert (
-        VerdictIndex.load(folder / "out" / "verdicts.jsonl", partial=True).verdict("a") == "reject"
-    )
+    for place in (folder / "out", folder / "out" / "verdicts.jsonl"):
+        assert VerdictIndex.load(place, partial=True).verdict("a") == "reject"
+    judged = [(row.clip_id, row.verdict) for row in read_judged(str(folder / "out"), partial=True)]
+    assert judged == [("a", "reject"), ("b", "pass"), ("c", "pass"), ("d", "pass")]
     with pytest.raises(UsageError, match="was not finished: clips may be listed that do not pass"):
         load_clips(str(folder / "out" / "passed.jsonl"))
     say(folder, c="pass")
@@ -213,6 +214,41 @@ def test_damaged_rows_are_told_and_measured_anew(folder, damage):
     VerdictFile(path)
 
 
+def test_a_damaged_row_does_not_let_an_earlier_one_of_its_clip_count(folder):
+    run(folder)
+    time.sleep(0.01)
+    say(folder, a="reject", c="hang")
+    end_by(folder, signal.SIGKILL, after="a")
+    path = folder / "out" / "verdicts.jsonl"
+    text = path.read_text()
+    for damaged in (text[:-20], text[:-20] + "X" + text[-19:]):
+        path.write_text(damaged)
+        for place in (folder / "out", path):
+            assert VerdictIndex.load(place, partial=True).verdict("a") is None
+            assert VerdictIndex.load(place, partial=True).verdict("b") == "pass"
+        assert "a" not in VerdictFile(path, partial=True)
+        assert [row.clip_id for row in read_judged(str(path), partial=True)] == ["b", "c", "d"]
+
+
+@pytest.mark.parametrize("name", ["verdicts.parquet", "verdicts.jsonl"])
+def test_verdicts_of_another_run_with_as_many_of_each_are_told(folder, name):
+    """As a copy leaves them that broke off after the summary."""
+    say(folder, b="reject")
+    run(folder)
+    old = (folder / "out" / name).read_bytes()
+    time.sleep(0.01)
+    say(folder, a="reject", b="pass")
+    run(folder)
+    path = folder / "out" / name
+    path.write_bytes(old)
+    for read in (VerdictIndex.load, lambda path: list(read_judged(str(path)))):
+        with pytest.raises(UsageError, match="copy from another run"):
+            read(path)
+    if name == "verdicts.jsonl":
+        with pytest.raises(UsageError, match="copy from another run"):
+            VerdictFile(path)
+
+
 def test_rows_without_digests_of_older_versions_are_read(folder):
     run(folder)
     path = folder / "out" / "verdicts.jsonl"
@@ -221,7 +257,7 @@ def test_rows_without_digests_of_older_versions_are_read(folder):
         "".join(json.dumps({k: v for k, v in r.items() if k != "digest"}) + "\n" for r in rows)
     )
     summary = json.loads((folder / "out" / "summary.json").read_text())
-    del summary["row_digests"]
+    del summary["row_digests"], summary["verdicts_digest"]
     (folder / "out" / "summary.json").write_text(json.dumps(summary))
     assert len(VerdictFile(path).clip_ids) == 4
     assert len(VerdictIndex.load(path)) == 4
