@@ -117,7 +117,8 @@ def _named_pictures(spec: CameraSpec, base_uri: str) -> list[str] | None:
     if spec.timestamps is None:
         return None
     place = resolve(spec.uri, base_uri)
-    is_folder = not PurePosixPath(place).suffix if is_url(place) else Path(place).is_dir()
+    # `Path.is_dir` raises where a name is too long.
+    is_folder = not PurePosixPath(place).suffix if is_url(place) else os.path.isdir(place)  # noqa: PTH112
     if not is_folder:
         return None  # a video: its table need not be read
     from syncaudit.readers.frame_stamps import named_pictures  # heavy
@@ -151,7 +152,7 @@ def _marks_of(uri: str) -> object | None:
     uri = uri.rpartition("::")[2]  # of a member of an archive: the archive
     if is_url(uri):
         return _remote_marks(uri)
-    if glob.has_magic(uri) and not Path(uri).exists():
+    if glob.has_magic(uri) and not os.path.exists(uri):  # noqa: PTH110  # as above
         found = sorted(glob.glob(uri, recursive=True))  # noqa: PTH207  # absolute patterns too
         return [_local_marks(name) for name in found]
     return _local_marks(uri)

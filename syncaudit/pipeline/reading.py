@@ -132,9 +132,11 @@ def refuse_machine_fault(
 
 
 def _plain_error(path: str | None) -> OSError | None:
-    if path is None or is_url(path) or not Path(path).is_file():
+    if path is None or is_url(path):
         return None
     try:
+        if not Path(path).is_file():
+            return None
         with Path(path).open("rb") as file:
             file.read(_LOOK_BYTES)
             file.seek(max(0, Path(path).stat().st_size - _LOOK_BYTES))

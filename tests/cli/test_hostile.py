@@ -220,6 +220,27 @@ def test_pictures_of_impossible_names_are_told(name, tmp_path):
     assert "defect of syncaudit" not in verdicts
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"kind": "imu", "uri": "x" * 70_000},
+        {"kind": "imu", "uri": f"a/{'x' * 300}[0].csv"},
+        {"kind": "camera", "uri": "x" * 300, "timestamps": "c.csv"},
+        {"kind": "camera", "uri": "c.mp4", "timestamps": "x" * 300},
+        {"kind": "can", "uri": "c.log", "dbc": "x" * 300, "signals": {"yaw_rate": "y"}},
+    ],
+)
+def test_names_that_no_file_can_have_are_told(row, tmp_path):
+    (tmp_path / "m.jsonl").write_text(json.dumps({"clip_id": "a", "sources": {"it": row}}))
+    for _ in range(2):  # the second asks for fingerprints first
+        code, verdicts = audit(tmp_path / "m.jsonl", tmp_path / "out")
+        assert code == 1
+    reason = json.loads(verdicts)["reasons"][0]
+    assert reason["code"] == "missing_file"
+    assert len(reason["message"]) < 2000
+    assert "so long a name. Correct it" in reason["message"] or "not found" in reason["message"]
+
+
 def test_files_from_outside_are_not_packed(tmp_path, capsys):
     (tmp_path / "secret.csv").write_text(f"{CANARY},b\n1,2\n")
     audit(write_clip(tmp_path / "data", "../secret.csv"), tmp_path / "out")
