@@ -123,8 +123,7 @@ def _near(spec: SourceSpec, base_uri: str, near_ns: tuple[int, int]) -> SourceSp
     """Return what the manifest says of a large table with the rows near the window of its clip."""
     if not isinstance(spec, ImuSpec | CanSpec | StateSpec | EventsSpec):
         return spec
-    # Arrivals have one row for each row of their table.
-    if spec.rows is not None or spec.arrivals is not None or getattr(spec, "dbc", None) is not None:
+    if spec.rows is not None or getattr(spec, "dbc", None) is not None:
         return spec
     renamed = spec.columns.get(STAMPS) if isinstance(spec, ImuSpec) else None
     rows = rows_near(
