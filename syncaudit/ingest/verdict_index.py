@@ -167,10 +167,10 @@ def _exists(place: str) -> bool:
     path = local_path(place)
     if path is not None:
         return path.is_file()
-    import fsspec
+    from syncaudit.readers.remote import file_system
 
     with reworded(place):
-        system, inner = fsspec.core.url_to_fs(place)
+        system, inner = file_system(place)
         return bool(system.exists(inner))
 
 
