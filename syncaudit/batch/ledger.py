@@ -148,15 +148,13 @@ class Ledger:
         entry = self._index.get(clip_id)
         return None if entry is None else entry.verdict
 
-    def forget(self, clip_id: str) -> None:
-        """Take a verdict out; the next `rewrite` leaves its line out."""
-        self._index.pop(clip_id, None)
-        self._stale.pop(clip_id, None)
-
     def outdate(self, clip_id: str) -> None:
-        """Take a verdict out, but keep its line: its measurements can be judged again."""
+        """Take a verdict out, but keep its line: its measurements can be judged again.
+
+        Of a line without a fingerprint nothing counts again.
+        """
         entry = self._index.pop(clip_id, None)
-        if entry is not None:
+        if entry is not None and entry.fingerprint:
             self._stale[clip_id] = self._read(entry)
 
     def outdated(self, clip_id: str) -> str | None:
@@ -166,7 +164,8 @@ class Ledger:
     def append(self, clip_id: str, verdict: str, fingerprint: str | None, line: str) -> None:
         """Add one verdict in a single write, so that a kill cannot tear two apart."""
         data = line.encode() + b"\n"
-        self._stale.pop(clip_id, None)
+        if fingerprint is not None:  # else nothing was measured that replaces what is kept
+            self._stale.pop(clip_id, None)
         # Indexed first: Ctrl-C between the two must not lose a line that stands in the file.
         self._index[clip_id] = Entry(
             start=self._end, length=len(data) - 1, verdict=verdict, fingerprint=fingerprint

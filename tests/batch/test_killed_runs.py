@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
@@ -212,6 +213,24 @@ def test_damaged_rows_are_told_and_measured_anew(folder, damage):
     assert again.reused == (3 if damage != "doubled" else 4)
     assert rows_of(folder / "out") == dict.fromkeys(IDS, "pass")
     VerdictFile(path)
+
+
+def test_what_was_measured_outlives_a_store_that_is_down(folder, monkeypatch):
+    run(folder)
+
+    def down(clip, policy, *, calibration=None):
+        raise OSError(errno.ETIMEDOUT, "timed out")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("syncaudit.batch.task.time.sleep", lambda _: None)
+        patched.setattr("syncaudit.batch.fingerprint._local_marks", lambda _: None)
+        for _ in range(2):
+            assert run(folder, audit=down).counts["unverified"] == 4
+    say(folder, b="reject")
+    again = run(folder)
+    assert (again.reused, again.counts["pass"], again.counts["reject"]) == (3, 3, 1)
+    assert run(folder).reused == 4
+    assert not (folder / "out" / ".verdicts.jsonl.outdated").exists()
 
 
 def test_a_damaged_row_does_not_let_an_earlier_one_of_its_clip_count(folder):
