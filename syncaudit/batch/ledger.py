@@ -22,7 +22,7 @@ from typing import Any
 from syncaudit.batch.verdict_lines import EDITED, Entry, line_at, scan
 from syncaudit.errors import UsageError
 from syncaudit.readers.runs import FoundVerdicts, finished_run, is_intact, sealed
-from syncaudit.writing import Signature, remove_ours, replacing
+from syncaudit.writing import Signature, naming_full, remove_ours, replacing
 
 __all__ = ["Entry", "Ledger", "VerdictFile"]
 
@@ -171,8 +171,9 @@ class Ledger:
             start=self._end, length=len(data) - 1, verdict=verdict, fingerprint=fingerprint
         )
         written = 0
-        while written < len(data):
-            written += os.write(self._file, data[written:])
+        with naming_full(self.path):
+            while written < len(data):
+                written += os.write(self._file, data[written:])
         self._end += len(data)
         if time.monotonic() - self._synced_at > _SYNC_EVERY_S:
             os.fsync(self._file)

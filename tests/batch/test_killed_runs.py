@@ -6,6 +6,7 @@ import errno
 import json
 import multiprocessing
 import os
+import resource
 import shutil
 import signal
 import time
@@ -177,6 +178,33 @@ def test_a_full_disk_at_the_end_leaves_no_finished_run(folder, monkeypatch):
     assert [name for name in READERS if not refuses(folder / "out", name)] == []
     assert run(folder).reused == 4
     assert not VerdictIndex.load(folder / "out").admits("a")
+
+
+def test_a_file_that_grows_too_large_is_named(folder):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as caught:
+            run(folder)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert caught.value.filename == str(folder / "out" / "verdicts.jsonl")
+    for read in (VerdictIndex.load, lambda out: VerdictFile(out / "verdicts.jsonl")):
+        with pytest.raises(UsageError):
+            read(folder / "out")
+    assert run(folder).reused > 0
+
+
+def test_what_changed_in_an_earlier_judging_is_told_no_longer(folder):
+    run(folder)
+    changes = folder / "judged" / "changes.jsonl"
+    judge_again(clips_in(folder), VerdictFile(folder / "out" / "verdicts.jsonl"), POLICY,
+                out=folder / "judged")  # fmt: skip
+    assert changes.exists()
+    run_batch(clips_in(folder), POLICY, out=folder / "judged", workers=0, audit=audit)
+    assert not changes.exists()
 
 
 @pytest.mark.parametrize("damage", ["truncated", "torn", "edited", "edited verdict", "doubled"])
