@@ -147,6 +147,27 @@ def test_a_stated_root_is_a_border(tmp_path):
         assert '"code":"manifest"' in verdicts.replace(" ", "")
 
 
+def test_what_a_root_refused_is_opened_without_it_and_the_other_way_round(tmp_path):
+    manifest = write_clip(tmp_path / "data", "../imu.csv")
+    rows = "".join(f"{k}0000000,{k % 7},1,{k % 5}\n" for k in range(99))
+    (tmp_path / "imu.csv").write_text("timestamp_ns,gyro_x,gyro_y,gyro_z\n" + rows)
+    out = tmp_path / "out"
+    for root in ([], ["--root", str(tmp_path / "data")], [], ["--root", str(tmp_path)]):
+        _, verdicts = audit(manifest, out, *root)
+        assert ("is not opened" in verdicts) == (root[1:] == [str(tmp_path / "data")])
+    for root in ([], ["--root", str(tmp_path)]):
+        _, verdicts = audit(manifest, out, *root)
+    assert json.loads((out / "summary.json").read_text())["clips"]["reused"] == 0
+
+
+def test_a_root_that_is_named_later_lets_a_file_be_quoted(tmp_path):
+    manifest = write_clip(tmp_path / "data", "../imu.csv")
+    (tmp_path / "imu.csv").write_text(f"timestamp_ns,{CANARY}\n1,2\n")
+    for root, is_quoted in ([], False), (["--root", str(tmp_path)], True), ([], False):
+        _, verdicts = audit(manifest, tmp_path / "out", *root)
+        assert (CANARY in verdicts) == is_quoted
+
+
 def test_a_picture_named_by_a_table_is_held_to_the_root(tmp_path):
     folder = tmp_path / "data"
     (folder / "images").mkdir(parents=True)
