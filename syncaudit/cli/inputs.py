@@ -144,7 +144,11 @@ def load_rules(path: Path | None) -> Mapping[str, Any]:
         text = path.read_text(encoding="utf-8")
         content = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
     except OSError as error:
-        raise UsageError(f"the rules cannot be read: {error.strerror}", path=str(path)) from error
+        raise UsageError(
+            f"the rules cannot be read: {error.strerror}",
+            path=str(path),
+            hint="Name a TOML or JSON file, see docs/datasets.md.",
+        ) from error
     except (ValueError, RecursionError) as error:
         raise UsageError(
             f"the rules are no TOML: {error}", path=str(path), hint="JSON must end in .json."
