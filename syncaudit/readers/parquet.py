@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -137,9 +138,13 @@ def _read_groups(
     file: Any, groups: list[int], columns: list[str], rows: Sequence[int] | None, skipped: int
 ) -> tuple[pa.Table, int]:
     """Return the rows of groups, and how many lie before; of large groups no others are kept."""
-    n_rows = sum(file.metadata.row_group(number).num_rows for number in groups)
-    if rows is None or n_rows < _MANY_ROWS:
+    sizes = [file.metadata.row_group(number).num_rows for number in groups]
+    if sum(sizes) < _MANY_ROWS:
         return file.read_row_groups(groups, columns=columns, use_threads=False), skipped
+    if rows is None:
+        # All at once take twice what they hold: Arrow doubles what a growing column may take.
+        read = partial(file.read_row_groups, columns=columns, use_threads=False)
+        return pa.concat_tables(map(read, _runs(groups, sizes))), skipped
     kept: list[pa.Table] = []
     at = skipped
     for batch in file.iter_batches(
@@ -155,6 +160,20 @@ def _read_groups(
         if at >= rows[1]:
             break
     return pa.concat_tables(kept), skipped
+
+
+def _runs(groups: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]:
+    """Yield row groups that follow each other, as many as hold `_MANY_ROWS` rows."""
+    run: list[int] = []
+    n_rows = 0
+    for number, size in zip(groups, sizes, strict=True):
+        run.append(number)
+        n_rows += size
+        if n_rows >= _MANY_ROWS:
+            yield run
+            run, n_rows = [], 0
+    if run:
+        yield run
 
 
 def too_short(uri: str, rows: Sequence[int], n_rows: int) -> tuple[Finding, ...]:
