@@ -12,6 +12,7 @@ files left in the temporary folder, and words of a file that lies outside the da
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import signal
@@ -170,6 +171,8 @@ def main() -> int:
     parser.add_argument("--fuzz", type=float, help="damage valid inputs for so many minutes")
     parser.add_argument("--seed", type=int, default=0, help="of what is damaged")
     options = parser.parse_args()
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of inputs may be no UTF-8
+        sys.stdout.reconfigure(errors="backslashreplace")
     if options.fuzz is not None:
         with tempfile.TemporaryDirectory(prefix="fuzz-", ignore_cleanup_errors=True) as scratch:
             return 1 if fuzz(options.fuzz, options.seed, Path(scratch), options.only) else 0

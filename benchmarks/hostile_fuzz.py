@@ -2,7 +2,9 @@
 
 A case is one damaged input in a process of its own, called as the command line does but without
 its workers. Faults are exceptions other than the expected ones, more than `MOST_S`, and more
-memory than `MOST_BYTES`. A case is made anew from the seed and its number.
+memory than `MOST_BYTES`. A process that ends by a signal crashed in a C library: the command line
+isolates that in a worker, so it is counted apart and no fault. A case is made anew from the seed
+and its number.
 """
 
 from __future__ import annotations
@@ -263,6 +265,7 @@ def fuzz(minutes: float, seed: int, scratch: Path, only: str = "") -> int:
     names = sorted(jobs)
     until = time.monotonic() + 60.0 * minutes
     n_cases, faults, most_s, most_bytes = 0, Counter[str](), 0.0, 0
+    crashes = Counter[str]()
     while time.monotonic() < until:
         name = names[n_cases % len(names)]
         rng = random.Random(f"{seed} {n_cases} {name}")  # noqa: S311  # no secret
@@ -271,7 +274,11 @@ def fuzz(minutes: float, seed: int, scratch: Path, only: str = "") -> int:
         (place / "in").mkdir(parents=True)
         code, spent_s, held, said = _case(jobs[name], place, rng)
         most_s, most_bytes = max(most_s, spent_s), max(most_bytes, held)
-        fault = said if code else ""
+        is_crash = code < 0 and code != -signal.SIGKILL
+        if is_crash:
+            crashes[signal.Signals(-code).name] += 1
+            print(f"case {n_cases} {name} (seed {seed}): isolated {said.strip()}", flush=True)
+        fault = said if code and not is_crash else ""
         fault = fault or (f"took {spent_s:.0f} s" if spent_s > MOST_S else "")
         fault = fault or (f"held {held >> 20} MiB" if held > MOST_BYTES else "")
         if fault:
@@ -283,7 +290,8 @@ def fuzz(minutes: float, seed: int, scratch: Path, only: str = "") -> int:
         n_cases += 1
     print(
         f"{n_cases} damaged inputs of {len(names)} kinds, {sum(faults.values())} with faults of "
-        f"{len(faults)} kinds; longest {most_s:.1f} s, most memory {most_bytes >> 20} MiB"
+        f"{len(faults)} kinds, {crashes.total()} crashes of C libraries {dict(crashes)}; longest "
+        f"{most_s:.1f} s, most memory {most_bytes >> 20} MiB"
     )
     return sum(faults.values())
 
@@ -301,7 +309,9 @@ def _case(job: Any, place: Path, rng: random.Random) -> tuple[int, float, int, s
         if found:
             spent_s = time.monotonic() - began
             code = os.waitstatus_to_exitcode(status)
-            text = said.read_text("utf-8", "replace") if said.exists() else f"exit code {code}"
+            text = said.read_text("utf-8", "replace") if said.exists() else ""
+            if not text and code:
+                text = signal.Signals(-code).name if code < 0 else f"exit code {code}"
             return code, spent_s, held, text if code not in (0, -signal.SIGKILL) else ""
         held = max(held, held_bytes(child) or 0)
         if time.monotonic() - began > MOST_S + 1.0 or held > 2 * MOST_BYTES:

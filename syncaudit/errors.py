@@ -31,6 +31,12 @@ def cut(text: str) -> str:
     return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."
 
 
+def _cut_inside(path: str) -> str:
+    """Return a path whose both ends can be read."""
+    half = _MOST_CHARACTERS // 4
+    return path if len(path) <= 2 * half else f"{path[:half]}...{path[-half:]}"
+
+
 class SyncAuditError(Exception):
     """Base of every error that syncaudit expects and words for people.
 
@@ -65,7 +71,7 @@ class SyncAuditError(Exception):
         """Return place, message and cure as one sentence pair."""
         text = self.message
         if self.path and self.path not in text:
-            text = f"{self.path}: {text}"
+            text = f"{_cut_inside(self.path)}: {text}"
         if self.hint:
             text = f"{text.rstrip('.')}. {self.hint}"
         return text

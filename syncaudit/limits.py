@@ -13,6 +13,7 @@ __all__ = [
     "METADATA_BYTES",
     "PICTURE_BYTES",
     "PICTURE_PIXELS",
+    "REMOTE_BYTES_PER_S",
     "REMOTE_TRIES",
     "REMOTE_WAIT_S",
     "ROW_CHARACTERS",
@@ -65,3 +66,5 @@ in what it was given; parsing the longest item of a table that is allowed takes 
 REMOTE_WAIT_S = 60.0
 """For an answer of a store."""
 REMOTE_TRIES = 3
+REMOTE_BYTES_PER_S = 1 << 19
+"""The slowest line on which outputs are still sent: 4 Mbit/s, of a mobile uplink."""

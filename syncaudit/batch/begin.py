@@ -16,7 +16,7 @@ from syncaudit.model import Verdict
 from syncaudit.model.wording import word_count
 from syncaudit.policy import Policy
 from syncaudit.readers.uris import is_url
-from syncaudit.writing import is_ours, refuse_foreign, sweep_drafts
+from syncaudit.writing import Signature, is_ours, refuse_foreign, remove_ours, sweep_drafts
 
 __all__ = [
     "begin_run",
@@ -177,7 +177,8 @@ def _summary(folder: Path) -> Mapping[str, object]:
 def begin_run(ledger: Ledger, n_clips: int, policy: Policy, about: Mapping[str, object]) -> None:
     """Write a summary that says ``complete: false``, and wait until it is on the disk.
 
-    From here on no reader takes the outputs of an earlier run for those of this one.
+    From here on no reader takes the outputs of an earlier run for those of this one. What changed
+    in an earlier `judge` is told no longer.
     """
     folder = ledger.path.parent
     counts = Counter(ledger.verdict(clip_id) for clip_id in ledger.clip_ids)
@@ -192,4 +193,5 @@ def begin_run(ledger: Ledger, n_clips: int, policy: Policy, about: Mapping[str, 
         "versions": {"syncaudit": __version__},
     }
     write_json(summary, folder / "summary.json", is_durable=True)
+    remove_ours(folder / "changes.jsonl", Signature.CHANGES)
     sweep_drafts(folder, OUTPUTS | SIDE_FILES)

@@ -18,6 +18,7 @@ from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, Clip
 from syncaudit.policy import Policy
 from syncaudit.readers.remote import answer_within, file_system
+from syncaudit.readers.roots import treated_apart
 from syncaudit.readers.uris import is_url, parent_of, resolve
 
 __all__ = ["FILE_KEYS", "content_half", "fingerprint_of", "policy_half", "with_policy"]
@@ -40,7 +41,8 @@ def fingerprint_of(
 
     The first half covers what is measured: the manifest row, the calibration, the search range,
     the version of syncaudit, and the size and modification time of every file the row names, or
-    that a stamp table which it names does (the pictures of a camera). Contents are not read: that
+    that a stamp table which it names does (the pictures of a camera), and which of them are not
+    opened, or not quoted, because they lie outside of the roots. Contents are not read: that
     would cost as much as half an audit. The second half covers the policy, so that a clip whose
     first half is unchanged is judged again without its files.
 
@@ -64,6 +66,7 @@ def fingerprint_of(
         that nothing is reused.
     """
     files: dict[str, object] = {}
+    named: list[str] = []
     for spec in clip.sources.values():
         located = {
             resolve(str(uri), clip.base_uri)
@@ -74,7 +77,9 @@ def fingerprint_of(
             pictures = _named_pictures(spec, clip.base_uri)
             if pictures is not None:  # these count, not what else is in their folder
                 located.discard(resolve(spec.uri, clip.base_uri))
+                named += pictures
                 files[f"{spec.uri} by {spec.timestamps}"] = _marks_of_all(pictures)
+        named += located
         for place in located - files.keys():
             files[place] = _marks_of(place)
     if None in files.values():
@@ -90,6 +95,8 @@ def fingerprint_of(
     }
     if settings:
         subject["settings"] = plain(settings)
+    if apart := treated_apart(named):
+        subject["roots"] = apart
     return with_policy(_digest(subject), judged_by or policy_half(policy))
 
 
@@ -117,7 +124,8 @@ def _named_pictures(spec: CameraSpec, base_uri: str) -> list[str] | None:
     if spec.timestamps is None:
         return None
     place = resolve(spec.uri, base_uri)
-    is_folder = not PurePosixPath(place).suffix if is_url(place) else Path(place).is_dir()
+    # `Path.is_dir` raises where a name is too long.
+    is_folder = not PurePosixPath(place).suffix if is_url(place) else os.path.isdir(place)  # noqa: PTH112
     if not is_folder:
         return None  # a video: its table need not be read
     from syncaudit.readers.frame_stamps import named_pictures  # heavy
@@ -151,7 +159,7 @@ def _marks_of(uri: str) -> object | None:
     uri = uri.rpartition("::")[2]  # of a member of an archive: the archive
     if is_url(uri):
         return _remote_marks(uri)
-    if glob.has_magic(uri) and not Path(uri).exists():
+    if glob.has_magic(uri) and not os.path.exists(uri):  # noqa: PTH110  # as above
         found = sorted(glob.glob(uri, recursive=True))  # noqa: PTH207  # absolute patterns too
         return [_local_marks(name) for name in found]
     return _local_marks(uri)

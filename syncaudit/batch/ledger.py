@@ -14,7 +14,6 @@ import json
 import os
 import time
 import weakref
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -22,8 +21,8 @@ from typing import Any
 
 from syncaudit.batch.verdict_lines import EDITED, Entry, line_at, scan
 from syncaudit.errors import UsageError
-from syncaudit.readers.runs import finished_run, is_intact, sealed
-from syncaudit.writing import Signature, remove_ours, replacing
+from syncaudit.readers.runs import FoundVerdicts, finished_run, is_intact, sealed
+from syncaudit.writing import Signature, naming_full, remove_ours, replacing
 
 __all__ = ["Entry", "Ledger", "VerdictFile"]
 
@@ -80,7 +79,8 @@ class VerdictFile:
                 hint="Run the same 'syncaudit validate' again: it measures that clip anew. Or "
                 "leave out what is damaged with --partial (in Python, partial=True).",
             )
-        expected.check_counts(Counter(entry.verdict for entry in self._index.values()), str(path))
+        pairs = ((clip_id, entry.verdict) for clip_id, entry in self._index.items())
+        expected.check_verdicts(FoundVerdicts(pairs), str(path))
 
     @property
     def clip_ids(self) -> list[str]:
@@ -148,15 +148,13 @@ class Ledger:
         entry = self._index.get(clip_id)
         return None if entry is None else entry.verdict
 
-    def forget(self, clip_id: str) -> None:
-        """Take a verdict out; the next `rewrite` leaves its line out."""
-        self._index.pop(clip_id, None)
-        self._stale.pop(clip_id, None)
-
     def outdate(self, clip_id: str) -> None:
-        """Take a verdict out, but keep its line: its measurements can be judged again."""
+        """Take a verdict out, but keep its line: its measurements can be judged again.
+
+        Of a line without a fingerprint nothing counts again.
+        """
         entry = self._index.pop(clip_id, None)
-        if entry is not None:
+        if entry is not None and entry.fingerprint:
             self._stale[clip_id] = self._read(entry)
 
     def outdated(self, clip_id: str) -> str | None:
@@ -166,14 +164,16 @@ class Ledger:
     def append(self, clip_id: str, verdict: str, fingerprint: str | None, line: str) -> None:
         """Add one verdict in a single write, so that a kill cannot tear two apart."""
         data = line.encode() + b"\n"
-        self._stale.pop(clip_id, None)
+        if fingerprint is not None:  # else nothing was measured that replaces what is kept
+            self._stale.pop(clip_id, None)
         # Indexed first: Ctrl-C between the two must not lose a line that stands in the file.
         self._index[clip_id] = Entry(
             start=self._end, length=len(data) - 1, verdict=verdict, fingerprint=fingerprint
         )
         written = 0
-        while written < len(data):
-            written += os.write(self._file, data[written:])
+        with naming_full(self.path):
+            while written < len(data):
+                written += os.write(self._file, data[written:])
         self._end += len(data)
         if time.monotonic() - self._synced_at > _SYNC_EVERY_S:
             os.fsync(self._file)

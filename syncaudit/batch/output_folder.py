@@ -24,6 +24,7 @@ from syncaudit.batch.episodes import KEEP_FILE
 from syncaudit.batch.marks import marks_in
 from syncaudit.batch.outputs import OUTPUTS, RowMaker
 from syncaudit.errors import UsageError
+from syncaudit.readers.remote import output_system
 from syncaudit.readers.uris import is_url, resolve
 from syncaudit.writing import HEAD_BYTES, replace_text
 
@@ -246,9 +247,7 @@ def _cleaned(out: str) -> str:
 
 
 def _at(uri: str) -> tuple[Any, str]:
-    import fsspec
-
-    system, place = fsspec.core.url_to_fs(uri)
+    system, place = output_system(uri)
     return system, place.rstrip("/")
 
 

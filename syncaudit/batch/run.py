@@ -24,6 +24,7 @@ from syncaudit.batch.task import AuditFunction, AuditTask
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip
 from syncaudit.policy import Policy
+from syncaudit.readers.roots import Roots
 
 __all__ = ["check_unique", "run_batch"]
 
@@ -49,6 +50,7 @@ def run_batch(
     address: str | None = None,
     prune: bool = False,
     force: bool = False,
+    roots: Roots | None = None,
 ) -> BatchSummary:
     """Audit `clips`, one task each, and write verdicts, split manifests, summary and report.
 
@@ -96,6 +98,8 @@ def run_batch(
         Let verdicts in `out` go of clips that are not among `clips`; else they are refused.
     force : bool
         Write also over files in `out` that syncaudit did not write.
+    roots : Roots, optional
+        What the files of the clips are held to; default: nothing.
 
     Returns
     -------
@@ -124,6 +128,7 @@ def run_batch(
         policy=policy,
         calibration=calibration,
         settings=settings or {},
+        roots=roots,
     )
     clip_ids = [clip.clip_id for clip in clips]
     stopped: str | None = None

@@ -14,24 +14,24 @@ __all__ = ["sort_out"]
 
 
 def sort_out(clips: Sequence[Clip], ledger: Ledger, task: AuditTask) -> tuple[list[int], list[int]]:
-    """Return which clips must be audited, and which only judged again."""
+    """Return which clips must be audited, and which only judged again.
+
+    What was measured before is kept beside until it is measured anew: a store that cannot be
+    asked, or reached, today may hold the same files tomorrow.
+    """
     todo, again = [], []
     for k, clip in enumerate(clips):
         entry = ledger.entry(clip.clip_id)
         known = None if entry is None else entry.fingerprint
-        if entry is None:
-            known = _fingerprint_in(ledger.outdated(clip.clip_id))
-        if not known:
-            ledger.forget(clip.clip_id)
-            todo.append(k)
+        kept = known or _fingerprint_in(ledger.outdated(clip.clip_id))
+        now = task.fingerprint(clip) if kept else None
+        if now is not None and now == known:
             continue
-        now = task.fingerprint(clip)
-        if now is None or content_half(now) != content_half(known):
-            ledger.forget(clip.clip_id)
-            todo.append(k)
-        elif entry is None or now != known:
-            ledger.outdate(clip.clip_id)
+        if kept and now is not None and content_half(now) == content_half(kept):
             again.append(k)
+        else:
+            todo.append(k)
+        ledger.outdate(clip.clip_id)
     return todo, again
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from syncaudit.model import Verdict
+from syncaudit.readers.runs import FoundVerdicts
 
 __all__ = ["BatchSummary", "Progress", "SourceTally", "Tally", "VerdictCounter"]
 
@@ -123,13 +124,13 @@ class SourceTally:
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """Counts over verdict rows, one row at a time.
+    """Counts over verdict rows, one row at a time, in the order of their file.
 
     `passed_with` counts the clips that passed with a warning by its code, and `first_with` keeps
     the first of each: its clip and its sentence.
     """
 
-    verdicts: Counter[str] = field(default_factory=Counter)
+    found: FoundVerdicts = field(default_factory=FoundVerdicts)
     reasons: Counter[str] = field(default_factory=Counter)
     warnings: Counter[str] = field(default_factory=Counter)
     passed_with: Counter[str] = field(default_factory=Counter)
@@ -141,7 +142,7 @@ class Tally:
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Count one row of ``verdicts.jsonl``."""
-        self.verdicts[row["verdict"]] += 1
+        self.found.add(row["clip_id"], row["verdict"])
         self.reasons.update({reason["code"] for reason in row["reasons"]})
         self.warnings.update({warning["code"] for warning in row["warnings"]})
         if row["verdict"] == Verdict.PASS:
@@ -207,7 +208,7 @@ class BatchSummary:
     @property
     def counts(self) -> dict[str, int]:
         """Clips by verdict, all three present."""
-        return {str(verdict): self.tally.verdicts[verdict] for verdict in Verdict}
+        return {str(verdict): self.tally.found.counts[verdict] for verdict in Verdict}
 
     @property
     def done(self) -> int:
@@ -227,6 +228,7 @@ class BatchSummary:
             "complete": self.stopped is None and self.done == self.total,
             "stopped": self.stopped,
             "clips": {"total": self.total, "done": self.done, "reused": self.reused, **self.counts},
+            "verdicts_digest": self.tally.found.digest,
             "reasons": dict(sorted(self.tally.reasons.items())),
             "warnings": dict(sorted(self.tally.warnings.items())),
             "sources": {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,6 +24,7 @@ from syncaudit.model import (
     clock_of,
 )
 from syncaudit.policy import Policy
+from syncaudit.readers.roots import Roots, within_roots
 from syncaudit.readers.runs import sealed
 
 __all__ = [
@@ -90,6 +92,8 @@ class AuditTask:
         Known corrections handed on.
     settings : mapping
         Further arguments of `audit` that change what is measured.
+    roots : Roots, optional
+        What all that is read is held to; None: what holds here already.
     waits_s : tuple of float
         How long to wait, before each further attempt, where the machine failed.
     """
@@ -98,6 +102,7 @@ class AuditTask:
     policy: Policy
     calibration: Mapping[str, object] | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
+    roots: Roots | None = None
     waits_s: tuple[float, ...] = WAITS_S
     _judged_by: str = field(init=False)
 
@@ -107,13 +112,17 @@ class AuditTask:
 
     def fingerprint(self, clip: Clip) -> str | None:
         """Return what the verdict on a clip depends on (`fingerprint_of`)."""
-        return fingerprint_of(
-            clip,
-            self.policy,
-            calibration=self.calibration,
-            settings=self.settings,
-            judged_by=self._judged_by,
-        )
+        with self._held():
+            return fingerprint_of(
+                clip,
+                self.policy,
+                calibration=self.calibration,
+                settings=self.settings,
+                judged_by=self._judged_by,
+            )
+
+    def _held(self) -> AbstractContextManager[None]:
+        return nullcontext() if self.roots is None else within_roots(self.roots)
 
     def __call__(self, clip: Clip) -> TaskResult:
         """Audit `clip`; bad data are a reject with its reason.
@@ -133,7 +142,10 @@ class AuditTask:
         try:
             # Before the audit: a file that changes meanwhile is then audited again.
             fingerprint = self.fingerprint(clip)
-            verdict = self.audit(clip, self.policy, calibration=self.calibration, **self.settings)
+            with self._held():
+                verdict = self.audit(
+                    clip, self.policy, calibration=self.calibration, **self.settings
+                )
             return row_result(verdict, fingerprint)
         except ClipInputError as error:
             if error.machine_fault is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from syncaudit.model import Verdict
-from syncaudit.readers.runs import is_intact
+from syncaudit.readers.runs import clip_of_row, is_intact
 
 __all__ = ["EDITED", "Entry", "line_at", "scan"]
 
@@ -48,7 +48,8 @@ def line_at(file: int, entry: Entry) -> str:
 def scan(handle: int) -> tuple[dict[str, Entry], int, list[tuple[int, str]]]:
     """Return the verdict lines of a file by clip, where whole lines end, and what is damaged.
 
-    The damage: the number of the line, counted from 1, and what is wrong with it.
+    The damage: the number of the line, counted from 1, and what is wrong with it. An earlier line
+    of the same clip does not count either: it was out of date.
     """
     index: dict[str, Entry] = {}
     damaged = []
@@ -59,11 +60,13 @@ def scan(handle: int) -> tuple[dict[str, Entry], int, list[tuple[int, str]]]:
             if not data.endswith(b"\n"):
                 # Half written when the last run was killed.
                 damaged.append((number, "is cut off"))
+                index.pop(clip_of_row(data) or "", None)
                 break
             is_as_written = is_intact(data)
             row = None if is_as_written is False else _row_of(data)
             if row is None:
                 damaged.append((number, EDITED))
+                index.pop(clip_of_row(data) or "", None)
             else:
                 index[row["clip_id"]] = Entry(
                     start=end,

@@ -144,7 +144,11 @@ def load_rules(path: Path | None) -> Mapping[str, Any]:
         text = path.read_text(encoding="utf-8")
         content = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
     except OSError as error:
-        raise UsageError(f"the rules cannot be read: {error.strerror}", path=str(path)) from error
+        raise UsageError(
+            f"the rules cannot be read: {error.strerror}",
+            path=str(path),
+            hint="Name a TOML or JSON file, see docs/datasets.md.",
+        ) from error
     except (ValueError, RecursionError) as error:
         raise UsageError(
             f"the rules are no TOML: {error}", path=str(path), hint="JSON must end in .json."
@@ -246,6 +250,9 @@ def pick_clip(clips: Sequence[Clip], clip_id: str | None) -> Clip:
     )
 
 
+_EXPECTED_CALIBRATION = "Expected the output of 'syncaudit calibrate'."
+
+
 def load_calibration(path: Path | None) -> Mapping[str, Any] | None:
     """Return the content of a calibration file (formats, section 4).
 
@@ -260,20 +267,25 @@ def load_calibration(path: Path | None) -> Mapping[str, Any] | None:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(
-            f"the calibration cannot be read: {error.strerror}", path=str(path)
+            f"the calibration cannot be read: {error.strerror}",
+            path=str(path),
+            hint=_EXPECTED_CALIBRATION,
         ) from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"the calibration is no JSON: {error}", path=str(path)) from error
+        raise UsageError(
+            f"the calibration is no JSON: {error}", path=str(path), hint=_EXPECTED_CALIBRATION
+        ) from error
     if not isinstance(content, dict) or not isinstance(content.get("sources"), dict):
         raise UsageError(
             "this is no calibration: it has no 'sources'",
             path=str(path),
-            hint="Expected the output of 'syncaudit calibrate'.",
+            hint=_EXPECTED_CALIBRATION,
         )
     if content.get("version") != 1:
         raise UsageError(
             f"calibration version {str(content.get('version'))[:20]} is unknown, expected 1",
             path=str(path),
+            hint="Write 'version': 1 if it is as docs/manifest.md has it, or calibrate anew.",
         )
     from syncaudit.pipeline.known_corrections import check_calibration  # heavy
 

@@ -90,8 +90,10 @@ def _filled(folder: Path, url: str | None, name: str) -> str | None:
     if url is None:
         path = folder / name
         return str(path) if path.exists() and path.stat().st_size else None
-    import fsspec
+    from syncaudit.readers.remote import file_system
+    from syncaudit.readers.uris import reworded
 
     uri = f"{url.rstrip('/')}/{name}"
-    system, place = fsspec.core.url_to_fs(uri)
-    return uri if system.exists(place) and system.size(place) else None
+    with reworded(uri):
+        system, place = file_system(uri)
+        return uri if system.exists(place) and system.size(place) else None

@@ -25,7 +25,9 @@ def add_plugins(app: typer.Typer) -> None:
             command = point.load()
             if not callable(command):
                 raise TypeError(f"{point.value} is no command")
-        except (Exception, SystemExit) as error:  # noqa: BLE001  # others' code breaks itself alone
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  # others' code breaks itself alone
             _add_unavailable(app, point, error)
             continue
         if isinstance(command, typer.Typer):

@@ -2,49 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from syncaudit.model import Clip, ClipVerdict
-from syncaudit.policy import Policy
-from syncaudit.readers.roots import Roots, within_roots
+from syncaudit.model import Clip
+from syncaudit.readers.roots import Roots
 from syncaudit.readers.uris import is_url, parent_of, resolve
 
-__all__ = ["RootedAudit", "roots_of", "tell_outside"]
+__all__ = ["roots_of", "tell_outside"]
 
 _KEYS = ("uri", "timestamps", "dbc", "arrivals")
 _MOST_NAMED = 3
-
-
-@dataclass(frozen=True, slots=True)
-class RootedAudit:
-    """An audit with all that is read held to roots; picklable.
-
-    Parameters
-    ----------
-    audit : callable
-        `syncaudit.pipeline.audit`.
-    roots : Roots
-        What it is held to.
-    """
-
-    audit: Callable[..., ClipVerdict]
-    roots: Roots
-
-    def __call__(
-        self,
-        clip: Clip,
-        policy: Policy,
-        *,
-        calibration: Mapping[str, object] | None = None,
-        **settings: Any,
-    ) -> ClipVerdict:
-        """Audit a clip."""
-        with within_roots(self.roots):
-            return self.audit(clip, policy, calibration=calibration, **settings)
 
 
 def roots_of(manifest: str, stated: Sequence[str] | None, *, trusted: Iterable[str] = ()) -> Roots:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -78,7 +77,7 @@ def sample_speech(
 
 
 def _load_verdicts(path: Path, *, partial: bool) -> Mapping[str, Mapping[str, Any]]:
-    from syncaudit.readers.runs import finished_run  # heavy
+    from syncaudit.readers.runs import FoundVerdicts, finished_run  # heavy
 
     file = path / "verdicts.jsonl" if path.is_dir() else path
     rows: dict[str, Mapping[str, Any]] = {}
@@ -98,7 +97,6 @@ def _load_verdicts(path: Path, *, partial: bool) -> Mapping[str, Mapping[str, An
     except ValueError as error:
         raise UsageError(f"is no JSON lines file: {error}", path=str(file)) from error
     if not partial:
-        finished_run(str(file)).check(
-            Counter(str(row.get("verdict")) for row in rows.values()), str(file)
-        )
+        pairs = ((clip_id, str(row.get("verdict"))) for clip_id, row in rows.items())
+        finished_run(str(file)).check(FoundVerdicts(pairs), str(file))
     return rows

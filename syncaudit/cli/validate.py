@@ -150,7 +150,7 @@ def validate(
         refuse_idle,
     )
     from syncaudit.cli.progress import ProgressView
-    from syncaudit.cli.rooted import RootedAudit, roots_of, tell_outside
+    from syncaudit.cli.rooted import roots_of, tell_outside
     from syncaudit.cli.verdict_table import print_outcome
     from syncaudit.datasets import clip_to_row
     from syncaudit.decode.choice import choose_decoder
@@ -204,7 +204,8 @@ def validate(
                     "decoder": choice.to_json(),
                     "roots": roots.places,
                 },
-                audit=RootedAudit(audit, roots),
+                audit=audit,
+                roots=roots,
                 settings={"is_screen": True}
                 if screen
                 else choice.settings | ({"is_thorough": True} if thorough else {}),

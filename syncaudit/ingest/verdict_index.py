@@ -80,7 +80,8 @@ class VerdictIndex:
         admit, unknown
             As for the class.
         partial : bool
-            Take what is there of a run that was not finished, or that no summary tells of.
+            Take what is there of a run that was not finished, or that no summary tells of; in a
+            folder of ``verdicts.jsonl``, for the Parquet file may be of the run before.
 
         Raises
         ------
@@ -88,13 +89,17 @@ class VerdictIndex:
             If there are no verdicts; unless `partial`, also if no ``summary.json`` beside them
             says that the run was finished, or there are fewer or others than it counts.
         """
-        from syncaudit.readers.runs import finished_run  # heavy
+        from syncaudit.readers.runs import FoundVerdicts, finished_run  # heavy
 
-        place = find_verdicts(path)
-        pairs = _parquet(place) if place.endswith(".parquet") else _json_lines(place)
+        place = find_verdicts(path, partial=partial)
+        if place.endswith(".parquet"):
+            pairs: Iterable[tuple[str, str]] = _parquet(place)
+        else:
+            pairs = _surviving(place) if partial else _json_lines(place)
         index = cls(pairs, admit=admit, unknown=unknown, place=place)
         if not partial:
-            finished_run(place).check(Counter(map(str, index._verdicts.values())), place)
+            found = FoundVerdicts((clip_id, str(v)) for clip_id, v in index._verdicts.items())
+            finished_run(place).check(found, place)
         return index
 
     def __len__(self) -> int:
@@ -129,8 +134,10 @@ class VerdictIndex:
         return (clip_id for clip_id, verdict in self._verdicts.items() if verdict in self._admit)
 
 
-def find_verdicts(path: str | Path) -> str:
+def find_verdicts(path: str | Path, *, partial: bool = False) -> str:
     """Return the verdict file of an output folder, or the file that was named itself.
+
+    With `partial` the one that verdicts are appended to as they come, where there are two.
 
     Raises
     ------
@@ -143,7 +150,8 @@ def find_verdicts(path: str | Path) -> str:
     if place.endswith((".parquet", ".jsonl")):
         return place
     folder = place.rstrip("/")
-    found = [name for name in _NAMES if _exists(f"{folder}/{name}")]
+    names = reversed(_NAMES) if partial else _NAMES
+    found = [name for name in names if _exists(f"{folder}/{name}")]
     if not found:
         raise UsageError(
             "holds no verdicts",
@@ -159,10 +167,10 @@ def _exists(place: str) -> bool:
     path = local_path(place)
     if path is not None:
         return path.is_file()
-    import fsspec
+    from syncaudit.readers.remote import file_system
 
     with reworded(place):
-        system, inner = fsspec.core.url_to_fs(place)
+        system, inner = file_system(place)
         return bool(system.exists(inner))
 
 
@@ -186,12 +194,40 @@ def _json_lines(place: str) -> Iterator[tuple[str, str]]:
     try:
         with open_file(place) as file:
             for number, line in enumerate(file, start=1):
-                row = json.loads(line)
-                if not isinstance(row, dict) or row.get("verdict") not in set(Verdict):
+                row = _row(line)
+                if row is None:
                     raise ValueError(f"line {number} is no verdict")
                 yield str(row["clip_id"]), row["verdict"]
-    except (StreamReadError, OSError, ValueError, KeyError) as error:
+    except (StreamReadError, OSError, ValueError) as error:
         raise _unreadable(place, error) from error
+
+
+def _surviving(place: str) -> Iterable[tuple[str, str]]:
+    """Return the verdicts of whole lines; a clip whose last line is damaged has none."""
+    from syncaudit.readers.runs import clip_of_row, is_intact
+    from syncaudit.readers.uris import open_file
+
+    found: dict[str, str] = {}
+    try:
+        with open_file(place) as file:
+            for line in file:
+                row = _row(line) if line.endswith(b"\n") and is_intact(line) is not False else None
+                if row is None:
+                    found.pop(clip_of_row(line) or "", None)
+                else:
+                    found[str(row["clip_id"])] = row["verdict"]
+    except (StreamReadError, OSError) as error:
+        raise _unreadable(place, error) from error
+    return found.items()
+
+
+def _row(line: bytes) -> dict[str, str] | None:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    is_verdict = isinstance(row, dict) and "clip_id" in row and row.get("verdict") in set(Verdict)
+    return row if is_verdict else None
 
 
 def _unreadable(place: str, error: Exception) -> UsageError:

@@ -29,7 +29,7 @@ def stamps(name: str, values: ArrayLike, *, n: int | None = None) -> NDArray[np.
         raise TypeError(f"{name} must be integer nanoseconds, got {array.dtype}")
     if array.ndim != 1 or (n is not None and array.shape[0] != n):
         raise ValueError(f"{name} must have shape ({'n' if n is None else n},), got {array.shape}")
-    return _frozen(array.astype(np.int64))
+    return _frozen(array.astype(np.int64, copy=False))
 
 
 def finite_column(name: str, values: ArrayLike, *, n: int | None = None) -> NDArray[np.float64]:

@@ -14,6 +14,9 @@ __all__ = ["ClockCorrection"]
 _LIMITS = np.iinfo(np.int64)
 # An oscillator's drift is no constant over longer times.
 _REACH_NS = 86_400 * 10**9
+# A recording that begins within reach is over after 30 days: conventions, section 1.
+_LONGEST_NS = 31 * _REACH_NS
+_ROUNDED_NS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +95,20 @@ class ClockCorrection:
         has_left = ((stamps ^ moved) & (change ^ moved)) < 0
         ends = np.where(change > 0, _LIMITS.max, _LIMITS.min)
         return np.asarray(np.where(has_left, ends, moved), dtype=np.int64)
+
+    def before(self, corrected_ns: int) -> tuple[int, int]:
+        """Return the lowest and the highest stamp that may become `corrected_ns`.
+
+        They differ where it is not known yet whether the drift counts (`near`), and by what
+        `apply` rounds.
+        """
+        plain_ns = corrected_ns - round(Fraction(self.offset_s) * 10**9)
+        found = [plain_ns]
+        if self.drift_ppm and self.at_ns is not None and abs(plain_ns - self.at_ns) <= _LONGEST_NS:
+            rate = 1 + Fraction(self.drift_ppm) / 10**6
+            found.append(self.at_ns + round((plain_ns - self.at_ns) / rate))
+        low, high = min(found) - _ROUNDED_NS, max(found) + _ROUNDED_NS
+        return max(low, int(_LIMITS.min)), min(high, int(_LIMITS.max))
 
 
 def _since(stamps: NDArray[np.int64], at_ns: int) -> NDArray[np.float64]:

@@ -28,7 +28,11 @@ from syncaudit.pipeline.belonging import doubtful_files
 from syncaudit.pipeline.clip_evidence import ClipEvidence
 from syncaudit.pipeline.conclude import conclude
 from syncaudit.pipeline.evidence import find_evidence, track_throughout
-from syncaudit.pipeline.known_corrections import apply_calibration, check_calibration
+from syncaudit.pipeline.known_corrections import (
+    apply_calibration,
+    check_calibration,
+    windows_before,
+)
 from syncaudit.pipeline.pairing import measure_pairs
 from syncaudit.pipeline.reading import from_manifest, read_clip, without_base
 from syncaudit.pipeline.second_look import cameras_to_track
@@ -160,8 +164,11 @@ def examine(
         check_calibration(calibration)
     stages = Stages(on_stage=on_stage)
     with stages.spent_on("read"):
-        # A calibration moves stamps: which rows lie near the window is then known afterwards.
-        read = read_clip(clip, near_ns=stated(clip, MARGIN_S) if calibration is None else None)
+        near_ns = stated(clip, MARGIN_S)
+        read = read_clip(
+            clip,
+            near_ns=None if near_ns is None else windows_before(near_ns, calibration, clip),
+        )
         streams = dict(read.streams)
     texts = AlignedTexts() if is_screen else align_texts(clip, streams, stages)
     with stages.spent_on("read"):

@@ -9,7 +9,7 @@ from typing import Any
 from syncaudit.errors import UsageError
 from syncaudit.model import Channel, Clip, ClockCorrection, SignalStream, Stream, clock_of
 
-__all__ = ["apply_calibration", "check_calibration"]
+__all__ = ["apply_calibration", "check_calibration", "windows_before"]
 
 # 30 years: from unix time to any recorder's own start. No clock is wrong by a hundredth.
 _MOST_S = 1e9
@@ -75,17 +75,10 @@ def apply_calibration(
     clip : Clip, optional
         Tells who shares the stream's clock, and which offsets are intended: those stay in.
     """
-    known = _known(stream, calibration, clip)
-    if known is None or stream.time_ns.size == 0:
+    correction = _correction(stream.name, stream.clock, calibration, clip)
+    if correction is None or stream.time_ns.size == 0:
         return stream
-    drift_ppm, at_ns = known.get("drift_ppm"), known.get("at_ns", calibration.get("at_ns"))
-    if not isinstance(drift_ppm, int | float) or not isinstance(at_ns, int):
-        drift_ppm, at_ns = None, None
-    reference = calibration.get("reference")
-    intended_s = _intended_s(clip, stream.name) - _intended_s(clip, reference)
-    correction = ClockCorrection(
-        offset_s=float(known["offset_s"]) - intended_s, drift_ppm=drift_ppm, at_ns=at_ns
-    ).near(int(stream.time_ns[0]))
+    correction = correction.near(int(stream.time_ns[0]))
     if stream.arrivals is not None:
         captured = correction.apply(stream.arrivals.capture_ns)
         stream = replace(stream, arrivals=replace(stream.arrivals, capture_ns=captured))
@@ -98,21 +91,61 @@ def apply_calibration(
     return replace(stream, time_ns=correction.apply(stream.time_ns))
 
 
+def windows_before(
+    near_ns: tuple[int, int], calibration: Mapping[str, object] | None, clip: Clip
+) -> dict[str, tuple[int, int]]:
+    """Return, by source, the stamps as written that a calibration may move into a window.
+
+    Parameters
+    ----------
+    near_ns : tuple of two int
+        The window, ``[low, high)``, of corrected stamps.
+    calibration : mapping, optional
+        As formats, section 4.
+    clip : Clip
+        Its sources.
+    """
+    found = dict.fromkeys(clip.sources, near_ns)
+    if calibration is None:
+        return found
+    for name, spec in clip.sources.items():
+        correction = _correction(name, clock_of(name, spec), calibration, clip)
+        if correction is not None:
+            found[name] = (correction.before(near_ns[0])[0], correction.before(near_ns[1])[1])
+    return found
+
+
+def _correction(
+    name: str, clock: str, calibration: Mapping[str, object], clip: Clip | None
+) -> ClockCorrection | None:
+    """Return the correction of a source; None where the calibration does not know it."""
+    known = _known(name, clock, calibration, clip)
+    if known is None:
+        return None
+    drift_ppm, at_ns = known.get("drift_ppm"), known.get("at_ns", calibration.get("at_ns"))
+    if not isinstance(drift_ppm, int | float) or not isinstance(at_ns, int):
+        drift_ppm, at_ns = None, None
+    intended_s = _intended_s(clip, name) - _intended_s(clip, calibration.get("reference"))
+    return ClockCorrection(
+        offset_s=float(known["offset_s"]) - intended_s, drift_ppm=drift_ppm, at_ns=at_ns
+    )
+
+
 def _known(
-    stream: Stream, calibration: Mapping[str, object], clip: Clip | None
+    name: str, clock: str, calibration: Mapping[str, object], clip: Clip | None
 ) -> Mapping[str, Any] | None:
-    """Return what the calibration says of a stream, or of another one with the same clock."""
+    """Return what the calibration says of a source, or of another one with the same clock."""
     sources = calibration.get("sources")
     if not isinstance(sources, Mapping):
         return None
     peers = (
         []
         if clip is None
-        else [n for n, spec in clip.sources.items() if clock_of(n, spec) == stream.clock]
+        else [n for n, spec in clip.sources.items() if clock_of(n, spec) == clock]
     )
-    for name in (stream.name, *peers):
-        if isinstance(sources.get(name), Mapping):
-            known: Mapping[str, Any] = sources[name]
+    for each in (name, *peers):
+        if isinstance(sources.get(each), Mapping):
+            known: Mapping[str, Any] = sources[each]
             return known
     return None
 

@@ -41,7 +41,10 @@ class ReadClip:
 
 
 def read_clip(
-    clip: Clip, *, is_tolerant: bool = False, near_ns: tuple[int, int] | None = None
+    clip: Clip,
+    *,
+    is_tolerant: bool = False,
+    near_ns: Mapping[str, tuple[int, int]] | None = None,
 ) -> ReadClip:
     """Read all sources of `clip`.
 
@@ -52,8 +55,8 @@ def read_clip(
     is_tolerant : bool
         Also where the machine is to blame that a source cannot be read, go on with the others:
         to look at, not to judge.
-    near_ns : tuple of two int, optional
-        As of `read_source`.
+    near_ns : mapping of str to tuple of two int, optional
+        By source, as of `read_source`.
 
     Returns
     -------
@@ -69,7 +72,8 @@ def read_clip(
     findings: list[Finding] = []
     for name, spec in clip.sources.items():
         try:
-            stream = read_source(name, spec, clip.base_uri, near_ns=near_ns)
+            near = None if near_ns is None else near_ns.get(name)
+            stream = read_source(name, spec, clip.base_uri, near_ns=near)
         except SyncAuditError as error:
             if not is_tolerant:
                 refuse_machine_fault(error, error.path, source=name)
@@ -132,9 +136,11 @@ def refuse_machine_fault(
 
 
 def _plain_error(path: str | None) -> OSError | None:
-    if path is None or is_url(path) or not Path(path).is_file():
+    if path is None or is_url(path):
         return None
     try:
+        if not Path(path).is_file():
+            return None
         with Path(path).open("rb") as file:
             file.read(_LOOK_BYTES)
             file.seek(max(0, Path(path).stat().st_size - _LOOK_BYTES))

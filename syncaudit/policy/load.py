@@ -151,7 +151,11 @@ def _file_chain(path: Path, profile: str | None, seen: tuple[str, ...]) -> list[
             hint=f"Shipped profiles: {', '.join(profile_names())}.",
         ) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise PolicyError(f"{path}: cannot be read as text: {error}", path=str(path)) from error
+        raise PolicyError(
+            f"{path}: cannot be read as text: {error}",
+            path=str(path),
+            hint="Name a policy file (TOML), see docs/policy.md.",
+        ) from error
     layer = _parse(text, str(path))
     seen = (*seen, str(path.resolve()))
     if layer.extends is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +33,7 @@ from syncaudit.readers.near_rows import rows_near
 from syncaudit.readers.roots import RefusedError, is_outside, refuse_outside
 from syncaudit.readers.state import read_state
 from syncaudit.readers.transcript import read_transcript
-from syncaudit.readers.uris import resolve
+from syncaudit.readers.uris import resolve, too_long_a_name
 
 __all__ = ["READERS", "read_source"]
 
@@ -106,6 +107,12 @@ def read_source(
         ):
             raise _unquoted(error, spec) from None
         raise
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        found = too_long_a_name(str(error.filename or ""))
+        found.source = name
+        raise found from error
     stream = _with_manifest(stream, spec, base_uri)
     if stream.findings and any(map(is_outside, places)):
         stream = replace(stream, findings=tuple(map(_unquoted_finding, stream.findings)))
@@ -116,8 +123,7 @@ def _near(spec: SourceSpec, base_uri: str, near_ns: tuple[int, int]) -> SourceSp
     """Return what the manifest says of a large table with the rows near the window of its clip."""
     if not isinstance(spec, ImuSpec | CanSpec | StateSpec | EventsSpec):
         return spec
-    # Arrivals have one row for each row of their table.
-    if spec.rows is not None or spec.arrivals is not None or getattr(spec, "dbc", None) is not None:
+    if spec.rows is not None or getattr(spec, "dbc", None) is not None:
         return spec
     renamed = spec.columns.get(STAMPS) if isinstance(spec, ImuSpec) else None
     rows = rows_near(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,8 @@ __all__ = ["check_size", "parquet_parts", "read_parquet_part", "too_short"]
 
 # Read at once below, in parts above: a part of six columns takes 6 MiB.
 _MANY_ROWS = 1 << 17
+# Stamps and one noisy channel of so many rows take more: small tables of a store are opened alone.
+_MANY_BYTES = 1 << 20
 _BUFFER_BYTES = 1 << 20
 
 
@@ -87,6 +91,8 @@ def parquet_parts(uri: str, column: str) -> Iterator[Table]:
 
     try:
         with open_file(uri) as opened:
+            if opened.seek(0, os.SEEK_END) < _MANY_BYTES:
+                return
             file = pq.ParquetFile(opened, buffer_size=_BUFFER_BYTES)
             if file.metadata.num_rows < _MANY_ROWS or column not in file.schema_arrow.names:
                 return
@@ -132,9 +138,13 @@ def _read_groups(
     file: Any, groups: list[int], columns: list[str], rows: Sequence[int] | None, skipped: int
 ) -> tuple[pa.Table, int]:
     """Return the rows of groups, and how many lie before; of large groups no others are kept."""
-    n_rows = sum(file.metadata.row_group(number).num_rows for number in groups)
-    if rows is None or n_rows < _MANY_ROWS:
+    sizes = [file.metadata.row_group(number).num_rows for number in groups]
+    if sum(sizes) < _MANY_ROWS:
         return file.read_row_groups(groups, columns=columns, use_threads=False), skipped
+    if rows is None:
+        # All at once take twice what they hold: Arrow doubles what a growing column may take.
+        read = partial(file.read_row_groups, columns=columns, use_threads=False)
+        return pa.concat_tables(map(read, _runs(groups, sizes))), skipped
     kept: list[pa.Table] = []
     at = skipped
     for batch in file.iter_batches(
@@ -150,6 +160,20 @@ def _read_groups(
         if at >= rows[1]:
             break
     return pa.concat_tables(kept), skipped
+
+
+def _runs(groups: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]:
+    """Yield row groups that follow each other, as many as hold `_MANY_ROWS` rows."""
+    run: list[int] = []
+    n_rows = 0
+    for number, size in zip(groups, sizes, strict=True):
+        run.append(number)
+        n_rows += size
+        if n_rows >= _MANY_ROWS:
+            yield run
+            run, n_rows = [], 0
+    if run:
+        yield run
 
 
 def too_short(uri: str, rows: Sequence[int], n_rows: int) -> tuple[Finding, ...]:

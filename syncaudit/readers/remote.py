@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable
 from typing import Any, BinaryIO, TypeVar, cast
 
-from syncaudit.limits import REMOTE_TRIES, REMOTE_WAIT_S
+from syncaudit.limits import REMOTE_BYTES_PER_S, REMOTE_TRIES, REMOTE_WAIT_S
 from syncaudit.machine_faults import machine_fault, may_pass
 from syncaudit.readers.roots import RefusedError
 
-__all__ = ["PROTOCOLS", "answer_within", "file_system", "open_remote"]
+__all__ = ["PROTOCOLS", "answer_within", "file_system", "open_remote", "output_system"]
 
 PROTOCOLS = frozenset(
     {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oci", "oss", "hf", "http", "https"}
@@ -51,6 +51,14 @@ def file_system(uri: str) -> tuple[Any, str]:
     return _PatientSystem(system, uri), str(inner)
 
 
+def output_system(uri: str) -> tuple[Any, str]:
+    """Return (file system, path in it) of a URL that the user wants outputs at, of any protocol."""
+    import fsspec
+
+    system, inner = _answered(uri, lambda: fsspec.core.url_to_fs(uri))
+    return _PatientSystem(system, uri), str(inner)
+
+
 def open_remote(uri: str) -> BinaryIO:
     """Open a URL for reading; raises as `file_system`."""
     _refuse_foreign(uri)
@@ -65,6 +73,18 @@ class _PatientSystem:
 
     def __init__(self, system: Any, uri: str) -> None:
         self._system, self._uri = system, uri
+
+    def put_file(self, source: str, place: str) -> None:
+        """Send a local file, in the time that its size takes."""
+        self._move(os.stat(source).st_size, lambda: self._system.put_file(source, place))  # noqa: PTH116
+
+    def get_file(self, place: str, target: str) -> None:
+        """Fetch a file, in the time that its size takes."""
+        size = self.info(place).get("size") or 0
+        self._move(size, lambda: self._system.get_file(place, target))
+
+    def _move(self, n_bytes: int, move: Callable[[], None]) -> None:
+        _answered(self._uri, move, more_s=n_bytes / REMOTE_BYTES_PER_S)
 
     def __getattr__(self, name: str) -> Any:
         """Return a method that asks in time."""
@@ -117,8 +137,10 @@ class _PatientFile(io.RawIOBase):
             threading.Thread(target=self._file.close, daemon=True).start()
 
 
-def _answered(uri: str, ask: Callable[[], _Answer]) -> _Answer:
-    """Return what `ask` finds, within `REMOTE_WAIT_S`; faults that may pass are tried again.
+def _answered(uri: str, ask: Callable[[], _Answer], *, more_s: float = 0.0) -> _Answer:
+    """Return what `ask` finds, within `REMOTE_WAIT_S` and `more_s`.
+
+    Faults that may pass are tried again.
 
     Raises
     ------
@@ -138,7 +160,7 @@ def _answered(uri: str, ask: Callable[[], _Answer]) -> _Answer:
 
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
-        wait_s = _SILENT_WAIT_S if store in _SILENT else REMOTE_WAIT_S
+        wait_s = more_s + (_SILENT_WAIT_S if store in _SILENT else REMOTE_WAIT_S)
         thread.join(wait_s)
         if found:
             _SILENT.discard(store)

@@ -6,10 +6,11 @@ Manifests and data sets may come from strangers, who may name any file that the 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import lru_cache
 
 from syncaudit.errors import StreamReadError
 
@@ -20,6 +21,7 @@ __all__ = [
     "is_outside",
     "process_roots",
     "refuse_outside",
+    "treated_apart",
     "within_roots",
 ]
 
@@ -92,6 +94,29 @@ def is_outside(uri: str) -> bool:
     """Return whether a resolved path or URL lies outside of the roots that hold now."""
     roots = _roots_now()
     return roots is not None and not roots.hold(uri)
+
+
+def treated_apart(uris: Iterable[str]) -> list[str]:
+    """Return how files outside of the roots are treated now, and which; nothing if there are none.
+
+    For many files: a folder is looked at once.
+    """
+    roots = _roots_now()
+    if roots is None:
+        return []
+    outside = [uri for uri in uris if not _held_by_folder(roots, uri)]
+    return ["refused" if roots.is_strict else "unquoted", *sorted(outside)] if outside else []
+
+
+def _held_by_folder(roots: Roots, uri: str) -> bool:
+    if "://" in uri or os.path.islink(uri):  # noqa: PTH114  # for every file of every clip
+        return roots.hold(uri)
+    return _holds_folder(roots, uri.rpartition("/")[0] or "/")
+
+
+@lru_cache(maxsize=1 << 12)
+def _holds_folder(roots: Roots, folder: str) -> bool:
+    return roots.hold(folder)
 
 
 def refuse_outside(uri: str) -> None:

@@ -2,7 +2,9 @@
 
 A run writes ``complete: false`` into its summary before anything else and ``complete: true`` last,
 so a run that was killed, or ran out of disk, cannot look like a finished one. Every row of
-``verdicts.jsonl`` ends with a digest of itself.
+``verdicts.jsonl`` ends with a digest of itself, and the summary holds one of all verdicts: a table
+of another run beside it (a copy that broke off, a restored file) is told, also where it has as many
+of each.
 """
 
 from __future__ import annotations
@@ -10,14 +12,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from syncaudit.errors import StreamReadError, UsageError
 from syncaudit.model import Verdict
 from syncaudit.readers.uris import open_file, parent_of, read_bytes
 
-__all__ = ["ExpectedRun", "finished_run", "is_intact", "sealed"]
+__all__ = ["ExpectedRun", "FoundVerdicts", "clip_of_row", "finished_run", "is_intact", "sealed"]
 
 SUMMARY = "summary.json"
 _RESUME = (
@@ -26,6 +29,7 @@ _RESUME = (
 )
 _SEAL = ', "digest": "'
 _DIGITS = 16
+_CLIP = re.compile(rb'\{"clip_id": ("(?:[^"\\]|\\.)*")')
 # How long the audit took, as `ClipVerdict.to_json` puts it. Inside of texts quotes are escaped.
 _NUMBER = rb"(?:null|-?[0-9][0-9.eE+-]*)"
 _TIMES = re.compile(
@@ -51,8 +55,43 @@ def is_intact(line: bytes) -> bool | None:
     return line[place + len(_SEAL) : -2] == _digest(line[:place] + b"}").encode()
 
 
+def clip_of_row(line: bytes) -> str | None:
+    """Return the clip that a row begins with, damaged or not; None where that is damaged too."""
+    found = _CLIP.match(line)
+    try:
+        return None if found is None else str(json.loads(found[1]))
+    except ValueError:
+        return None
+
+
 def _digest(line: bytes) -> str:
     return hashlib.sha256(_TIMES.sub(b"", line, count=1)).hexdigest()[:_DIGITS]
+
+
+class FoundVerdicts:
+    """Verdicts as they stand in a file: how many of each, and a digest of which in what order.
+
+    Parameters
+    ----------
+    pairs : iterable of (str, str)
+        Clip id and verdict, each clip once.
+    """
+
+    def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
+        self.counts: Counter[str] = Counter()
+        self._sha256 = hashlib.sha256()
+        for clip_id, verdict in pairs:
+            self.add(clip_id, verdict)
+
+    def add(self, clip_id: str, verdict: str) -> None:
+        """Take one more."""
+        self.counts[verdict] += 1
+        self._sha256.update(f"{clip_id}\0{verdict}\n".encode("utf-8", "backslashreplace"))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all so far."""
+        return self._sha256.hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,21 +104,24 @@ class ExpectedRun:
         Of the run.
     counts : mapping of str to int
         Clips by verdict.
+    digest : str, optional
+        Of its verdicts (`FoundVerdicts`); None of older versions.
     has_digests : bool
         Whether every row of ``verdicts.jsonl`` carries one.
     """
 
     folder: str
     counts: Mapping[str, int]
+    digest: str | None
     has_digests: bool
 
-    def check(self, found: Mapping[str, int], place: str) -> None:
-        """Refuse verdicts that are not as many as the run wrote, or not as it wrote them.
+    def check(self, found: FoundVerdicts, place: str) -> None:
+        """Refuse verdicts that are not those of the run, or not as it wrote them.
 
         Parameters
         ----------
-        found : mapping of str to int
-            Clips by verdict, each clip counted once.
+        found : FoundVerdicts
+            In the order of the file.
         place : str
             The verdict file; of JSON Lines the digest of every row is looked at.
 
@@ -88,7 +130,7 @@ class ExpectedRun:
         UsageError
             Naming both counts, or the first row that was edited.
         """
-        self.check_counts(found, place)
+        self.check_verdicts(found, place)
         if not place.endswith(".jsonl"):
             return
         with open_file(place) as lines:
@@ -101,15 +143,21 @@ class ExpectedRun:
         is_as_written = is_intact(line)
         return is_as_written is False or (is_as_written is None and self.has_digests)
 
-    def check_counts(self, found: Mapping[str, int], place: str) -> None:
-        """Refuse verdicts that are not as many as the run wrote; as `check`."""
-        if all(found.get(name, 0) == count for name, count in self.counts.items()):
-            return
-        raise UsageError(
-            f"holds {_words(found)}, but the summary of the run counts {_words(self.counts)}",
-            path=place,
-            hint=f"The file was cut off or changed. {_RESUME}",
-        )
+    def check_verdicts(self, found: FoundVerdicts, place: str) -> None:
+        """Refuse verdicts that are not those of the run; as `check`, without the rows."""
+        if any(found.counts[name] != count for name, count in self.counts.items()):
+            raise UsageError(
+                f"holds {_words(found.counts)}, but the summary of the run counts "
+                f"{_words(self.counts)}",
+                path=place,
+                hint=f"The file was cut off or changed. {_RESUME}",
+            )
+        if self.digest is not None and found.digest != self.digest:
+            raise UsageError(
+                "holds other verdicts than the run wrote whose summary lies beside it",
+                path=place,
+                hint=f"It was changed, or one of the two is a copy from another run. {_RESUME}",
+            )
 
 
 def _words(counts: Mapping[str, int]) -> str:
@@ -153,4 +201,10 @@ def finished_run(verdict_file: str) -> ExpectedRun:
             path=folder,
             hint=_RESUME,
         )
-    return ExpectedRun(folder=folder, counts=counts, has_digests=summary.get("row_digests") is True)
+    digest = summary.get("verdicts_digest")
+    return ExpectedRun(
+        folder=folder,
+        counts=counts,
+        digest=digest if isinstance(digest, str) else None,
+        has_digests=summary.get("row_digests") is True,
+    )

@@ -76,17 +76,22 @@ def read_table(
 
 
 def read_stamp_parts(uri: str, stamps: str) -> Iterator[Table]:
-    """Yield a column of a large local table in parts; nothing where it is small or no table.
+    """Yield a column of a large table in parts; nothing where it is small or no table.
+
+    Of remote ones only Parquet: of others a column costs as much as the whole.
 
     Raises
     ------
     StreamReadError
         If the table is not plain throughout.
     """
-    if local_path(uri) is None or (not holds_data(uri) and not Path(uri).is_dir()):
+    is_local = local_path(uri) is not None
+    if is_local and not holds_data(uri) and not Path(uri).is_dir():
         return
-    if uri.lower().endswith((".parquet", ".pq")):
+    if uri.split("::")[0].lower().endswith((".parquet", ".pq")):
         yield from parquet_parts(uri, stamps)
+        return
+    if not is_local:
         return
     arrays = _arrays_of(uri)
     if arrays is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import os
@@ -34,6 +35,7 @@ __all__ = [
     "read_bytes",
     "resolve",
     "reworded",
+    "too_long_a_name",
 ]
 
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]*://")
@@ -277,6 +279,16 @@ def _empty(uri: str) -> StreamReadError:
     )
 
 
+def too_long_a_name(uri: str) -> StreamReadError:
+    """Return the error of a `uri` that no file system can hold."""
+    return StreamReadError(
+        "a file cannot have so long a name",
+        code="missing_file",
+        path=uri,
+        hint="Correct it in the manifest, or in the table that names it.",
+    )
+
+
 @contextmanager
 def reworded(uri: str) -> Iterator[None]:
     """Turn what file systems raise about a resolved `uri` into errors worded for people."""
@@ -310,6 +322,8 @@ def reworded(uri: str) -> Iterator[None]:
         tarfile.TarError,
         zipfile.BadZipFile,
     ) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            raise too_long_a_name(uri) from error
         raise StreamReadError(
             f"cannot be read ({type(error).__name__}: {error})",
             path=uri,

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import json
+import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from syncaudit.batch import VerdictFile, fetch_outputs
 from syncaudit.datasets.json_lines import iter_json_lines
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, UsageError
 from syncaudit.ingest.verdict_index import find_verdicts
 from syncaudit.model import Verdict
-from syncaudit.readers.runs import finished_run
+from syncaudit.readers.runs import FoundVerdicts, finished_run
+from syncaudit.readers.uris import parent_of
 
 __all__ = ["Judged", "JudgedSource", "read_judged"]
 
@@ -111,9 +116,12 @@ def read_judged(path: str, *, partial: bool = False) -> Iterator[Judged]:
         If there are no verdicts, or a row is cut off or none; unless `partial`, also if the run
         was not finished or rows are missing.
     """
-    place = find_verdicts(path)
-    counts: Counter[str] = Counter()
-    rows = _parquet_rows(place) if place.endswith(".parquet") else _json_rows(place)
+    place = find_verdicts(path, partial=partial)
+    found = FoundVerdicts()
+    if place.endswith(".parquet"):
+        rows = _parquet_rows(place)
+    else:
+        rows = _surviving_rows(place) if partial else _json_rows(place)
     for where, row in rows:
         try:
             judged = Judged.from_row(row)
@@ -121,12 +129,12 @@ def read_judged(path: str, *, partial: bool = False) -> Iterator[Judged]:
             raise UsageError(
                 f"{where} is no verdict ({type(error).__name__}: {error})", path=place, hint=_HINT
             ) from error
-        counts[str(judged.verdict)] += 1
+        found.add(judged.clip_id, str(judged.verdict))
         yield judged
-    if not counts:
+    if not found.counts:
         raise UsageError("holds no verdict", path=place, hint=_HINT)
     if not partial:
-        finished_run(place).check(counts, place)
+        finished_run(place).check(found, place)
 
 
 def _json_rows(place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -135,6 +143,15 @@ def _json_rows(place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield from iter_json_lines(source, source.file or "")
     except ManifestError as error:
         raise UsageError(error.message, path=place, hint=_HINT) from error
+
+
+def _surviving_rows(place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the last row of every clip, without those that are damaged."""
+    with TemporaryDirectory(prefix="syncaudit-") as scratch:
+        folder = fetch_outputs(parent_of(place), Path(scratch))
+        file = VerdictFile(folder / posixpath.basename(place), partial=True)
+        for clip_id in file.clip_ids:
+            yield f"clip '{clip_id}'", json.loads(file.line(clip_id))
 
 
 def _parquet_rows(place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
@@ -15,6 +16,7 @@ __all__ = [
     "append_line",
     "create_draft",
     "draft_of",
+    "naming_full",
     "replace_text",
     "replacing",
     "replacing_text",
@@ -24,6 +26,7 @@ __all__ = [
 ]
 
 _ENDING = ".part"
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DRAFT = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.part", re.DOTALL)
 # A name may take 255 bytes; a dot, 16 digits and the ending are added to it.
 _MOST_NAME_BYTES = 200
@@ -138,14 +141,26 @@ def _placed(target: Path, *, is_durable: bool) -> Iterator[tuple[Path, int]]:
     """Yield a new draft and its handle; it takes the place of `target` when all went well."""
     draft, handle = create_draft(target)
     try:
-        yield draft, handle
-        draft.replace(target)
+        with naming_full(target):
+            yield draft, handle
+            draft.replace(target)
     except BaseException:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
         raise
     if is_durable:
         sync_folder(target.parent)
+
+
+@contextmanager
+def naming_full(target: Path) -> Iterator[None]:
+    """Name the file in errors of a full disk, which the system leaves without a name."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in _FULL:
+            error.filename = str(target)
+        raise
 
 
 def _sync(path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
+import resource
 import shutil
 import signal
 import time
@@ -111,9 +113,10 @@ def test_a_killed_rerun_is_not_taken_for_the_run_before(folder, number):
     shutil.copytree(folder / "out", folder / "before")
     end_by(folder, number, after="a")
     assert [name for name in READERS if not refuses(folder / "out", name)] == []
-    assert (
-        VerdictIndex.load(folder / "out" / "verdicts.jsonl", partial=True).verdict("a") == "reject"
-    )
+    for place in (folder / "out", folder / "out" / "verdicts.jsonl"):
+        assert VerdictIndex.load(place, partial=True).verdict("a") == "reject"
+    judged = [(row.clip_id, row.verdict) for row in read_judged(str(folder / "out"), partial=True)]
+    assert judged == [("a", "reject"), ("b", "pass"), ("c", "pass"), ("d", "pass")]
     with pytest.raises(UsageError, match="was not finished: clips may be listed that do not pass"):
         load_clips(str(folder / "out" / "passed.jsonl"))
     say(folder, c="pass")
@@ -177,6 +180,33 @@ def test_a_full_disk_at_the_end_leaves_no_finished_run(folder, monkeypatch):
     assert not VerdictIndex.load(folder / "out").admits("a")
 
 
+def test_a_file_that_grows_too_large_is_named(folder):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as caught:
+            run(folder)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert caught.value.filename == str(folder / "out" / "verdicts.jsonl")
+    for read in (VerdictIndex.load, lambda out: VerdictFile(out / "verdicts.jsonl")):
+        with pytest.raises(UsageError):
+            read(folder / "out")
+    assert run(folder).reused > 0
+
+
+def test_what_changed_in_an_earlier_judging_is_told_no_longer(folder):
+    run(folder)
+    changes = folder / "judged" / "changes.jsonl"
+    judge_again(clips_in(folder), VerdictFile(folder / "out" / "verdicts.jsonl"), POLICY,
+                out=folder / "judged")  # fmt: skip
+    assert changes.exists()
+    run_batch(clips_in(folder), POLICY, out=folder / "judged", workers=0, audit=audit)
+    assert not changes.exists()
+
+
 @pytest.mark.parametrize("damage", ["truncated", "torn", "edited", "edited verdict", "doubled"])
 def test_damaged_rows_are_told_and_measured_anew(folder, damage):
     run(folder)
@@ -213,6 +243,59 @@ def test_damaged_rows_are_told_and_measured_anew(folder, damage):
     VerdictFile(path)
 
 
+def test_what_was_measured_outlives_a_store_that_is_down(folder, monkeypatch):
+    run(folder)
+
+    def down(clip, policy, *, calibration=None):
+        raise OSError(errno.ETIMEDOUT, "timed out")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("syncaudit.batch.task.time.sleep", lambda _: None)
+        patched.setattr("syncaudit.batch.fingerprint._local_marks", lambda _: None)
+        for _ in range(2):
+            assert run(folder, audit=down).counts["unverified"] == 4
+    say(folder, b="reject")
+    again = run(folder)
+    assert (again.reused, again.counts["pass"], again.counts["reject"]) == (3, 3, 1)
+    assert run(folder).reused == 4
+    assert not (folder / "out" / ".verdicts.jsonl.outdated").exists()
+
+
+def test_a_damaged_row_does_not_let_an_earlier_one_of_its_clip_count(folder):
+    run(folder)
+    time.sleep(0.01)
+    say(folder, a="reject", c="hang")
+    end_by(folder, signal.SIGKILL, after="a")
+    path = folder / "out" / "verdicts.jsonl"
+    text = path.read_text()
+    for damaged in (text[:-20], text[:-20] + "X" + text[-19:]):
+        path.write_text(damaged)
+        for place in (folder / "out", path):
+            assert VerdictIndex.load(place, partial=True).verdict("a") is None
+            assert VerdictIndex.load(place, partial=True).verdict("b") == "pass"
+        assert "a" not in VerdictFile(path, partial=True)
+        assert [row.clip_id for row in read_judged(str(path), partial=True)] == ["b", "c", "d"]
+
+
+@pytest.mark.parametrize("name", ["verdicts.parquet", "verdicts.jsonl"])
+def test_verdicts_of_another_run_with_as_many_of_each_are_told(folder, name):
+    """As a copy leaves them that broke off after the summary."""
+    say(folder, b="reject")
+    run(folder)
+    old = (folder / "out" / name).read_bytes()
+    time.sleep(0.01)
+    say(folder, a="reject", b="pass")
+    run(folder)
+    path = folder / "out" / name
+    path.write_bytes(old)
+    for read in (VerdictIndex.load, lambda path: list(read_judged(str(path)))):
+        with pytest.raises(UsageError, match="copy from another run"):
+            read(path)
+    if name == "verdicts.jsonl":
+        with pytest.raises(UsageError, match="copy from another run"):
+            VerdictFile(path)
+
+
 def test_rows_without_digests_of_older_versions_are_read(folder):
     run(folder)
     path = folder / "out" / "verdicts.jsonl"
@@ -221,7 +304,7 @@ def test_rows_without_digests_of_older_versions_are_read(folder):
         "".join(json.dumps({k: v for k, v in r.items() if k != "digest"}) + "\n" for r in rows)
     )
     summary = json.loads((folder / "out" / "summary.json").read_text())
-    del summary["row_digests"]
+    del summary["row_digests"], summary["verdicts_digest"]
     (folder / "out" / "summary.json").write_text(json.dumps(summary))
     assert len(VerdictFile(path).clip_ids) == 4
     assert len(VerdictIndex.load(path)) == 4

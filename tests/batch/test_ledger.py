@@ -62,12 +62,12 @@ def test_the_later_line_counts(tmp_path):
         assert (ledger.verdict("a"), ledger.entry("a").fingerprint) == ("reject", "g")
 
 
-def test_rewriting_orders_and_forgets(tmp_path):
+def test_rewriting_orders_and_leaves_out(tmp_path):
     path = tmp_path / "v.jsonl"
     with Ledger(path) as ledger:
         for name in "abc":
             ledger.append(name, "pass", "f", line(name))
-        ledger.forget("b")
+        ledger.outdate("b")
         ledger.rewrite(["c", "b", "a"])
     assert [json.loads(x)["clip_id"] for x in path.read_text().splitlines()] == ["c", "a"]
 

@@ -1,6 +1,7 @@
 """Outputs on object stores: written in a local folder, sent now and then, fetched to go on."""
 
 import json
+import time
 from dataclasses import replace
 
 import fsspec
@@ -9,13 +10,16 @@ from fake_audits import POLICY, audit, make_clip
 
 from syncaudit.batch import OutputFolder, fetch_outputs, run_batch
 from syncaudit.datasets import clip_to_row, load_manifest
-from syncaudit.errors import UsageError
+from syncaudit.errors import StreamReadError, UsageError
 from syncaudit.ingest import VerdictIndex
+from syncaudit.readers import remote
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(tmp_path, monkeypatch):
     """Return an empty memory file system."""
+    monkeypatch.setattr(remote, "_SILENT", set())
+    monkeypatch.setattr(remote, "_BACK_OFF_S", 0.0)
     files = fsspec.filesystem("memory")
     if files.exists("/out"):
         files.rm("/out", recursive=True)
@@ -45,16 +49,16 @@ def test_a_url_gets_what_a_local_folder_gets(store, tmp_path):
         run(place, clips)
     local = {path.name for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")}
     assert names(store) == local
-    remote = [json.loads(line) for line in store.cat("/out/verdicts.jsonl").splitlines()]
-    assert [row["verdict"] for row in remote] == ["pass", "reject", "unverified"]
+    rows = [json.loads(line) for line in store.cat("/out/verdicts.jsonl").splitlines()]
+    assert [row["verdict"] for row in rows] == ["pass", "reject", "unverified"]
     assert not list((tmp_path / "cache" / "outputs").iterdir())  # nothing is left behind
 
 
 def test_manifests_of_what_passed_resolve_from_the_url(store, tmp_path):
     local = make_clip("ok1", base_uri=str(tmp_path))
-    remote = make_clip("ok2", base_uri="memory://data/set")
+    there = make_clip("ok2", base_uri="memory://data/set")
     with OutputFolder("memory://out/", cache=tmp_path) as place:
-        run(place, [local, remote])
+        run(place, [local, there])
     one, two = load_manifest("memory://out/passed.jsonl")
     assert one.sources["imu"].uri == str(tmp_path / "imu.csv")
     assert (two.base_uri, two.sources["imu"].uri) in {
@@ -175,6 +179,25 @@ def test_a_url_that_cannot_be_written_to_is_told_before_the_audit(tmp_path, monk
         OutputFolder("memory://out", cache=tmp_path),
     ):
         pytest.fail("nothing shall run")
+
+
+@pytest.mark.parametrize("method", ["pipe_file", "put_file", "exists"])
+def test_a_store_that_never_answers_holds_no_run_up(tmp_path, monkeypatch, store, method):
+    monkeypatch.setattr(remote, "REMOTE_WAIT_S", 0.05)
+    monkeypatch.setattr(remote, "_SILENT_WAIT_S", 0.05)
+    with OutputFolder("memory://out", cache=tmp_path / "one") as place:
+        run(place, [make_clip("ok")])
+    monkeypatch.setattr(type(store), method, lambda *_, **__: time.sleep(2.0))
+    began = time.monotonic()
+    with (
+        pytest.raises(UsageError, match="did not answer within"),
+        OutputFolder("memory://out", cache=tmp_path / "two") as place,
+    ):
+        run(place, [make_clip("ok")])
+    if method == "exists":
+        with pytest.raises(StreamReadError, match="did not answer within"):
+            VerdictIndex.load("memory://out")
+    assert time.monotonic() - began < 1.5
 
 
 def test_a_second_run_here_leaves_the_first_alone(store, tmp_path):

@@ -11,7 +11,11 @@ import pytest
 
 from syncaudit.errors import UsageError
 from syncaudit.model import Arrivals, CameraSpec, Channel, Clip, ImuSpec, SignalStream, SourceKind
-from syncaudit.pipeline.known_corrections import apply_calibration, check_calibration
+from syncaudit.pipeline.known_corrections import (
+    apply_calibration,
+    check_calibration,
+    windows_before,
+)
 
 T0 = 1_767_225_600_000_000_000
 
@@ -105,3 +109,32 @@ def test_a_source_may_have_an_epoch_of_its_own():
     found = apply_calibration(stream, known)
     since_ns = stream.time_ns - at_ns
     assert np.max(np.abs(found.time_ns - stream.time_ns - since_ns // 1000)) <= 1
+
+
+@pytest.mark.parametrize("at_ns", [T0, T0 - 80_000 * 10**9, T0 - 90_000 * 10**9, None])
+@pytest.mark.parametrize(("offset_s", "drift_ppm"), [(0.5, None), (-1e8, 40.0), (3.25, -9000.0)])
+def test_all_that_is_moved_into_a_window_lies_in_the_window_before(at_ns, offset_s, drift_ppm):
+    source = {"offset_s": offset_s, "drift_ppm": drift_ppm, "at_ns": at_ns}
+    calibration = {"sources": {"imu": source}}
+    check_calibration(calibration)
+    clip = Clip(clip_id="a", recording_id="a", sources={"imu": ImuSpec(uri="imu.csv")})
+    stamps = T0 + np.arange(0, 3600, 2, dtype=np.int64) * 10**9
+    stream = replace(imu(), time_ns=stamps, channels=())
+    moved = apply_calibration(stream, calibration, clip).time_ns
+    near_ns = int(moved[700]), int(moved[710])
+    low, high = windows_before(near_ns, calibration, clip)["imu"]
+    first, stop = np.searchsorted(stamps, [low, high])
+    assert first <= 700
+    assert stop >= 710
+    # Where it is not known whether a drift counts, both are read: 823 s of 9,000 ppm in 25 hours.
+    assert stop - first <= 10 + 2 + (830 // 2 if drift_ppm == -9000.0 else 4)
+    cut = replace(stream, time_ns=stamps[first:stop])
+    again = apply_calibration(cut, calibration, clip).time_ns
+    assert again[700 - first : 710 - first].tolist() == moved[700:710].tolist()
+
+
+def test_windows_of_sources_without_a_correction_stay():
+    clip = Clip(clip_id="a", recording_id="a", sources={"imu": ImuSpec(uri="imu.csv")})
+    known = {"sources": {"other": {"offset_s": 1.0}}}
+    assert windows_before((1, 2), known, clip) == {"imu": (1, 2)}
+    assert windows_before((1, 2), None, clip) == {"imu": (1, 2)}

@@ -7,6 +7,7 @@ import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
+import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,6 +28,7 @@ def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_blocks, "_LEAST_BYTES", 1000)
     monkeypatch.setattr(csv_blocks, "_BLOCK_BYTES", 3000)
     monkeypatch.setattr(parquet, "_MANY_ROWS", 300)
+    monkeypatch.setattr(parquet, "_MANY_BYTES", 3000)
     monkeypatch.setattr(arrays, "_MANY_ROWS", 300)
 
 
@@ -79,6 +81,28 @@ def test_rows_near_the_window_alone_are_read(
     expected = np.stack([table[n].to_numpy()[2000:2400] for n in table.column_names[1:]], axis=1)
     np.testing.assert_array_equal(stream.channels[0].values, expected)
     assert not stream.findings
+
+
+def test_rows_of_a_store_near_the_window_alone_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = fsspec.filesystem("memory")
+    data = (tmp_path / write_parquet(imu_table(), tmp_path)).read_bytes()
+    store.pipe_file("/near/t.parquet", data)
+    stream = read("memory://near/t.parquet", tmp_path, NEAR_NS)
+    assert stream.time_ns.tolist() == (START_NS + np.arange(2000, 2400) * 10_000_000).tolist()
+
+
+def test_rows_near_the_window_are_read_where_arrivals_are_stated(tmp_path: Path) -> None:
+    uri = write_csv(imu_table(), tmp_path)
+    stamps = START_NS + np.arange(N) * 10_000_000
+    table = pa.table({"timestamp_ns": stamps, "receive_ns": stamps + 5})
+    csv.write_csv(table, tmp_path / "a.csv")
+    spec = ImuSpec(uri=uri, arrivals="a.csv")
+    stream = read_source("imu", spec, str(tmp_path), near_ns=NEAR_NS)
+    assert stream.time_ns.size == 400
+    assert stream.arrivals is not None
+    assert stream.arrivals.capture_ns.size == N
 
 
 @pytest.mark.parametrize("write", WRITERS)

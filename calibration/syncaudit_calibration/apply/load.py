@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from syncaudit.errors import StreamReadError, UsageError
-from syncaudit.readers.runs import finished_run
+from syncaudit.readers.runs import FoundVerdicts, finished_run
 from syncaudit.readers.uris import is_url, parent_of, read_bytes, resolve
 from syncaudit_calibration.apply.corrections import Corrections
 from syncaudit_calibration.apply.from_calibration import CalibrationCorrections
@@ -87,7 +86,7 @@ def load_corrections(
         raise UsageError("holds no verdict", path=uri, hint=_EXPECTED)
     _check_uncalibrated(uri)
     if not partial:
-        finished_run(resolve(uri)).check(Counter(verdicts.values()), uri)
+        finished_run(resolve(uri)).check(FoundVerdicts(verdicts.items()), uri)
     return VerdictCorrections(found, uri=uri, is_every_figure=is_every_figure)
 
 

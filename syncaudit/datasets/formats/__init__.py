@@ -43,7 +43,9 @@ def all_formats() -> dict[str, DatasetFormat]:
         try:
             added: DatasetFormat = point.load()
             formats.setdefault(added.name, added)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  # others' code breaks itself alone
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  # others' code breaks itself alone
             why = str(error) if isinstance(error, ImportError) else repr(error)
             formats.setdefault(point.name, _Unavailable(point.name, why))
     return formats

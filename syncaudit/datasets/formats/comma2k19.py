@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from tokenize import TokenError
 from typing import Any
 
 from syncaudit.datasets.formats.protocol import Import
@@ -111,9 +112,16 @@ def _sources(source: Source, segment: str, job: Import) -> dict[str, SourceSpec]
     return sources
 
 
+# What NumPy raises of damaged headers; the reader tells what is wrong.
+_NO_ARRAY = (
+    *(ManifestError, ValueError, OSError, EOFError, TypeError, SyntaxError, TokenError),
+    *(MemoryError, RecursionError),
+)
+
+
 def _column(source: Source, name: str) -> str:
     """Return the column of an array that holds one number a row: the speeds are lists of one."""
-    with suppress(ManifestError, ValueError, OSError, EOFError):
+    with suppress(*_NO_ARRAY):
         return "value[0]" if len(_shape(source, name)) == 2 else "value"
     return "value"
 

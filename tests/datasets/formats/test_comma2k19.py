@@ -70,7 +70,11 @@ def test_arrays_of_different_lengths_are_told(root, tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "pattern"),
-    [(b"\x93NUMPY\x01\x00v", "no intact NumPy array"), (b"", "0 bytes")],
+    [
+        (b"\x93NUMPY\x01\x00v", "no intact NumPy array"),
+        (b"\x93NUMPY\x01\x00\x10\x00{'shape': (1,   ", "no intact NumPy array"),
+        (b"", "0 bytes"),
+    ],
 )
 def test_damaged_arrays_are_told(root, tmp_path, content, pattern):
     (root / ROUTE / "0/processed_log/CAN/speed/value").write_bytes(content)
