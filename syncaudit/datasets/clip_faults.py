@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 
 from syncaudit.errors import nearest_name
@@ -25,8 +25,10 @@ from syncaudit.readers.roles import fault_of_role
 
 __all__ = ["clip_faults"]
 
-# Names are printed: these would forge lines or turn the text around.
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+# Names are printed: line ends, control and format characters would forge lines, turn the text
+# around or make two names look alike. Some scripts join letters by the two that are allowed.
+_UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp"})
+_JOINERS = frozenset("\u200c\u200d")
 
 
 def clip_faults(clip: Clip) -> Iterator[tuple[str, str]]:
@@ -37,7 +39,7 @@ def clip_faults(clip: Clip) -> Iterator[tuple[str, str]]:
         *((f"the source {name!r}", name) for name in clip.sources),
         *((f"sources.{name}.clock", clock_of(name, spec)) for name, spec in clip.sources.items()),
     ):
-        if _UNSEEN.search(name):
+        if any(unicodedata.category(c) in _UNSEEN and c not in _JOINERS for c in name):
             yield (
                 f"{key} holds characters that cannot be seen ({name[:40]!r})",
                 "Leave out line ends, control characters and marks of direction.",

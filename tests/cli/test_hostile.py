@@ -97,7 +97,10 @@ def test_plug_ins_that_raise_break_themselves_alone(kind, group, monkeypatch, ca
         assert re.search("(ZeroDivisionError|BaseException): a plug-in of others", said(capsys))
 
 
-@pytest.mark.parametrize("name", ["a\nError: forged", "a\x1b[2J", "a\u202eb"])
+@pytest.mark.parametrize(
+    "name",
+    ["a\nError: forged", "a\x1b[2J", "a\u202eb", "a\u200eb", "a\u00adb", "a\ufeffb", "a\U000e0041"],
+)
 def test_ids_with_unseen_characters_are_refused(name, tmp_path, capsys):
     row = {"clip_id": name, "sources": {"imu": {"kind": "imu", "uri": "imu.csv"}}}
     (tmp_path / "m.jsonl").write_text(json.dumps(row))
