@@ -24,7 +24,8 @@ def covariance_of(residuals: Floats, columns: Floats, normal: Floats) -> tuple[F
     Parameters
     ----------
     residuals : ndarray, shape (n, m)
-        Had the values not taken part in the fit; in units of their weights' standard deviation.
+        With the variance they would have without the fit; in units of their weights' standard
+        deviation.
     columns : ndarray, shape (n, m, p)
         Derivatives of the model in the same units.
     normal : ndarray, shape (p, p)

