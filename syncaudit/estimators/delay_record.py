@@ -36,6 +36,7 @@ def record_delay(
     figures: dict[str, float],
     *,
     seen: Increments | None = None,
+    wider: float = 1.0,
 ) -> PairMeasurement:
     """Return the accepted record of a fit, with the step, or the drift where it can be told.
 
@@ -55,6 +56,9 @@ def record_delay(
         What the increments are mixtures of. Mixtures that were drawn at one delay show less of a
         drift, which what is seen itself shows in full; and where it exceeds what quartz makes by
         two standard errors, no offset without it is honest.
+    wider : float
+        By how much random errors exceed what the covariance of a fit claims, that of a drift as
+        well: whether it is significant is asked of the error that is stated.
     """
     systematic_s = math.hypot(task.systematic_std_s, FLOOR_STD_S)
     if fit.line_delay_s is not None:
@@ -100,7 +104,7 @@ def record_delay(
         whole = fit_delay(seen, driver, start_s=drifting.offset_s, with_drift=True) or drifting
     drift_ppm = whole.drift_ppm or 0.0
     drift_std_ppm = math.hypot(
-        whole.drift_std_ppm or 0.0, _wander_ppm(systematic_s, drifting.span_s)
+        wider * (whole.drift_std_ppm or 0.0), _wander_ppm(systematic_s, drifting.span_s)
     )
     figures["drift_ppm"] = drift_ppm
     figures["drift_std_ppm"] = drift_std_ppm

@@ -117,7 +117,10 @@ def _band_gains(fit: DelayFit) -> tuple[float, float, float]:
     fitted = fit.linear.fitted
     # The blur that the fit allows for is what a filter does.
     both = np.stack([fitted, fitted + fit.residuals + fit.blur * fit.model.rows.bent(fitted)])
-    slow = uniform_filter1d(both, BAND_ROWS, axis=1, mode="nearest")
+    # Rows that the fit rejects would blur those beside them.
+    weights = np.maximum(fit.weights, 1e-12 * fit.weights.max())
+    slow = uniform_filter1d(weights * both, BAND_ROWS, axis=1, mode="nearest")
+    slow /= uniform_filter1d(weights, BAND_ROWS, axis=0, mode="nearest")
     gains, variance = [], 0.0
     for driven, seen in (slow, both - slow):
         power = float(np.sum(fit.weights * driven**2)) + 1e-30

@@ -73,6 +73,19 @@ def test_stabilised_picture_is_refused(seed, highest_hz, response):
     assert not measured(motion, filtered(motion, response), seed).accepted
 
 
+@pytest.mark.parametrize("is_filtered", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_bad_increments_hide_no_filter(seed, is_filtered):
+    motion = shaking(seed, highest_hz=1.5, rms=0.3)
+    seen = filtered(motion, one_sided(0.1)) if is_filtered else motion
+    cam = camera(seen, seed, rate_hz=20.0)
+    angles_rad = cam.angles_rad.copy()
+    angles_rad[[100, 101, 200, 300]] += 0.3
+    cam = replace(cam, angles_rad=angles_rad)
+    found = measure_camera_gyro(cam, imu(motion, seed), max_offset_s=REACH_S)
+    assert found.accepted is not is_filtered
+
+
 def test_picture_without_slow_motion_is_refused():
     motion = shaking(1, rms=0.3, highest_hz=1.5)
     assert not measured(motion, filtered(motion, lambda hz: 1 - gaussian(0.3)(hz)), 1).accepted

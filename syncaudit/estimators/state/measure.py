@@ -209,7 +209,9 @@ def measure_against(
         )
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
-    record = record_delay(task, mixed, driver, fit, step, epochs_s, figures, seen=increments)
+    record = record_delay(
+        task, mixed, driver, fit, step, epochs_s, figures, seen=increments, wider=wider
+    )
     why = why_no_clock(figures, most_ppm=task.max_drift_ppm)
     if why is None and record.drift_ppm is None and record.step_s is None:
         why = apart  # what a drift explains is told as one, or not at all
@@ -221,7 +223,6 @@ def measure_against(
     return replace(
         record,
         offset_std_s=max(record.offset_std_s, math.hypot(fit.offset_std_s, task.systematic_std_s)),
-        drift_std_ppm=wider * record.drift_std_ppm,
     )
 
 

@@ -195,13 +195,26 @@ def test_a_steady_drift_is_no_step(seed, drift_ppm):
 
 
 @pytest.mark.parametrize(
-    ("seed", "drift_ppm"), [*((k, 2000.0) for k in range(4)), (0, 3000.0), (1, 4000.0)]
+    ("seed", "drift_ppm"), [*((k, 2000.0) for k in (0, 1, 3)), (0, 3000.0), (1, 4000.0)]
 )
 def test_parts_that_disagree_by_a_drift_that_a_clock_may_have_are_a_drift(seed, drift_ppm):
     pair = drifting(seed, drift_ppm)
     assert pair.accepted, pair.why
     assert abs(pair.drift_ppm + drift_ppm) < 3.0 * pair.drift_std_ppm
     assert abs(pair.offset_s + 0.05) < 3.0 * pair.offset_std_s
+
+
+@pytest.mark.parametrize(("seed", "drift_ppm"), [(5, 0.0), (2, 2000.0), (2, 3000.0)])
+def test_no_drift_is_told_within_two_of_its_stated_errors(seed, drift_ppm):
+    pair = drifting(seed, drift_ppm)
+    assert pair.drift_ppm is None
+    found_ppm, std_ppm = (pair.diagnostics[key] for key in ("drift_ppm", "drift_std_ppm"))
+    assert abs(found_ppm) < 2.0 * std_ppm
+    assert abs(found_ppm + drift_ppm) < 3.0 * std_ppm
+    # What makes parts of the clip disagree and cannot be told is a refusal.
+    assert pair.accepted is (drift_ppm < 3000.0)
+    if pair.accepted:
+        assert abs(pair.offset_s + 0.05) < 3.0 * pair.offset_std_s
 
 
 def test_lost_frames_are_a_step_all_the_same():
