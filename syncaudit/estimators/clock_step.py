@@ -12,7 +12,7 @@ from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.medians import median
 from syncaudit.estimators.delay_at import locate_step
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
-from syncaudit.estimators.delay_search import search_delay
+from syncaudit.estimators.delay_near import MIN_PIECE_S, measure_near
 from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.refusals import DRIFT_Z
 from syncaudit.estimators.stepped_delay import ClockStep
@@ -28,14 +28,9 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-# Pieces shorter than this hold too little motion to be measured alone.
-MIN_PIECE_S = 3.0
 MIN_PIECE_ROWS = 36
 MIN_PIECES = 3
 MAX_PIECES = 6
-# Pieces are searched this far around the delay of the whole clip.
-REACH_S = 0.4
-SEARCH_STEP_S = 0.01
 MIN_STEP_S = 0.003
 # Rows of a piece that is compared by its residuals alone.
 MIN_COMPARED_ROWS = 8
@@ -124,7 +119,7 @@ def _stepped(
     """Return the best step, if the pieces' delays speak for it by so much over a drift."""
     mid_s = increments.mid_s
     pieces = [
-        _measure_near(increments.rows(rows), driver, fit.offset_s)
+        measure_near(increments.rows(rows), driver, fit.offset_s)
         for rows in np.array_split(np.arange(mid_s.size), n_pieces)
     ]
     known = [piece for piece in pieces if piece is not None]
@@ -235,26 +230,6 @@ def _unevenness(fit: DelayFit, n_pieces: int) -> tuple[float, float]:
         [(s.sum() ** 2 / i.sum(), median(np.abs(r).ravel())) for s, i, r in pieces]
     ).T
     return float(wishes.sum()), float(spread.max() / max(median(spread), 1e-30))
-
-
-def _measure_near(
-    increments: Increments, driver: RunningIntegral, near_s: float
-) -> DelayFit | None:
-    curve = search_delay(
-        increments,
-        driver,
-        lowest_s=near_s - REACH_S,
-        highest_s=near_s + REACH_S,
-        step_s=SEARCH_STEP_S,
-    )
-    if not np.isfinite(curve.log_likelihood).any():
-        return None
-    best = curve.best()
-    if curve.is_at_edge(best):
-        return None
-    if curve.log_likelihood[best] - curve.runner_up(best) < 6.0:
-        return None
-    return fit_delay(increments, driver, start_s=float(curve.delays_s[best]))
 
 
 def _best_split(

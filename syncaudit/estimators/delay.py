@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +20,12 @@ from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.null_test import chance_height, why_by_chance
 from syncaudit.estimators.refusals import (
     band_disagreement,
+    parts_of_equal_information,
     why_ambiguous,
     why_delay_wanders,
     why_gain_is_off,
     why_no_clock,
+    why_parts_disagree,
     why_too_weak,
 )
 from syncaudit.estimators.step_or_drift import is_unlike_quartz, step_for_drift
@@ -116,13 +119,10 @@ def measure_delay(
     if why is None and task.why_not_fixed is not None:
         part = fit if step is None else _fit_of_longer_part(step, increments, driver)
         why = None if part is None else task.why_not_fixed(part)
-    if (
-        why is None
-        and task.is_rigid
-        and step is None
-        and fit.correlation_factor > UNCORRELATED_FACTOR
-    ):
-        why = why_delay_wanders(driver, fit)
+    parts: list[DelayFit] = []
+    if task.is_rigid and step is None and fit.correlation_factor > UNCORRELATED_FACTOR:
+        parts = parts_of_equal_information(driver, fit)
+        why = why or why_delay_wanders(parts, fit)
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     found = record_delay(task, increments, driver, fit, step, epochs_s, figures)
@@ -130,6 +130,8 @@ def measure_delay(
         step, why = step_for_drift(increments, driver, fit, figures)
         if step is not None:
             found = record_delay(task, increments, driver, fit, step, epochs_s, figures)
+    if step is None:
+        why = why or why_parts_disagree(parts, fit, partial(_answer_at, found, task, epochs_s))
     why = why or why_no_clock(figures, most_ppm=task.max_drift_ppm)
     return refuse_vague(task, found) if why is None else refuse(task, fit.anchor_s, why, **figures)
 
@@ -139,6 +141,18 @@ def _fit_of_longer_part(
 ) -> DelayFit | None:
     rows = step.longer_part(increments)
     return fit_delay(rows, driver, start_s=step.offset_at(median(rows.mid_s)))
+
+
+def _answer_at(
+    found: PairMeasurement, task: DelayTask, epochs_s: float, time_s: float
+) -> tuple[float, float]:
+    """Return the delay of a record at an instant, before `epochs_s` is added, and its error."""
+    since_s = time_s - (found.at_ns - task.source_epoch_ns) * 1e-9
+    drift, drift_std = 1e-6 * (found.drift_ppm or 0.0), 1e-6 * (found.drift_std_ppm or 0.0)
+    return (
+        (found.offset_s or 0.0) - epochs_s + drift * since_s,
+        math.hypot(found.offset_std_s or 0.0, drift_std * since_s),
+    )
 
 
 def search_range(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,17 +11,20 @@ from scipy.ndimage import uniform_filter1d
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.robust import hac_covariance
-from syncaudit.estimators.delay_fit import DelayFit, fit_delay
+from syncaudit.estimators.delay_fit import DelayFit
+from syncaudit.estimators.delay_near import MIN_PIECE_S, measure_near
 
 __all__ = [
     "DRIFT_Z",
     "MAX_DRIFT_PPM",
     "MIN_LIKELIHOOD_GAP",
     "band_disagreement",
+    "parts_of_equal_information",
     "why_ambiguous",
     "why_delay_wanders",
     "why_gain_is_off",
     "why_no_clock",
+    "why_parts_disagree",
     "why_too_weak",
 ]
 
@@ -45,6 +49,10 @@ MAX_WANDER_CHI2 = 10.0
 WANDER_FLOOR_S = 2e-4
 MIN_WANDER_S = 7e-4
 MAX_WANDER_S = 5e-3
+# A quarter is that far from the answer: the best of four by chance once in 400,000 clips, and more
+# than what else wanders.
+MAX_PART_Z = 5.0
+MIN_APART_S = 0.005
 # Quarters of which so many show less than this share of the motion, by so many standard errors.
 MIN_LESS = 2
 MIN_GAIN_SHARE = 0.75
@@ -140,30 +148,71 @@ def why_no_clock(figures: Mapping[str, float], *, most_ppm: float) -> str | None
     )
 
 
-def why_delay_wanders(driver: RunningIntegral, fit: DelayFit) -> str | None:
-    """Return how the delay wanders through the clip, or None.
+def parts_of_equal_information(driver: RunningIntegral, fit: DelayFit) -> list[DelayFit]:
+    """Return fits of quarters of the information on a delay, those that can be measured alone.
 
-    Quarters of the information on the delay are fitted alone (of the time, some would be all rest,
-    of which a picture shows nothing and a gyroscope its noise). A clock shows one delay in all, or
-    a straight line. A gimbal or a stabiliser has a delay that depends on the motion: its quarters
-    scatter by milliseconds around any line, many times more than their errors. Scatter beyond that
-    is lost frames, which the measurement of drift and steps deals with.
+    Of the time, some would be all rest, of which a picture shows nothing and a gyroscope its noise.
     """
-    start_s = fit.offset_s - fit.row_shift_s
+    near_s = fit.offset_s - fit.row_shift_s
     told = np.cumsum(np.sum(fit.weights * fit.sensitivity**2, axis=1))
     borders = np.searchsorted(told, told[-1] * np.array([0.25, 0.5, 0.75]))
-    quarters = [
-        piece
-        for rows in np.split(np.arange(told.size), borders)
-        if (piece := fit_delay(fit.model.rows.rows(rows), driver, start_s=start_s)) is not None
-    ]
-    if len(quarters) < 4:
+    rows = (fit.model.rows.rows(part) for part in np.split(np.arange(told.size), borders))
+    fits = (measure_near(part, driver, near_s) for part in rows)
+    return [part for part in fits if part is not None]
+
+
+def why_parts_disagree(
+    parts: list[DelayFit], fit: DelayFit, answer: Callable[[float], tuple[float, float]]
+) -> str | None:
+    """Return which part of a clip is at another delay than the answer, or None.
+
+    A fit by robust weights may be that of most of a clip: what the rest says is lost on it.
+
+    Parameters
+    ----------
+    parts : list of DelayFit
+        As of `parts_of_equal_information`.
+    fit : DelayFit
+        Of all: residuals hang together in a part as they do in all, which few rows tell badly.
+    answer : callable
+        The delay that is answered, with its drift, at an instant, and its standard error.
+    """
+    for part in parts:
+        answer_s, answer_std_s = answer(part.anchor_s)
+        apart_s = part.offset_s - answer_s
+        wider = np.sqrt(max(1.0, fit.correlation_factor / part.correlation_factor))
+        std_s = math.hypot(wider * part.offset_std_s, answer_std_s, WANDER_FLOOR_S)
+        if part.span_s >= MIN_PIECE_S and abs(apart_s) > max(MAX_PART_Z * std_s, MIN_APART_S):
+            return (
+                f"{part.span_s:.0f} s of it, about {part.anchor_s:.0f} s, say {1e3 * apart_s:+.0f} "
+                f"± {1e3 * std_s:.0f} ms more than all, and neither a step nor a drift explains "
+                "that: lost frames, a gimbal or a stabilised picture"
+            )
+    return None
+
+
+def why_delay_wanders(parts: list[DelayFit], fit: DelayFit) -> str | None:
+    """Return how the delay wanders through the clip, or None.
+
+    A clock shows one delay in all parts, or a straight line. A gimbal or a stabiliser has a delay
+    that depends on the motion: its parts scatter by milliseconds around any line, many times more
+    than their errors. Scatter beyond that is lost frames, which the measurement of drift and steps
+    deals with.
+
+    Parameters
+    ----------
+    parts : list of DelayFit
+        As of `parts_of_equal_information`.
+    fit : DelayFit
+        Of all.
+    """
+    if len(parts) < 4:
         return None
-    times = np.array([piece.anchor_s for piece in quarters])
-    delays = np.array([piece.offset_s for piece in quarters])
-    std = np.hypot([piece.offset_std_s for piece in quarters], WANDER_FLOOR_S)
-    share = np.array([piece.gain for piece in quarters]) / fit.gain
-    share_std = np.array([_gain_std(piece) for piece in quarters]) / fit.gain
+    times = np.array([part.anchor_s for part in parts])
+    delays = np.array([part.offset_s for part in parts])
+    std = np.hypot([part.offset_std_s for part in parts], WANDER_FLOOR_S)
+    share = np.array([part.gain for part in parts]) / fit.gain
+    share_std = np.array([_gain_std(part) for part in parts]) / fit.gain
     is_less = share < np.minimum(MIN_GAIN_SHARE, 1.0 - MAX_GAIN_Z * share_std)
     if np.count_nonzero(is_less) >= MIN_LESS:
         return (

@@ -86,7 +86,7 @@ def test_pieces_are_long_enough_and_hold_enough(monkeypatch, seconds, rate_hz, n
     """At least three seconds and 36 increments each; six of them, and three at least."""
     measured = []
     monkeypatch.setattr(
-        clock_step, "_measure_near", lambda rows, *_: measured.append(np.ptp(rows.mid_s))
+        clock_step, "measure_near", lambda rows, *_: measured.append(np.ptp(rows.mid_s))
     )
     clock = Clock(step_s=0.06, step_at_s=0.4 * seconds)
     assert searched(2, clock, seconds=seconds, rate_hz=rate_hz) is None

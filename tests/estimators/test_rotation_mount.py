@@ -131,3 +131,16 @@ def test_rest_is_no_lack_of_motion(rest):
         found = measure_camera_gyro(erring, gyro, max_offset_s=REACH_S)
         assert found.accepted, found.why
         assert abs(found.offset_s) < 4.0 * found.offset_std_s
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_delay_of_most_of_a_clip_is_not_that_of_all(seed):
+    """A stabiliser holds the camera at first: robust weights take that part for outliers."""
+    motion, late_s = shaking(seed, highest_hz=0.8), 0.06
+    late = filtered(motion, lambda hz: np.exp(-2j * np.pi * hz * late_s))
+    both = {"rate_hz": 20.0, "seconds": 12.0}
+    held, free = camera(late, seed, mount=0.5 * TILTED, **both), camera(motion, seed, **both)
+    is_held = (free.start_s < 4.8)[:, None]
+    seen = replace(free, angles_rad=np.where(is_held, held.angles_rad, free.angles_rad))
+    found = measure_camera_gyro(seen, imu(motion, seed, seconds=12.0), max_offset_s=REACH_S)
+    assert not found.accepted or found.step_s is not None
