@@ -309,6 +309,9 @@ class _Truth:
         for place in places:
             at_ns = pair.at_ns + round(1e9 * place * self.span_s)
             error_s = self._said(pair, at_ns) - self.at(at_ns)
+            if pair.step_s is not None and _may_be_either_side(pair, at_ns):
+                before = pair.step_at_ns is not None and at_ns < pair.step_at_ns
+                error_s = min(error_s, error_s + (pair.step_s if before else -pair.step_s), key=abs)
             if self._plant.step_s and not has_course:
                 # No half of a stepped clip is the right one; what lies between them is wrong.
                 other_s = error_s - self._sign * self._plant.step_s * self._side(at_ns)
@@ -329,6 +332,12 @@ class _Truth:
         step_at_ns = pair.step_at_ns or 0
         step_s = (pair.step_s or 0.0) * ((at_ns >= step_at_ns) - (pair.at_ns >= step_at_ns))
         return (pair.offset_s or 0.0) + drift_s + step_s
+
+
+def _may_be_either_side(pair: PairMeasurement, at_ns: int) -> bool:
+    """Tell whether the step may lie before as well as after an instant, by its own error."""
+    apart_s = 1e-9 * (at_ns - (pair.step_at_ns or 0))
+    return abs(apart_s) <= MOST_STDS * pair.diagnostics.get("step_at_std_s", 0.0)
 
 
 def _ms(value_s: float | None, truth: _Truth | None = None) -> float | None:
