@@ -23,7 +23,7 @@ from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 from syncaudit.estimators.increments import Increments
 from syncaudit.estimators.refusals import DRIFT_Z, MIN_LIKELIHOOD_GAP
 
-__all__ = ["is_unlike_quartz", "step_for_drift"]
+__all__ = ["is_unlike_quartz", "step_for_drift", "step_over_drift", "why_either"]
 
 
 def is_unlike_quartz(figures: dict[str, float]) -> bool:
@@ -64,7 +64,7 @@ def step_for_drift(
     step = best_step(increments, driver, fit)
     if drifting is None or step is None:
         return None, None
-    gain = _step_over_drift(fit, step, drifting)
+    gain = step_over_drift(fit, step, drifting)
     figures["step_over_drift"] = gain
     is_likelier = gain >= MIN_LIKELIHOOD_GAP
     if is_likelier and is_significant(step):
@@ -73,19 +73,23 @@ def step_for_drift(
     drifts_anyhow = abs(step.drift_ppm) > DRIFT_Z * step.drift_std_ppm
     if gain <= -MIN_LIKELIHOOD_GAP or (drifts_anyhow and not is_likelier):
         return None, None
-    change_s = 1e-6 * figures["drift_ppm"] * fit.span_s
-    return None, (
-        f"the delay changes by {1e3 * change_s:+.0f} ms through the clip, which a step explains as "
-        f"well as a drift of {figures['drift_ppm']:+.0f} ppm, more than quartz makes; a longer "
+    return None, why_either(figures["drift_ppm"], fit.span_s)
+
+
+def why_either(drift_ppm: float, span_s: float) -> str:
+    """Say that a step explains as well what a drift does."""
+    return (
+        f"the delay changes by {1e-3 * drift_ppm * span_s:+.0f} ms through the clip, which a step "
+        f"explains as well as a drift of {drift_ppm:+.0f} ppm, more than quartz makes; a longer "
         "recording, or more motion, tells"
     )
 
 
-def _step_over_drift(fit: DelayFit, step: ClockStep, drifting: DelayFit) -> float:
+def step_over_drift(fit: DelayFit, step: ClockStep, drifting: DelayFit) -> float:
     """Return by how much the log-likelihood of a step exceeds that of a drift.
 
-    Both are given the same increments, one mount each, and weights of their own. Residuals that
-    hang together count for less.
+    Both are given the same increments, those of the fit of one delay, one mount each, and weights
+    of their own. Residuals that hang together count for less.
     """
     mid_s = fit.model.rows.mid_s
     drift_s = 1e-6 * (drifting.drift_ppm or 0.0) * (mid_s - drifting.anchor_s)

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from syncaudit.estimators.clock_step import USUAL_DRIFT_PPM
 from syncaudit.estimators.delay import (
     MIN_ROWS,
     DelayTask,
@@ -24,12 +25,11 @@ from syncaudit.estimators.delay_curve import DelayCurve
 from syncaudit.estimators.delay_fit import DelayFit
 from syncaudit.estimators.delay_record import record_delay
 from syncaudit.estimators.increments import Increments
-from syncaudit.estimators.refusals import why_ambiguous, why_no_clock, why_too_weak
+from syncaudit.estimators.refusals import DRIFT_Z, why_ambiguous, why_no_clock, why_too_weak
 from syncaudit.estimators.state.leave_out import leave_out_std, weighing_std
 from syncaudit.estimators.state.mixtures import fit_mixtures
 from syncaudit.estimators.state.null import chance_of, why_by_chance
 from syncaudit.estimators.state.parts import (
-    PART_STD_PERIODS,
     delays_of_halves,
     delays_of_parts,
     why_apart,
@@ -38,7 +38,7 @@ from syncaudit.estimators.state.parts import (
 from syncaudit.estimators.state.repetition import Repetition, find_repetition
 from syncaudit.estimators.state.search import Foretold, search_state
 from syncaudit.estimators.state.sides import camera_increments, driver_of, held_back_s, period_of
-from syncaudit.estimators.state.steps import find_shared_step
+from syncaudit.estimators.state.steps import find_shared_step, why_a_step_as_well
 from syncaudit.model import Activity, PairMeasurement, PictureMotion, Quantity
 
 __all__ = [
@@ -171,16 +171,12 @@ def measure_against(
     uneven = why_apart(parts, slower_s, "parts of the clip")
     step, apart = None, uneven
     if uneven is not None and not task.is_one_clock:
-        step = find_shared_step(
-            mixed,
-            driver,
-            fit,
-            period_s=slower_s,
-            side_std_s=PART_STD_PERIODS * slower_s,
-            independent=foretold.n_values / increments.values.size,
+        independent = foretold.n_values / increments.values.size
+        step, either = find_shared_step(
+            mixed, driver, fit, seen=increments, period_s=slower_s, independent=independent
         )
         if step is None:
-            uneven = why_no_line(parts, slower_s, most_ppm=task.max_drift_ppm)
+            uneven = either or why_no_line(parts, slower_s, most_ppm=task.max_drift_ppm)
     repetition = _repetition_of(target, slower_s)
     why = _why_no_lobe(curve, foretold, has_step=step is not None)
     if why is None:
@@ -215,6 +211,8 @@ def measure_against(
     why = why_no_clock(figures, most_ppm=task.max_drift_ppm)
     if why is None and record.drift_ppm is None and record.step_s is None:
         why = apart  # what a drift explains is told as one, or not at all
+    if why is None and abs(record.drift_ppm or 0.0) > DRIFT_Z * USUAL_DRIFT_PPM:
+        why = why_a_step_as_well(mixed, driver, fit, seen=increments, period_s=slower_s)
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
     if record.drift_std_ppm is None or record.offset_std_s is None:

@@ -2,26 +2,28 @@
 
 Episodes are too short to measure pieces of them alone. So the mixing is shared by both sides of the
 step, and all borders and pairs of delays are tried: with the moments of blocks each is one small
-regression. A delay that changes steadily is no step: from each delay at the start to each at the
-end a straight line is tried as well, and a step must describe the episode better by what its one
-parameter more is worth (Schwarz, "Estimating the dimension of a model", Ann. Statist. 6, 1978,
-doi:10.1214/aos/1176344136). A dozen seconds often leave it open: of drifts of 6,000 to 12,000 ppm 7
-of 24 look like a step there, and 3 of 24 in 25 s.
+regression. A delay that changes steadily is no step: both are held against what is seen
+(`step_or_drift`), and where neither is likelier, neither is an answer.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.clock_step import ClockStep
+from syncaudit.estimators.delay_at import locate_step
 from syncaudit.estimators.delay_fit import DelayFit, fit_delay
 from syncaudit.estimators.increments import Increments
+from syncaudit.estimators.refusals import MIN_LIKELIHOOD_GAP
+from syncaudit.estimators.state.parts import PART_STD_PERIODS
+from syncaudit.estimators.step_or_drift import step_over_drift, why_either
 
-__all__ = ["find_shared_step"]
+__all__ = ["find_shared_step", "why_a_step_as_well"]
 
 Floats = NDArray[np.float64]
 
@@ -38,35 +40,88 @@ MIN_Z = 4.0
 
 
 def find_shared_step(
-    increments: Increments,
+    mixed: Increments,
     driver: RunningIntegral,
     fit: DelayFit,
     *,
+    seen: Increments,
     period_s: float,
-    side_std_s: float,
     independent: float,
-) -> ClockStep | None:
+) -> tuple[ClockStep | None, str | None]:
     """Look for one step of the delay.
 
     Parameters
     ----------
-    increments : Increments
-        n rows of what is seen.
+    mixed : Increments
+        n rows of mixtures of what is seen, by one delay.
     driver : RunningIntegral
         p channels.
     fit : DelayFit
-        One delay for all.
+        One delay for all mixtures.
+    seen : Increments
+        What the mixtures are of. They were drawn at one delay and show less of a drift.
     period_s : float
         Of the frames.
-    side_std_s : float
-        Systematic error of the delay on either side.
     independent : float
         Independent values over values.
 
     Returns
     -------
     ClockStep or None
-        None where one delay describes the episode as well, or one that changes steadily.
+        None where one delay describes the episode as well, or a drift better.
+    str or None
+        Why neither a step nor a drift is an answer.
+    """
+    found = _best_step(mixed, driver, fit, period_s)
+    if found is None or found[1] * independent < MIN_GAIN:
+        return None, None
+    step = found[0]
+    if abs(step.step_s) < MIN_Z * step.step_std_s:
+        return None, None
+    gain, drift_ppm = _over_drift(step, seen, driver, fit)
+    if abs(gain) >= MIN_LIKELIHOOD_GAP:
+        return (step if gain > 0.0 else None), None
+    return None, why_either(drift_ppm, fit.span_s)
+
+
+def why_a_step_as_well(
+    mixed: Increments,
+    driver: RunningIntegral,
+    fit: DelayFit,
+    *,
+    seen: Increments,
+    period_s: float,
+) -> str | None:
+    """Return why a drift of more than quartz makes may as well be a step, or None."""
+    found = _best_step(mixed, driver, fit, period_s)
+    if found is None:
+        return None
+    gain, drift_ppm = _over_drift(found[0], seen, driver, fit)
+    return None if gain <= -MIN_LIKELIHOOD_GAP else why_either(drift_ppm, fit.span_s)
+
+
+def _over_drift(
+    step: ClockStep, seen: Increments, driver: RunningIntegral, fit: DelayFit
+) -> tuple[float, float]:
+    """Return by how much a step is likelier than a drift, and the drift in ppm."""
+    level = fit_delay(seen, driver, start_s=fit.offset_s)
+    drifting = level and fit_delay(
+        seen, driver, start_s=level.offset_s, with_drift=True, known=level
+    )
+    if level is None or drifting is None:
+        return math.inf, 0.0
+    return step_over_drift(level, step, drifting), drifting.drift_ppm or 0.0
+
+
+def _best_step(
+    increments: Increments,
+    driver: RunningIntegral,
+    fit: DelayFit,
+    period_s: float,
+) -> tuple[ClockStep, float] | None:
+    """Return the likeliest step, and by how much it is likelier than one delay.
+
+    Were all values independent. None where too little is known at all delays that are tried.
     """
     n_side = REACH_PERIODS * STEPS_PER_PERIOD
     delays_s = fit.offset_s + period_s / STEPS_PER_PERIOD * np.arange(-n_side, n_side + 1)
@@ -78,9 +133,8 @@ def find_shared_step(
     blocks = np.array_split(np.arange(rows.values.shape[0]), N_BLOCKS)
     change = np.stack([driver.at(rows.stop_s + d) - driver.at(rows.start_s + d) for d in delays_s])
     turned = np.swapaxes(change, 1, 2)
-    grams = np.array([turned[:, :, b] @ change[:, b] for b in blocks])
-    crosses = np.array([turned[:, :, b] @ rows.values[b] for b in blocks])
-    gram, cross = np.cumsum(grams, axis=0), np.cumsum(crosses, axis=0)
+    gram = np.cumsum([turned[:, :, b] @ change[:, b] for b in blocks], axis=0)
+    cross = np.cumsum([turned[:, :, b] @ rows.values[b] for b in blocks], axis=0)
     energy = np.sum(rows.values**2, axis=0)
     n_rows = rows.values.shape[0]
     best: tuple[float, int, int, int] | None = None
@@ -93,33 +147,31 @@ def find_shared_step(
         most = int(np.argmax(likelihood))
         if best is None or likelihood.flat[most] > best[0]:
             best = (float(likelihood.flat[most]), split, *divmod(most, delays_s.size))
-    if best is None or (best[0] - alone) * independent < MIN_GAIN:
+    if best is None:
         return None
-    over_line = (best[0] - _line(grams, crosses, energy, n_rows)) * independent
-    if over_line < 0.5 * math.log(max(1.0, independent * rows.values.size)):
-        return None
-    _, split, before, after = best
+    most_likely, split, before, after = best
     border_s = float(rows.start_s[blocks[split][0]])
     # The step may lie anywhere in the blocks beside the border: half of each is left out.
     spare_s = 0.5 * float(np.ptp(rows.mid_s)) / N_BLOCKS
-    sides = []
-    for delay_s, own in (
-        (delays_s[before], increments.mid_s < border_s - spare_s),
-        (delays_s[after], increments.mid_s >= border_s + spare_s),
-    ):
-        side = fit_delay(increments.rows(own), driver, start_s=float(delay_s))
-        if side is None:
-            return None
-        sides.append((side.offset_s, math.hypot(side.offset_std_s, side_std_s)))
-    (before_s, before_std_s), (after_s, after_std_s) = sides
+    is_before, is_after = (
+        increments.mid_s < border_s - spare_s,
+        increments.mid_s >= border_s + spare_s,
+    )
+    first = fit_delay(increments.rows(is_before), driver, start_s=float(delays_s[before]))
+    second = fit_delay(increments.rows(is_after), driver, start_s=float(delays_s[after]))
+    if first is None or second is None:
+        return None
     step = ClockStep(
         at_s=border_s,
-        before_s=before_s,
-        before_std_s=before_std_s,
-        after_s=after_s,
-        after_std_s=after_std_s,
+        before_s=first.offset_s,
+        before_std_s=math.hypot(first.offset_std_s, PART_STD_PERIODS * period_s),
+        after_s=second.offset_s,
+        after_std_s=math.hypot(second.offset_std_s, PART_STD_PERIODS * period_s),
     )
-    return step if abs(step.step_s) >= MIN_Z * step.step_std_s else None
+    factor = max(first.correlation_factor, second.correlation_factor)
+    at_s, at_std_s = locate_step(fit, step, 2.0 * spare_s, factor)
+    # What the mixing does wrong lasts for a second or so: moves are as long.
+    return replace(step, at_s=at_s, at_std_s=math.hypot(at_std_s, spare_s)), most_likely - alone
 
 
 def _likelihood(gram: Floats, cross: Floats, energy: Floats, n_rows: int) -> Floats:
@@ -128,25 +180,3 @@ def _likelihood(gram: Floats, cross: Floats, energy: Floats, n_rows: int) -> Flo
     held = gram + (RIDGE * own + 1e-12)[..., None] * np.eye(gram.shape[-1])
     left = energy - np.sum(np.linalg.solve(held, cross) * cross, axis=-2)
     return np.asarray(-0.5 * n_rows * np.log(np.maximum(left, 1e-30)).sum(axis=-1))
-
-
-def _line(grams: Floats, crosses: Floats, energy: Floats, n_rows: int) -> float:
-    """Return the log-likelihood of the best delay that changes steadily.
-
-    Parameters
-    ----------
-    grams, crosses : ndarray, shape (b, d, p, p) and (b, d, p, m)
-        Moments of b blocks at d delays.
-    energy : ndarray, shape (m,)
-    n_rows : int
-    """
-    n_blocks, n_delays = grams.shape[:2]
-    ends = np.arange(n_delays, dtype=np.float64)
-    share = np.arange(n_blocks) / (n_blocks - 1.0)
-    places = np.rint(
-        ends[:, None] * (1.0 - share[:, None, None]) + ends[None, :] * share[:, None, None]
-    ).astype(np.intp)
-    # An array for each block: all blocks at once would be a dozen times the memory.
-    gram = sum((own[place] for own, place in zip(grams, places, strict=True)), np.zeros(()))
-    cross = sum((own[place] for own, place in zip(crosses, places, strict=True)), np.zeros(()))
-    return float(_likelihood(np.asarray(gram), np.asarray(cross), energy, n_rows).max())

@@ -53,7 +53,7 @@ def seen(seconds, *, late_s=0.0, step_s=0.0, step_at_s=np.inf):
 def step_of(increments, held, near_s):
     fit = fit_delay(increments, held, start_s=near_s)
     return find_shared_step(
-        increments, held, fit, period_s=PERIOD_S, side_std_s=1e-3, independent=1.0
+        increments, held, fit, seen=increments, period_s=PERIOD_S, independent=1.0
     )
 
 
@@ -65,10 +65,10 @@ def test_step_is_found_where_the_driver_holds_one_end_of_the_episode_alone(late_
     """
     assert abs(late_s) > REACH_PERIODS * PERIOD_S
     episode = seen(25.0, late_s=late_s, step_s=0.1, step_at_s=12.0)
-    found = step_of(episode, driver(1.0, 23.5), -late_s)
+    found, _ = step_of(episode, driver(1.0, 23.5), -late_s)
     assert abs(found.step_s - 0.1) < 4.0 * found.step_std_s
     assert abs(found.at_s - 12.0) < 2.2  # a block
 
 
 def test_one_delay_is_no_step():
-    assert step_of(seen(25.0, late_s=0.2), driver(-1.0, 26.0), -0.2) is None
+    assert step_of(seen(25.0, late_s=0.2), driver(-1.0, 26.0), -0.2) == (None, None)
