@@ -34,7 +34,8 @@ __all__ = ["build_graph"]
 # and not even significant says less than silence: used, it would only blur offsets measured
 # away from the solution's instant.
 _DRIFT_VAGUE_PPM = 100.0
-_DRIFT_SIGNIFICANT = 3.0
+# Estimators tell none of fewer standard errors.
+_DRIFT_SIGNIFICANT = 2.0
 
 _STD_FLOOR_S = 1e-9  # stamps are whole nanoseconds
 _STD_FLOOR_PPM = 1e-6
