@@ -43,8 +43,11 @@ class LightSource:
     rise_s: float = 0.0
     tail_s: float = 0.0
 
-    def dose(self, t: Floats) -> Floats:
-        """Return the light emitted until the instants `t`, in seconds at full power."""
+    def dose(self, t: Floats, tilt: float = 0.0) -> Floats:
+        """Return the light emitted until the instants `t`, in seconds at full power.
+
+        A rise is by this share slower at first, and faster at last, than in its middle.
+        """
         total = np.zeros_like(t)
         for onset, length in zip(self.onset_s, self.length_s, strict=True):
             since = t - onset
@@ -52,8 +55,9 @@ class LightSource:
                 total += self.tail_s * -np.expm1(-np.maximum(since, 0.0) / self.tail_s)
             elif self.rise_s:
                 r = self.rise_s
-                total += (_ramp(since) - _ramp(since - r)) / r
-                total -= (_ramp(since - length) - _ramp(since - length - r)) / r
+                total += (_ramp(since) - _ramp(since - r)) / r + tilt * _tilted(since, r)
+                since -= length
+                total -= (_ramp(since) - _ramp(since - r)) / r + tilt * _tilted(since, r)
             else:
                 total += np.clip(since, 0.0, length)
         return total
@@ -62,6 +66,12 @@ class LightSource:
 def _ramp(t: Floats) -> Floats:
     """Return the integral of max(t, 0)."""
     return 0.5 * np.maximum(t, 0.0) ** 2
+
+
+def _tilted(t: Floats, rise_s: float) -> Floats:
+    """Return the integral of x * x - x, x from 0 to 1 in the time of a rise."""
+    x = np.clip(t / rise_s, 0.0, 1.0)
+    return rise_s * (x**3 / 3.0 - x**2 / 2.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +102,8 @@ class SceneCamera:
     gop: int
     # A screen that flashes fills these shares of the picture (top, left, height, width).
     filmed: tuple[float, float, float, float] | None = None
+    # What it sees is lit by the top of a screen more than by its bottom (below 0), by this share.
+    tilt: float = 0.0
 
     @property
     def filmed_px(self) -> tuple[int, int, int, int]:
@@ -212,13 +224,15 @@ def pulses_of_30_ms(seed: int) -> World:
     )
 
 
-# A screen's rows light one after the other, each within some milliseconds.
+# A screen's rows light one after the other, each within some milliseconds; what cameras see is lit
+# by its ends more or less than by its middle by this share, one sigma.
 SCAN_S, RESPONSE_S = 0.0153, 0.004
+TILT = 0.2
 
 
 def _screen_world(seed: int, *, n_filming: int) -> World:
     """Return cameras of several rates that a sync video lights; the first `n_filming` film it."""
-    rng = np.random.default_rng([seed, 79])
+    rng, tilts = np.random.default_rng([seed, 79]), np.random.default_rng([seed, 80])
     cameras = []
     for k in range(4):
         fps = float(rng.choice([12, 24, 25, 30, 50]))
@@ -226,7 +240,8 @@ def _screen_world(seed: int, *, n_filming: int) -> World:
         tall, wide = rng.uniform(0.4, 0.9, 2)
         place = (rng.uniform(0, 1 - tall), rng.uniform(0, 1 - wide), tall, wide)
         filmed = tuple(float(value) for value in place) if k < n_filming else None
-        cameras.append(replace(camera, screen_hz=0.0, is_stated=True, filmed=filmed))
+        tilt = float(np.clip(tilts.normal(0.0, TILT), -1.0, 1.0)) * (filmed is None)
+        cameras.append(replace(camera, screen_hz=0.0, is_stated=True, filmed=filmed, tilt=tilt))
     planned = [
         PlannedCamera(
             rate_hz=Fraction(int(camera.fps)),
@@ -392,7 +407,8 @@ def _light_of_rows(
     Light of some rows may be late by `late_s`.
     """
     begin = start_s[:, None] + camera.line_delay_s * np.arange(camera.height) - late_s
-    dose = light.dose(begin + camera.exposure_s) - light.dose(begin)
+    end = begin + camera.exposure_s
+    dose = light.dose(end, camera.tilt) - light.dose(begin, camera.tilt)
     return dose / camera.exposure_s
 
 

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import syncaudit.pipeline.camera_evidence as camera_evidence
-import syncaudit.pipeline.watching as watching
 from syncaudit.decode import Picture
 from syncaudit.detectors import PictureAuditor, RotationDetector
-from syncaudit.detectors.rotation import track_factor
+from syncaudit.detectors.rotation.detector import track_factor
 from syncaudit.model import CameraStream, FrameFiles
+from syncaudit.pipeline import decode_pass
 
 __all__ = ["Replay"]
 
@@ -41,7 +41,7 @@ class Replay:
     @contextmanager
     def installed(self) -> Iterator[None]:
         """Let the pipeline decode each video only once inside the block."""
-        real_decode = watching.iter_luma
+        real_decode = decode_pass.iter_luma
 
         def decode(files: FrameFiles, *, decoder: str = "cpu") -> Any:
             key = _key(files)
@@ -57,15 +57,15 @@ class Replay:
             seen = self._auditors.setdefault(_key(stream.files), PictureAuditor(stream))
             return _Redated(seen, stream)
 
-        watching.iter_luma = decode  # type: ignore[assignment]
+        decode_pass.iter_luma = decode  # type: ignore[assignment]
         camera_evidence.RotationDetector = tracker  # type: ignore[assignment,misc]
-        watching.PictureAuditor = auditor  # type: ignore[assignment,misc]
+        decode_pass.PictureAuditor = auditor  # type: ignore[assignment,misc]
         try:
             yield
         finally:
-            watching.iter_luma = real_decode
+            decode_pass.iter_luma = real_decode
             camera_evidence.RotationDetector = RotationDetector  # type: ignore[misc]
-            watching.PictureAuditor = PictureAuditor  # type: ignore[misc]
+            decode_pass.PictureAuditor = PictureAuditor  # type: ignore[misc]
 
 
 class _Retracked:

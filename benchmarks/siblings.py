@@ -24,7 +24,7 @@ from tables import print_table
 from syncaudit.datasets import load_manifest
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.estimators.increments import Increments
+from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.state import null
 from syncaudit.estimators.state.moments import RIDGES, change_at, log_likelihood
 from syncaudit.estimators.state.search import search_state, searched_rows

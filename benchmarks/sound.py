@@ -21,7 +21,7 @@ import sound_scenes as scenes
 from sound_scenes import Take
 from tables import print_table, write_json
 
-from syncaudit.estimators.sound import estimate_microphones
+from syncaudit.estimators.sound.measure import estimate_microphones
 from syncaudit.model import AudioSpec, AudioStream, PairMeasurement
 from syncaudit.readers import read_source
 

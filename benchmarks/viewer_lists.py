@@ -17,8 +17,8 @@ from syncaudit_gui.viewmodel.bindings import Action
 from syncaudit_gui.viewmodel.labels import Label
 from syncaudit_gui.widgets.window import ViewerWindow
 
+from syncaudit.batch.json_encoding import json_line
 from syncaudit.batch.outputs import write_split
-from syncaudit.batch.plain import json_line
 from syncaudit.datasets import clip_to_row
 from syncaudit.model import (
     CameraSpec,

@@ -80,7 +80,7 @@ def calibrate_recording(
 ) -> CalibratedRecording:
     """Calibrate as `calibrate` does, and keep what was found on the way."""
     stages = Stages()
-    with stages.spent_on("read"):
+    with stages.timed("read"):
         read = read_clip(clip)
     found = find_events(read.streams, stages)
     evidence = _by_source(found)
@@ -94,7 +94,7 @@ def calibrate_recording(
         for name, stream in read.streams.items()
         if isinstance(stream, CameraStream) and name not in evidence
     }
-    with stages.spent_on("solve"):
+    with stages.timed("solve"):
         try:
             calibration = calibrate_events(
                 list(evidence.values()),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.estimators.events import MESSAGE_STD_S, EventEvidence
+from syncaudit.estimators.events.flash_bands import EDGE_SHIFT_PX
 from syncaudit.model import EventTrain, FlashEdges, Quantity
 from syncaudit_calibration.adjustment import Adjustment, value_of
 from syncaudit_calibration.calibration import (
@@ -21,7 +22,7 @@ from syncaudit_calibration.findings import find_warnings
 from syncaudit_calibration.observations import Observations
 from syncaudit_calibration.played import PLAYED_STD_S, is_played
 from syncaudit_calibration.seed import Seed
-from syncaudit_calibration.unknowns import EDGE_SHIFT_PX, light_lasts
+from syncaudit_calibration.unknowns import light_lasts
 
 __all__ = ["calibration_of"]
 
@@ -246,7 +247,7 @@ def _shared_std(item: EventEvidence, observations: Observations, adjustment: Adj
     line_delay_s, _ = _optional(observations, adjustment, "line_delay", item.source)
     is_by_edges = item.stamp_part != 0.0 and item.exposure_s is None
     stamp_px = abs(item.stamp_part) * EDGE_SHIFT_PX if is_by_edges else 0.0
-    return math.hypot(ROW_STD_PX, stamp_px) * (line_delay_s or 0.0)
+    return math.hypot(math.hypot(ROW_STD_PX, stamp_px) * (line_delay_s or 0.0), item.rise_std_s)
 
 
 def _frames(item: EventEvidence, step_s: float, std_s: float) -> int | None:

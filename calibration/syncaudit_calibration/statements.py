@@ -6,22 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from syncaudit.estimators.events import EventEvidence
+from syncaudit.estimators.events.flash_bands import (
+    EDGE_SHIFT_PX,
+    MAX_SHIFTS,
+    MAX_STATED_Z,
+    STATED_TOLERANCE,
+)
 from syncaudit.model import FlashEdges
 from syncaudit.model.wording import word_duration, word_measure
 from syncaudit_calibration.adjustment import value_of
 from syncaudit_calibration.box_reference import adjust_with_any_reference
 from syncaudit_calibration.observations import Observations, free_stated
-from syncaudit_calibration.unknowns import EDGE_SHIFT_PX
 
 __all__ = ["Contradicted", "find_contradicted", "without_statement"]
 
-# A stated line delay or exposure is contradicted beyond this, where flashes tell it this well.
-MAX_STATED_Z = 4.5
+# A stated line delay or exposure can be contradicted where flashes tell it this well.
 KNOWN_SHARE = 0.05
-# What no camera's model is better than: rows are read evenly to this part.
-STATED_TOLERANCE = 0.005
-# Edges that encoders move apart look like another exposure, by up to so many of their deviations.
-MAX_SHIFTS = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

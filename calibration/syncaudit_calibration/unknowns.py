@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from syncaudit.estimators.events import EventEvidence
+from syncaudit.estimators.events.flash_bands import EDGE_SHIFT_PX
 from syncaudit.estimators.events.instants import (
     USUAL_EXPOSURE_S,
     USUAL_EXPOSURE_STD_S,
@@ -18,7 +19,7 @@ from syncaudit.estimators.events.instants import (
 from syncaudit.model import FlashEdges, FlashIntervals
 from syncaudit_calibration.seed import Seed
 
-__all__ = ["EDGE_SHIFT_PX", "Unknown", "light_lasts", "unknowns_of"]
+__all__ = ["Unknown", "light_lasts", "unknowns_of"]
 
 # The seed is good to milliseconds, or to tens of them where line delays are not stated.
 OFFSET_PRIOR_S = 0.1
@@ -31,8 +32,6 @@ LENGTH_SHARE = 0.05
 LASTING_HALF_LIGHT_S = 1.0
 # A stated line delay or exposure is believed to this part.
 STATED_SHARE = 1e-4
-# Rows by which encoders were seen to move both edges of a band apart, one sigma.
-EDGE_SHIFT_PX = 4.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from syncaudit import __version__
+from syncaudit.batch.json_encoding import plain
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.outputs import OUTPUTS, SIDE_FILES, write_json
-from syncaudit.batch.plain import plain
 from syncaudit.errors import UsageError
 from syncaudit.model import Verdict
 from syncaudit.model.wording import word_count

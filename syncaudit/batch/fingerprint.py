@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from syncaudit import __version__
-from syncaudit.batch.marks import marks_in
-from syncaudit.batch.plain import json_line, plain
+from syncaudit.batch.json_encoding import json_line, plain
+from syncaudit.batch.remote_version import remote_version
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, Clip
 from syncaudit.policy import Policy
@@ -195,7 +195,7 @@ def _remote_marks(uri: str) -> object | None:
     def ask() -> object | None:
         try:
             filesystem, path = file_system(uri)
-            return marks_in(filesystem.info(path)) or None
+            return remote_version(filesystem.info(path)) or None
         except Exception:  # noqa: BLE001  # every remote store raises its own kinds
             return None
 
@@ -209,7 +209,7 @@ def _listed(folder: str) -> dict[str, object] | None:
         try:
             filesystem, path = file_system(folder)
             entries = filesystem.ls(path, detail=True)
-            return {posixpath.basename(entry["name"]): marks_in(entry) for entry in entries}
+            return {posixpath.basename(entry["name"]): remote_version(entry) for entry in entries}
         except Exception:  # noqa: BLE001  # every remote store raises its own kinds
             return None
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from syncaudit import __version__
 from syncaudit.batch.data_sets import DataSets
 from syncaudit.batch.episodes import write_keep
+from syncaudit.batch.json_encoding import plain
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.outputs import RowMaker, write_json, write_split, write_verdicts
-from syncaudit.batch.plain import plain
 from syncaudit.batch.recordings import pool_recordings, write_recordings
 from syncaudit.batch.repeated_clips import repeated_clips
 from syncaudit.batch.summary import BatchSummary, Tally

@@ -21,8 +21,8 @@ from typing import Any, TypeVar
 
 from syncaudit.batch.begin import check_outputs
 from syncaudit.batch.episodes import KEEP_FILE
-from syncaudit.batch.marks import marks_in
 from syncaudit.batch.outputs import OUTPUTS, RowMaker
+from syncaudit.batch.remote_version import remote_version
 from syncaudit.errors import UsageError
 from syncaudit.readers.remote import output_system
 from syncaudit.readers.uris import is_url, resolve
@@ -145,7 +145,7 @@ class OutputFolder:
         """Send the ledger as it is."""
         system, place = _at(self.uri)
         system.put_file(str(self.folder / _LEDGER), f"{place}/{_LEDGER}")
-        marks = marks_in(system.info(f"{place}/{_LEDGER}"))
+        marks = remote_version(system.info(f"{place}/{_LEDGER}"))
         replace_text(self.folder / _SENT, json.dumps(marks))
 
     def _announce(self) -> None:
@@ -185,7 +185,7 @@ class OutputFolder:
         sent = self.folder / _SENT
         known = json.loads(sent.read_text(encoding="utf-8")) if sent.exists() else None
         there = f"{place}/{_LEDGER}"
-        marks = marks_in(system.info(there)) if system.exists(there) else None
+        marks = remote_version(system.info(there)) if system.exists(there) else None
         if marks == known:
             return
         shutil.rmtree(self.folder)

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
+from syncaudit.batch.json_encoding import json_line, plain
 from syncaudit.batch.ledger import Ledger
-from syncaudit.batch.plain import json_line, plain
 from syncaudit.batch.tables import write_parquet
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip, Verdict

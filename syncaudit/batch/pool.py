@@ -17,7 +17,7 @@ from syncaudit.batch.memory import NO_LIMIT, MemoryLimit
 from syncaudit.batch.worker import Lost, Worker
 from syncaudit.errors import SyncAuditError
 
-__all__ = ["Crew", "Lost", "map_isolated"]
+__all__ = ["Lost", "WorkerPool", "map_isolated"]
 
 _Task = TypeVar("_Task")
 _Value = TypeVar("_Value")
@@ -66,11 +66,11 @@ def map_isolated(
     SyncAuditError
         If workers cannot start at all.
     """
-    with Crew(function, workers=workers, timeout_s=timeout_s, memory=memory) as crew:
+    with WorkerPool(function, workers=workers, timeout_s=timeout_s, memory=memory) as crew:
         yield from crew.map(tasks)
 
 
-class Crew(Generic[_Task, _Value]):
+class WorkerPool(Generic[_Task, _Value]):
     """Worker processes that stay for several rounds of tasks (see `map_isolated`).
 
     Parameters
@@ -101,7 +101,7 @@ class Crew(Generic[_Task, _Value]):
         self._looked_at = time.monotonic()
         self._false_starts = _MAX_FALSE_STARTS  # none is forgiven before one worker was up
 
-    def __enter__(self) -> Crew[_Task, _Value]:
+    def __enter__(self) -> WorkerPool[_Task, _Value]:
         """Return itself."""
         return self
 
@@ -174,11 +174,20 @@ class Crew(Generic[_Task, _Value]):
             return
         self._false_starts += 1
         if self._false_starts > _MAX_FALSE_STARTS:
-            raise SyncAuditError(
-                "worker processes cannot start",
-                hint="A script that starts a run needs the guard if __name__ == '__main__'; "
-                "workers=0 audits in this process instead.",
-            )
+            lost = worker.lost or Lost()
+            raise SyncAuditError(f"worker processes cannot start: {lost}", hint=_start_cure(lost))
+
+
+def _start_cure(lost: Lost) -> str:
+    """Return what to do where a worker ended like this before it was up."""
+    if lost.is_memory:
+        return "Free memory, or run fewer workers (--workers 1)."
+    if lost.is_timeout:
+        return "The machine or the disk that Python lies on is too busy; run fewer workers."
+    return (
+        "A script that starts a run needs the guard if __name__ == '__main__'; workers=0 "
+        "(--workers 0) audits in this process instead and shows what fails."
+    )
 
 
 def _ready(

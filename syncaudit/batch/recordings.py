@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from syncaudit.batch.data_sets import DataSets
 from syncaudit.batch.defects import log_defect
+from syncaudit.batch.json_encoding import json_line
 from syncaudit.batch.ledger import Ledger
-from syncaudit.batch.plain import json_line
-from syncaudit.batch.pooled import Pooled
+from syncaudit.batch.recording_cache import RecordingCache
 from syncaudit.batch.task import row_result
 from syncaudit.model import Clip, ClipRecord, ClockCourse, CommonOffsets, clock_of
 from syncaudit.model.wording import MS_PER_H_PER_PPM
@@ -53,7 +53,7 @@ def pool_recordings(
     dict
         Row of ``recordings.jsonl``.
     """
-    pooled = Pooled(ledger.path.parent, policy)
+    pooled = RecordingCache(ledger.path.parent, policy)
     for members in _groups(clips):
         common = data_sets.common_of(clips[members[0]])
         if len(members) == 1 and not data_sets.is_stale(clips[members[0]]):

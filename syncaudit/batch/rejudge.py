@@ -16,12 +16,12 @@ from syncaudit.batch.begin import (
     make_folder,
     refuse_other_run,
 )
-from syncaudit.batch.engines import engine_called
+from syncaudit.batch.engines import get_engine
 from syncaudit.batch.finish import RunFacts, finish
+from syncaudit.batch.json_encoding import json_line
+from syncaudit.batch.lazy_sequence import LazySequence
 from syncaudit.batch.ledger import Ledger, VerdictFile
 from syncaudit.batch.outputs import RowMaker
-from syncaudit.batch.picked import Picked
-from syncaudit.batch.plain import json_line
 from syncaudit.batch.pool import Lost
 from syncaudit.batch.summary import BatchSummary, Progress, VerdictCounter, stated_roots
 from syncaudit.batch.task import JudgeTask
@@ -109,7 +109,9 @@ def judge_again(
             f"{out} holds the verdicts that are to be judged again",
             hint="Choose another --out folder, or run 'syncaudit validate' on the same one.",
         )
-    items = Picked(range(len(clips)), lambda k: (clips[k], _checked(verdicts, clips[k], policy)))
+    items = LazySequence(
+        range(len(clips)), lambda k: (clips[k], _checked(verdicts, clips[k], policy))
+    )
     counter = VerdictCounter(len(clips), on_progress)
     about = {"judged_from": judged_from or str(verdicts.path.parent)}
     check_outputs(folder, is_forced=force)
@@ -118,7 +120,7 @@ def judge_again(
         keep_others(ledger, [clip.clip_id for clip in clips], is_pruning=prune)
         begin_run(ledger, len(clips), policy, about)
         counter.tell()
-        run = engine_called("local")
+        run = get_engine("local")
         for index, value in run(JudgeTask(policy=policy), items, workers=workers):
             if isinstance(value, Lost):
                 raise SyncAuditError(f"a worker ended without an answer: {value}")

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
-from syncaudit.batch.answers import audited, judged
 from syncaudit.batch.begin import begin_run, check_outputs, keep_others, make_folder, refuse_screen
 from syncaudit.batch.defects import log_defect
-from syncaudit.batch.engines import engine_called
+from syncaudit.batch.engines import get_engine
+from syncaudit.batch.execute import audited, judged
 from syncaudit.batch.finish import RunFacts, finish
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.memory import MemoryLimit
@@ -114,7 +114,7 @@ def run_batch(
     """
     _check(clips, workers, timeout_s)
     memory = MemoryLimit.parse(memory_limit)
-    run_engine = engine_called(engine)
+    run_engine = get_engine(engine)
     began = time.monotonic()
     started_at = datetime.now(UTC)
     folder = make_folder(out)

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from syncaudit.batch.plain import json_line
+from syncaudit.batch.json_encoding import json_line
 from syncaudit.writing import replacing
 
 __all__ = ["verdict_schema", "write_parquet"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from syncaudit.batch.fingerprint import fingerprint_of, policy_half, with_policy
-from syncaudit.batch.plain import json_line
+from syncaudit.batch.json_encoding import json_line
 from syncaudit.errors import ClipInputError, MachineError, SyncAuditError
 from syncaudit.machine_faults import machine_fault, may_pass
 from syncaudit.model import (
@@ -28,7 +28,7 @@ from syncaudit.readers.roots import Roots, within_roots
 from syncaudit.readers.runs import sealed
 
 __all__ = [
-    "SWOLLEN",
+    "OUT_OF_MEMORY_HINT",
     "AuditFunction",
     "AuditTask",
     "JudgeTask",
@@ -38,7 +38,7 @@ __all__ = [
     "row_result",
 ]
 
-SWOLLEN = (
+OUT_OF_MEMORY_HINT = (
     "A damaged file may ask for any amount; if the clip is sound, cut it into shorter ones, "
     "raise --memory-limit or lower --workers."
 )
@@ -163,7 +163,8 @@ class AuditTask:
             if machine_fault(error) is not None:
                 return _machine_fault(clip, error, None)
             message = (
-                f"the audit asked for more memory than there is ({_first_line(error)}). {SWOLLEN}"
+                f"the audit asked for more memory than there is ({_first_line(error)}). "
+                f"{OUT_OF_MEMORY_HINT}"
             )
             return row_result(failed_verdict(clip, ReasonCode.UNREADABLE, message), None)
         except Exception as error:  # noqa: BLE001  # the per-clip boundary

@@ -12,10 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Generic, TypeVar
 
+from syncaudit.at_work import note_at_work_in, noted_at_work
 from syncaudit.batch.memory import held_bytes, size_in_words
 from syncaudit.limits import PICTURE_PIXELS
 
@@ -38,6 +40,7 @@ _SETTINGS = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }
 _START_LIMIT_S = 120.0
+_AT_WORK = ".at-work"  # file in its scratch folder
 # A terminal sends these to all its processes; they are the parent's to handle.
 _PARENTS = (signal.SIGINT, signal.SIGHUP)
 
@@ -52,10 +55,13 @@ class Lost:
         Of the worker that died by itself (negative: the signal that killed it).
     limit_bytes : int, optional
         Memory limit that it was stopped for exceeding. With neither it was out of time.
+    at_work : str, optional
+        What it was at then.
     """
 
     exit_code: int | None = None
     limit_bytes: int | None = None
+    at_work: str | None = None
 
     @property
     def is_timeout(self) -> bool:
@@ -69,6 +75,10 @@ class Lost:
 
     def __str__(self) -> str:
         """Return how the worker ended, in words."""
+        return self._ending if self.at_work is None else f"{self._ending} while {self.at_work}"
+
+    @property
+    def _ending(self) -> str:
         if self.limit_bytes is not None:
             return f"it held more memory than its limit of {size_in_words(self.limit_bytes)}"
         if self.exit_code is None:
@@ -105,7 +115,7 @@ class Worker(Generic[_Task, _Value]):
             self._process.start()
         theirs.close()
         self.index: int | None = None
-        self.is_gone = False
+        self.lost: Lost | None = None
         self.is_up = False
         self.deadline: float | None = time.monotonic() + _START_LIMIT_S
 
@@ -113,6 +123,11 @@ class Worker(Generic[_Task, _Value]):
     def pid(self) -> int | None:
         """Of the process."""
         return self._process.pid
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the process was given up."""
+        return self.lost is not None
 
     @property
     def is_idle(self) -> bool:
@@ -157,8 +172,8 @@ class Worker(Generic[_Task, _Value]):
 
     def lose(self, lost: Lost) -> tuple[int, _Value | Lost] | None:
         """Give the process up and return the task that goes with it."""
-        self.is_gone = True
-        return None if self.index is None else (self.index, lost)
+        self.lost = replace(lost, at_work=noted_at_work(Path(self._scratch, _AT_WORK)))
+        return None if self.index is None else (self.index, self.lost)
 
     def stop(self) -> None:
         """End the process, whatever it does."""
@@ -184,6 +199,7 @@ def _serve(
 ) -> None:
     """Work until the pipe closes; runs in the worker."""
     os.environ["TMPDIR"] = tempfile.tempdir = scratch
+    note_at_work_in(Path(scratch, _AT_WORK))
     for number in _PARENTS:
         signal.signal(number, signal.SIG_IGN)
     logging.getLogger().addHandler(logging.NullHandler())  # libraries would fill the terminal

@@ -50,7 +50,7 @@ def evaluate(
     from syncaudit.cli.console import stdout
     from syncaudit.cli.evaluation_view import print_evaluation
     from syncaudit.errors import UsageError
-    from syncaudit.trial.evaluation import evaluate_run
+    from syncaudit.evaluation.evaluate import evaluate_run
 
     if truth is None and labels is None:
         beside = Path(verdicts) / "labels.jsonl"  # where the viewer keeps them

@@ -11,15 +11,15 @@ from rich.text import Text
 
 from syncaudit.cli.console import printable
 from syncaudit.cli.glyphs import verdict_text
+from syncaudit.evaluation.accuracy import Quantity
+from syncaudit.evaluation.agreement import Agreement
+from syncaudit.evaluation.detection import Detection, Group, Size
+from syncaudit.evaluation.evaluate import Evaluation
+from syncaudit.evaluation.labels import PersonSays
+from syncaudit.evaluation.outcomes import Outcome
+from syncaudit.evaluation.rates import Rate
 from syncaudit.model import Verdict
 from syncaudit.model.wording import word_count, word_duration
-from syncaudit.trial.accuracy import Quantity
-from syncaudit.trial.agreement import Agreement
-from syncaudit.trial.detection import Detection, Group, Size
-from syncaudit.trial.evaluation import Evaluation
-from syncaudit.trial.labels import PersonSays
-from syncaudit.trial.outcomes import Outcome
-from syncaudit.trial.rates import Rate
 
 __all__ = ["print_evaluation"]
 

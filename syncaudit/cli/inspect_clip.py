@@ -41,7 +41,7 @@ def inspect(
 
     - `syncaudit inspect manifest.jsonl --clip drive07/000123 --json | jq .verdict`
     """
-    from syncaudit.batch.plain import plain
+    from syncaudit.batch.json_encoding import plain
     from syncaudit.batch.task import failed_verdict
     from syncaudit.cli.clip_view import print_examination, print_failed
     from syncaudit.cli.console import stdout, warn

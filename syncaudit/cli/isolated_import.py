@@ -65,7 +65,7 @@ def import_isolated(
             if heard or worker.is_late:
                 outcome = worker.collect()
                 if worker.is_gone and outcome is None:
-                    raise SyncAuditError("the process that imports cannot start")
+                    raise SyncAuditError(f"the process that imports cannot start: {worker.lost}")
                 if outcome is None:
                     worker.give(0, task, None)
                     continue

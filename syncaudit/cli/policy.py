@@ -29,7 +29,7 @@ def show(
     profile: Annotated[str | None, typer.Option("--profile", help="Policy profile.")] = None,
 ) -> None:
     """Print the policy in force as JSON, with every default filled in."""
-    from syncaudit.batch.plain import plain
+    from syncaudit.batch.json_encoding import plain
     from syncaudit.policy import load_policy
 
     rules = load_policy(None if policy is None else str(policy), profile=profile)

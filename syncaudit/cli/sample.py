@@ -38,9 +38,9 @@ def sample(
     from syncaudit.cli.judged import load_outputs
     from syncaudit.datasets import clip_to_row, write_manifest
     from syncaudit.errors import UsageError
+    from syncaudit.evaluation.sampling import balanced_sample
     from syncaudit.model import Verdict
     from syncaudit.readers.uris import is_url, resolve
-    from syncaudit.trial.sampling import balanced_sample
     from syncaudit.writing import check_target, note_written
 
     if out.suffix.lower() not in (".jsonl", ".parquet"):

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from syncaudit.datasets.formats import DatasetFormat, Import, all_formats, format_called
+from syncaudit.datasets.formats import DatasetFormat, Import, all_formats, get_format
 from syncaudit.datasets.rows import clip_to_row, write_manifest
 from syncaudit.datasets.sidecars import Sidecars
 from syncaudit.datasets.source import Source, is_inside
@@ -55,7 +55,7 @@ def pick_format(source: Source, name: str = AUTO) -> DatasetFormat:
         If there is no such format or none accepts; each says why.
     """
     if name != AUTO:
-        return format_called(name)
+        return get_format(name)
     reasons: list[str] = []
     for each in all_formats().values():
         reason = each.probe(source)

@@ -1,19 +1,19 @@
 """What happened and when: stamps, rotation of pictures, flashes, motion, sound."""
 
-from syncaudit.detectors.band_energy import find_band_energies
 from syncaudit.detectors.flash import FlashDetector
-from syncaudit.detectors.increment_choice import choose_increments
+from syncaudit.detectors.frames.audit import PictureAuditor
+from syncaudit.detectors.frames.motion import PictureMotionDetector
 from syncaudit.detectors.motion import detect_motion
-from syncaudit.detectors.picture_audit import PictureAuditor
-from syncaudit.detectors.picture_motion import PictureMotionDetector
-from syncaudit.detectors.rotation import RotationDetector
+from syncaudit.detectors.rotation.detector import RotationDetector
+from syncaudit.detectors.rotation.increment_choice import choose_increments
 from syncaudit.detectors.sound import find_clicks, find_loudness
-from syncaudit.detectors.stamps import audit_stamps, audit_stream, audit_streams
+from syncaudit.detectors.speech.band_energy import find_band_energies
+from syncaudit.detectors.speech.tier import find_spoken_tier, spoken_tier
+from syncaudit.detectors.speech.tier_audit import audit_tier
+from syncaudit.detectors.stamps.streams import audit_stamps, audit_stream, audit_streams
 from syncaudit.detectors.state import find_state, why_no_state
 from syncaudit.detectors.strobe import find_strobe, find_triggers
 from syncaudit.detectors.taps import find_taps
-from syncaudit.detectors.tier import find_spoken_tier, spoken_tier
-from syncaudit.detectors.tier_audit import audit_tier
 
 __all__ = [
     "FlashDetector",

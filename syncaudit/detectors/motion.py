@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.model import Activity, Channel, Quantity, SignalStream, is_usable, seconds_since
-from syncaudit.model.time import MAX_SPAN_S
+from syncaudit.model.time import MAX_SPAN_S, spans_too_long
 
 __all__ = ["SI_PER_UNIT", "detect_motion", "quantity_of"]
 
@@ -89,10 +89,14 @@ def _activity(source: str, quantity: Quantity, channel: Channel) -> Activity | N
     if channel.time_ns.size < MIN_SAMPLES:
         return None
     # The middle stamp is a safe epoch even where single stamps are absurd.
-    epoch_ns = int(np.sort(channel.time_ns)[channel.time_ns.size // 2])
-    distance_s = np.abs(channel.time_ns.astype(np.float64) - float(epoch_ns)) * 1e-9
-    usable = np.all(is_usable(channel.values), axis=1) & (distance_s < MAX_SPAN_S)
-    time_ns, values = channel.time_ns[usable], channel.values[usable]
+    time_ns, values = channel.time_ns, channel.values
+    epoch_ns = int(np.partition(time_ns, time_ns.size // 2)[time_ns.size // 2])
+    usable = np.all(is_usable(values), axis=1)
+    if spans_too_long(time_ns):
+        usable &= np.abs(time_ns.astype(np.float64) - float(epoch_ns)) * 1e-9 < MAX_SPAN_S
+    # Recordings of hours are copied only where they must be.
+    if not usable.all():
+        time_ns, values = time_ns[usable], values[usable]
     if time_ns.size < MIN_SAMPLES:
         return None
     time_ns, values = _one_a_stamp(time_ns, values)
@@ -104,7 +108,7 @@ def _activity(source: str, quantity: Quantity, channel: Channel) -> Activity | N
         quantity=quantity,
         epoch_ns=epoch_ns,
         times_s=seconds_since(time_ns, epoch_ns),
-        values=values if si is None else values * si,
+        values=values if si is None or si == 1.0 else values * si,
         is_si=si is not None,
     )
 
@@ -117,6 +121,8 @@ def _one_a_stamp(
     Stamps that are rounded more coarsely than samples come stand for the middle of those that share
     them: the first alone would be half a step of the rounding early.
     """
+    if np.all(time_ns[1:] > time_ns[:-1]):
+        return time_ns, values
     latest = np.maximum.accumulate(time_ns)
     in_order = time_ns == latest
     time_ns, values = time_ns[in_order], values[in_order]

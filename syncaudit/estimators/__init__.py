@@ -2,13 +2,13 @@
 
 from syncaudit.estimators.events import EventEvidence, limit_light, measure_flashes
 from syncaudit.estimators.inertial import measure_imu_imu
-from syncaudit.estimators.knocks import estimate_knocks
-from syncaudit.estimators.rotation import (
+from syncaudit.estimators.knocks.measure import estimate_knocks
+from syncaudit.estimators.rotation.measure import (
     measure_camera_camera,
     measure_camera_gyro,
     measure_yaw_camera,
 )
-from syncaudit.estimators.sound import estimate_microphones
+from syncaudit.estimators.sound.measure import estimate_microphones
 from syncaudit.estimators.speech import measure_speech
 from syncaudit.estimators.state import measure_camera_state, measure_states
 from syncaudit.estimators.vehicle import measure_can_imu

@@ -9,10 +9,10 @@ from functools import lru_cache
 import numpy as np
 
 from syncaudit.dsp.integral import RunningIntegral, integrate_samples
-from syncaudit.estimators.delay import DelayTask, measure_delay, refuse, refuse_vague
-from syncaudit.estimators.delay_fit import fit_delay
-from syncaudit.estimators.increments import Increments, from_integral
-from syncaudit.estimators.rotation_mount import why_not_turned
+from syncaudit.estimators.delay.fit import fit_delay
+from syncaudit.estimators.delay.increments import Increments, from_integral
+from syncaudit.estimators.delay.measure import DelayTask, measure_delay, refuse, refuse_vague
+from syncaudit.estimators.rotation.mount import why_not_turned
 from syncaudit.model import Activity, PairMeasurement, Quantity
 
 __all__ = ["imu_integral", "measure_imu_imu"]

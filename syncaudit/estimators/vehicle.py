@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral, integrate_samples, interpolate_angle
-from syncaudit.estimators.delay import (
+from syncaudit.estimators.delay.fit import fit_delay
+from syncaudit.estimators.delay.increments import from_integral
+from syncaudit.estimators.delay.measure import (
     DelayTask,
     measure_delay,
     refuse,
     refuse_vague,
 )
-from syncaudit.estimators.delay_fit import fit_delay
-from syncaudit.estimators.increments import from_integral
+from syncaudit.estimators.delay.refusals import DRIFT_Z
 from syncaudit.estimators.inertial import imu_integral
-from syncaudit.estimators.refusals import DRIFT_Z
 from syncaudit.model import Activity, PairMeasurement, Quantity
 
 __all__ = ["measure_can_imu"]
@@ -37,7 +37,7 @@ LOBE_S = 0.1
 # Increments that overlap at any instant.
 OVERLAP = 4
 # A sensor that feels vibration which the bus filters away: with less than this share of what it
-# rests on in common (`delay_slope`), increments of twice the width tell more of the motion.
+# rests on in common (`delay.slope`), increments of twice the width tell more of the motion.
 MIN_FOLLOWED = 0.8
 # Sampling, filtering and arbitration inside the control unit are nowhere stated: one sigma.
 CONTROL_UNIT_STD_S = 1.3e-3

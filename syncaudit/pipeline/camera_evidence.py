@@ -13,11 +13,12 @@ from syncaudit.detectors import (
     RotationDetector,
     choose_increments,
 )
-from syncaudit.model import Activity, CameraStream
+from syncaudit.estimators.events import why_bands_contradict
+from syncaudit.model import Activity, CameraStream, Finding, FlashEdges, ReasonCode, Severity
 from syncaudit.pipeline.clip_evidence import ClipEvidence
+from syncaudit.pipeline.decode_pass import Watcher, watch
 from syncaudit.pipeline.pictures import PictureLook
 from syncaudit.pipeline.stages import Stages
-from syncaudit.pipeline.watching import Watcher, watch
 
 __all__ = ["find_flashes", "find_in_pictures", "find_rotation"]
 
@@ -68,9 +69,10 @@ def find_in_pictures(
     detectors = (rotation, flash) if picture is None else (rotation, flash, picture)
     look = _watch(stream, detectors, part, stages, wanted=seen, decoder=decoder)
     if look is not None:
-        with stages.spent_on("detect"):
+        with stages.timed("detect"):
             _keep_rotation(rotation, part)
             _keep_flashes(flash, part)
+            _check_statements(stream, part)
             if picture is not None:
                 _keep_picture(picture, part)
     return part, look
@@ -87,7 +89,7 @@ def find_rotation(
     part = ClipEvidence()
     detector = RotationDetector(stream)
     watch(stream, (detector,), stages, wanted=wanted.get(stream.name), decoder=decoder)
-    with stages.spent_on("detect"):
+    with stages.timed("detect"):
         _keep_rotation(detector, part)
     return part
 
@@ -98,7 +100,7 @@ def find_flashes(stream: CameraStream, stages: Stages) -> tuple[ClipEvidence, Pi
     flash = FlashDetector(stream)
     look = _watch(stream, (flash,), part, stages)
     if look is not None:
-        with stages.spent_on("detect"):
+        with stages.timed("detect"):
             _keep_flashes(flash, part)
     return part, look
 
@@ -129,6 +131,20 @@ def _keep_picture(detector: PictureMotionDetector, evidence: ClipEvidence) -> No
     picture = detector.finish()
     if picture is not None and picture.start_s.size >= MIN_INCREMENTS:
         evidence.picture_motions[picture.source] = picture
+
+
+def _check_statements(stream: CameraStream, evidence: ClipEvidence) -> None:
+    """Doubt a camera of which is stated what its flashes contradict."""
+    flashes = evidence.flashes.get(stream.name)
+    if isinstance(flashes, FlashEdges) and (why := why_bands_contradict(flashes)) is not None:
+        evidence.findings.append(
+            Finding(
+                code=ReasonCode.MANIFEST,
+                source=stream.name,
+                message=f"{stream.name}: {why}",
+                severity=Severity.DOUBT if flashes.stamp_part else Severity.WARNING,
+            )
+        )
 
 
 def _keep_flashes(detector: FlashDetector, evidence: ClipEvidence) -> None:

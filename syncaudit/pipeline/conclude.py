@@ -19,7 +19,7 @@ from syncaudit.model import (
 )
 from syncaudit.policy import Policy, judge, judge_coverage
 
-__all__ = ["as_the_policy_takes_them", "conclude", "lasting_clocks", "solve_record"]
+__all__ = ["conclude", "lasting_clocks", "mark_baseline_only", "solve_record"]
 
 
 def conclude(
@@ -52,7 +52,7 @@ def conclude(
         stamps=record.stamps,
         findings=(*record.findings, *judge_coverage(clip, record, solution)),
         pictures=record.pictures,
-        measurements=as_the_policy_takes_them(record, policy),
+        measurements=mark_baseline_only(record, policy),
         span_s=record.span_s,
         seconds=sum(stages.values()),
         stages=stages,
@@ -75,7 +75,7 @@ def solve_record(
     if not record.measurements:  # nobody has to be trusted more than others
         return solve_clocks((), clocks, at_ns=record.at_ns, tolerance_s={}, reference=reference)
     return solve_clocks(
-        as_the_policy_takes_them(record, policy),
+        mark_baseline_only(record, policy),
         clocks,
         at_ns=record.at_ns,
         tolerance_s=policy.clock_tolerances(clip),
@@ -106,7 +106,7 @@ def _preference(clip: Clip, policy: Policy, common: CommonOffsets | None) -> tup
     return tuple(sorted(ranked, key=trust))
 
 
-def as_the_policy_takes_them(record: ClipRecord, policy: Policy) -> tuple[PairMeasurement, ...]:
+def mark_baseline_only(record: ClipRecord, policy: Policy) -> tuple[PairMeasurement, ...]:
     """Return a clip's measurements, marked where the policy wants a baseline for them."""
     return tuple(
         replace(pair, is_baseline_only=True)

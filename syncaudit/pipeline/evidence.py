@@ -38,7 +38,7 @@ from syncaudit.pipeline.clip_evidence import ClipEvidence
 from syncaudit.pipeline.pictures import PictureLook, audit_pictures
 from syncaudit.pipeline.stages import Stages
 
-__all__ = ["find_events", "find_evidence", "track_throughout"]
+__all__ = ["find_events", "find_evidence", "track_all_frames"]
 
 
 def find_evidence(
@@ -52,7 +52,7 @@ def find_evidence(
     """Find the evidence in every stream.
 
     Where a gyroscope is on board, the rotation of cameras is tracked only where that says most of
-    their delay (`syncaudit.detectors.choose_increments`); `track_throughout` tracks the rest.
+    their delay (`syncaudit.detectors.choose_increments`); `track_all_frames` tracks the rest.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def find_evidence(
     """
     evidence = ClipEvidence()
     looks: list[PictureLook] = []
-    with stages.spent_on("detect"):
+    with stages.timed("detect"):
         for name, stream in streams.items():
             if isinstance(stream, SignalStream):
                 evidence.motion[name] = _motion_of(stream)
@@ -96,7 +96,7 @@ def find_evidence(
             if pictures is not None:
                 looks.append(pictures)
             continue
-        with stages.spent_on("detect"):
+        with stages.timed("detect"):
             if isinstance(stream, SignalStream):
                 _keep_strobe(stream, evidence)
             elif isinstance(stream, AudioStream) and stream.samples.size:
@@ -105,12 +105,12 @@ def find_evidence(
                 _keep_triggers(stream, evidence)
             elif isinstance(stream, TranscriptStream):
                 _keep_spoken(stream, streams.get(stream.audio), evidence)
-    with stages.spent_on("detect"):
+    with stages.timed("detect"):
         evidence.pictures = audit_pictures(looks, streams, evidence.motion, evidence.rotations)
     return evidence
 
 
-def track_throughout(
+def track_all_frames(
     evidence: ClipEvidence,
     streams: Mapping[str, Stream],
     names: Iterable[str],
@@ -149,10 +149,10 @@ def find_events(streams: Mapping[str, Stream], stages: Stages) -> ClipEvidence:
             part, look = find_flashes(stream, stages)
             evidence.add(part)
             if look is not None:
-                with stages.spent_on("detect"):
+                with stages.timed("detect"):
                     evidence.pictures |= audit_pictures([look], streams, {}, {})
             continue
-        with stages.spent_on("detect"):
+        with stages.timed("detect"):
             if isinstance(stream, SignalStream):
                 _keep_strobe(stream, evidence)
                 taps = find_taps(stream)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.at_work import at_work_on
 from syncaudit.detectors import audit_streams
 from syncaudit.model import (
     CameraStream,
@@ -24,15 +25,15 @@ from syncaudit.model import (
     Stream,
     TranscriptStream,
 )
-from syncaudit.pipeline.belonging import doubtful_files
 from syncaudit.pipeline.clip_evidence import ClipEvidence
 from syncaudit.pipeline.conclude import conclude
-from syncaudit.pipeline.evidence import find_evidence, track_throughout
+from syncaudit.pipeline.evidence import find_evidence, track_all_frames
 from syncaudit.pipeline.known_corrections import (
     apply_calibration,
     check_calibration,
     windows_before,
 )
+from syncaudit.pipeline.misplaced_files import find_misplaced_files
 from syncaudit.pipeline.pairing import measure_pairs
 from syncaudit.pipeline.reading import from_manifest, read_clip, without_base
 from syncaudit.pipeline.second_look import cameras_to_track
@@ -163,7 +164,7 @@ def examine(
     if calibration is not None:
         check_calibration(calibration)
     stages = Stages(on_stage=on_stage)
-    with stages.spent_on("read"):
+    with stages.timed("read"):
         near_ns = stated(clip, MARGIN_S)
         read = read_clip(
             clip,
@@ -171,19 +172,19 @@ def examine(
         )
         streams = dict(read.streams)
     texts = AlignedTexts() if is_screen else align_texts(clip, streams, stages)
-    with stages.spent_on("read"):
+    with stages.timed("read"):
         if calibration is not None:
             streams = {
                 name: apply_calibration(stream, calibration, clip)
                 for name, stream in streams.items()
             }
         streams = {name: crop(stream, clip, margin_s=MARGIN_S) for name, stream in streams.items()}
-    with stages.spent_on("stamps"):
+    with stages.timed("stamps"):
         stamps = audit_streams(
             {name: stamps_in_window(stream, clip) for name, stream in streams.items()}
         )
         window = window_of(clip, streams)
-        doubtful = doubtful_files(clip, streams, window)
+        doubtful = find_misplaced_files(clip, streams, window)
         covered = extents(clip, streams)
     wanted = _wanted(clip, streams)
     if is_screen:
@@ -219,12 +220,12 @@ def examine(
     )
     intended_s = {name: spec.expected_offset_s for name, spec in clip.sources.items()}
     while True:
-        with stages.spent_on("estimate"):
+        with stages.timed("estimate"), at_work_on("comparing sources"):
             measured = measure_pairs(evidence, max_offset_s=policy.max_offset_s)
         undecided = cameras_to_track(evidence, measured, intended_s)
         if not undecided:
             break
-        track_throughout(evidence, streams, undecided, stages, wanted=wanted, decoder=decoder)
+        track_all_frames(evidence, streams, undecided, stages, wanted=wanted, decoder=decoder)
     measurements = (*_of_dated(measured, streams), *texts.measurements)
     record = replace(record, measurements=measurements)
     solution, verdict = conclude(clip, record, policy)
@@ -263,7 +264,7 @@ def rotations_throughout(examination: Examination) -> dict[str, RotationIncremen
     found, streams = examination.evidence, examination.streams
     seen = ClipEvidence(rotations=dict(found.rotations), sampled=set(found.sampled))
     wanted = _wanted(examination.clip, streams)
-    track_throughout(seen, streams, sorted(found.sampled), Stages(), wanted=wanted)
+    track_all_frames(seen, streams, sorted(found.sampled), Stages(), wanted=wanted)
     return seen.rotations
 
 

@@ -31,7 +31,7 @@ from syncaudit.model import (
 from syncaudit.pipeline.clip_evidence import ClipEvidence
 from syncaudit.pipeline.searched import still_sources, with_range
 
-__all__ = ["MAX_HUBS", "by_liveliness", "measure_pairs"]
+__all__ = ["MAX_HUBS", "measure_pairs", "rank_by_motion"]
 
 # Cameras that are tried as the one that the others are measured against.
 MAX_HUBS = 3
@@ -246,7 +246,7 @@ def _star(
 
     What looks lively may be a near wall that passes by.
     """
-    lively = [name for name in by_liveliness(evidence) if name not in evidence.sampled]
+    lively = [name for name in rank_by_motion(evidence) if name not in evidence.sampled]
     best, most, found = lively[0], -1, list[PairMeasurement]()
     for hub in lively[:MAX_HUBS]:
         pairs = [
@@ -267,7 +267,7 @@ def _star(
     return best, found
 
 
-def by_liveliness(evidence: ClipEvidence) -> list[str]:
+def rank_by_motion(evidence: ClipEvidence) -> list[str]:
     """Return the cameras whose rotation could be tracked, the one that moves most first."""
     return sorted(evidence.rotations, key=lambda name: -_liveliness(evidence.rotations[name]))
 

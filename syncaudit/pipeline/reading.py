@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from syncaudit.at_work import at_work_on
 from syncaudit.errors import ClipInputError, MachineError, SyncAuditError
 from syncaudit.machine_faults import machine_fault
 from syncaudit.model import Clip, Finding, ReasonCode, Stream
@@ -73,7 +74,8 @@ def read_clip(
     for name, spec in clip.sources.items():
         try:
             near = None if near_ns is None else near_ns.get(name)
-            stream = read_source(name, spec, clip.base_uri, near_ns=near)
+            with at_work_on(f"reading source {name!r}"):
+                stream = read_source(name, spec, clip.base_uri, near_ns=near)
         except SyncAuditError as error:
             if not is_tolerant:
                 refuse_machine_fault(error, error.path, source=name)

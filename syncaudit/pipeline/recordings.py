@@ -21,9 +21,9 @@ from syncaudit.model import (
     clock_of,
 )
 from syncaudit.pipeline.conclude import (
-    as_the_policy_takes_them,
     conclude,
     lasting_clocks,
+    mark_baseline_only,
     solve_record,
 )
 from syncaudit.policy import Policy, judge_with_recording
@@ -91,7 +91,7 @@ def pool_clips(
     at_ns = np.array([records[k].at_ns for k in order], dtype=np.int64)
     systematic = [
         common_errors(
-            as_the_policy_takes_them(records[k], policy),
+            mark_baseline_only(records[k], policy),
             {name: clock_of(name, spec) for name, spec in clips[k].sources.items()},
             reference,
         )

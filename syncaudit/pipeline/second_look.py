@@ -12,7 +12,7 @@ import numpy as np
 
 from syncaudit.model import PairMeasurement, Quantity, RotationIncrements
 from syncaudit.pipeline.clip_evidence import ClipEvidence
-from syncaudit.pipeline.pairing import MAX_HUBS, by_liveliness
+from syncaudit.pipeline.pairing import MAX_HUBS, rank_by_motion
 
 __all__ = ["cameras_to_track"]
 
@@ -74,7 +74,7 @@ def cameras_to_track(
     ]
     if undecided or alone <= evidence.sampled:
         return undecided
-    return [name for name in by_liveliness(evidence)[:MAX_HUBS] if name in evidence.sampled]
+    return [name for name in rank_by_motion(evidence)[:MAX_HUBS] if name in evidence.sampled]
 
 
 def _poor(told: Mapping[str, PairMeasurement]) -> set[str]:

@@ -33,7 +33,7 @@ class Stages:
     clock: Callable[[], float] = time.process_time
 
     @contextmanager
-    def spent_on(self, stage: str) -> Iterator[None]:
+    def timed(self, stage: str) -> Iterator[None]:
         """Add the CPU time of the block to `stage`."""
         if self.on_stage is not None:
             self.on_stage(stage)

@@ -70,7 +70,7 @@ def align_texts(clip: Clip, streams: Mapping[str, Stream], stages: Stages) -> Al
             continue
         if stream.tiers or not (stream.text or "").strip():
             continue
-        with stages.spent_on("align"):
+        with stages.timed("align"):
             _align(name, stream, streams.get(stream.audio), spec.language, texts)
     return texts
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from syncaudit.model import ArrivalAudit, Finding, ReasonCode
 from syncaudit.model.wording import word_count, word_drift, word_duration, word_measure
-from syncaudit.policy.opinion import remark
+from syncaudit.policy.check_result import remark
 
 __all__ = ["judge_arrivals"]
 

@@ -15,9 +15,9 @@ from syncaudit.model import (
     SourceKind,
 )
 from syncaudit.model.wording import word_duration, word_measure
-from syncaudit.policy.equivalence import Standing, compare
+from syncaudit.policy.check_result import defect
+from syncaudit.policy.equivalence import Equivalence, compare
 from syncaudit.policy.limits import Policy
-from syncaudit.policy.opinion import defect
 from syncaudit.policy.unobservable import word_method
 
 __all__ = ["Baselined", "judge_baselines"]
@@ -82,11 +82,11 @@ def judge_baselines(
         rest_s = (m.offset_s or 0.0) - known_s - baseline.offset_s
         std_s = math.hypot(m.offset_std_s or 0.0, known_std_s)
         standing = compare(rest_s, std_s, limit, z)
-        if standing is Standing.INSIDE:
+        if standing is Equivalence.INSIDE:
             verified.update(
                 name for name, end in zip((m.source, m.target), ends, strict=True) if end is None
             )
-        elif standing is Standing.OUTSIDE:
+        elif standing is Equivalence.OUTSIDE:
             blamed = m.source if kinds.get(m.source) == SourceKind.CAMERA else m.target
             if kinds.get(m.target) not in _VEHICLE_KINDS:
                 blamed = m.source

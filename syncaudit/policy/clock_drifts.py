@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from syncaudit.model import ClockEstimate, Finding, ReasonCode, Verdict
 from syncaudit.model.wording import word_drift
-from syncaudit.policy.equivalence import Standing, compare
+from syncaudit.policy.check_result import CheckResult, defect, remark
+from syncaudit.policy.equivalence import Equivalence, compare
 from syncaudit.policy.limits import Limits
-from syncaudit.policy.opinion import Opinion, defect, remark
 from syncaudit.policy.unobservable import unknown
 
 __all__ = ["judge_drift"]
@@ -17,11 +17,11 @@ _QUARTZ_PPM = 200.0
 
 def judge_drift(
     name: str, is_reference: bool, estimate: ClockEstimate, limits: Limits, z: float
-) -> Opinion:
+) -> CheckResult:
     """Return the opinion on a drift by itself, and a warning where no oscillator has it."""
     limit = limits.drift_ppm
     if limit is None or is_reference:
-        return Opinion(verdict=Verdict.PASS, warnings=_beyond_quartz(name, estimate, z))
+        return CheckResult(verdict=Verdict.PASS, warnings=_beyond_quartz(name, estimate, z))
     if estimate.drift_ppm is None or estimate.drift_std_ppm is None:
         return unknown(
             name,
@@ -31,16 +31,16 @@ def judge_drift(
         )
     drift = word_drift(estimate.drift_ppm, estimate.drift_std_ppm)
     standing = compare(estimate.drift_ppm, estimate.drift_std_ppm, limit, z)
-    if standing is Standing.INSIDE:
-        return Opinion(verdict=Verdict.PASS)
-    if standing is Standing.OPEN:
+    if standing is Equivalence.INSIDE:
+        return CheckResult(verdict=Verdict.PASS)
+    if standing is Equivalence.INCONCLUSIVE:
         return unknown(
             name,
             f"{name} drifts by {drift}, too uncertain for the limit of {limit:g} ppm",
             limit=limit,
         )
     message = f"{name} drifts by {drift}; limit {limit:g} ppm"
-    return Opinion(
+    return CheckResult(
         verdict=Verdict.REJECT,
         defects=(defect(ReasonCode.DRIFT, name, message, value=estimate.drift_ppm, limit=limit),),
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from syncaudit.model import ClockEstimate, ReasonCode, Verdict
 from syncaudit.model.wording import rounded, word_duration, word_measure
-from syncaudit.policy.equivalence import Standing, compare, seconds_to_step
+from syncaudit.policy.check_result import CheckResult, defect
+from syncaudit.policy.equivalence import Equivalence, compare, seconds_to_step
 from syncaudit.policy.frame_words import word_slip
 from syncaudit.policy.limits import Limits
-from syncaudit.policy.opinion import Opinion, defect
 
 __all__ = ["judge_step", "word_moment"]
 
@@ -22,19 +22,19 @@ def judge_step(
     z: float,
     period_s: float | None,
     moment: str,
-) -> Opinion:
+) -> CheckResult:
     """Return the opinion on the size of a jump by itself."""
     limit = limits.step_s
     if limit is None or estimate.step_s is None:
-        return Opinion(verdict=Verdict.PASS)
-    if compare(estimate.step_s, estimate.step_std_s or 0.0, limit, z) is not Standing.OUTSIDE:
-        return Opinion(verdict=Verdict.PASS)
+        return CheckResult(verdict=Verdict.PASS)
+    if compare(estimate.step_s, estimate.step_std_s or 0.0, limit, z) is not Equivalence.OUTSIDE:
+        return CheckResult(verdict=Verdict.PASS)
     message = (
         f"{name} jumps by {word_measure(estimate.step_s, estimate.step_std_s)} {moment}; limit "
         f"{word_duration(limit)}"
         f"{word_slip(estimate.step_s, estimate.step_std_s or 0.0, period_s, z)}"
     )
-    return Opinion(
+    return CheckResult(
         verdict=Verdict.REJECT,
         defects=(defect(ReasonCode.STEP, name, message, value=estimate.step_s, limit=limit),),
     )

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from syncaudit.model import ClockEstimate, ReasonCode, Verdict
 from syncaudit.model.wording import word_correction, word_drift, word_duration, word_measure
-from syncaudit.policy.equivalence import Course, Standing, compare, worst
+from syncaudit.policy.check_result import CheckResult, defect
+from syncaudit.policy.equivalence import Course, Equivalence, compare, worst
 from syncaudit.policy.frame_words import word_hidden, word_slip
 from syncaudit.policy.limits import Limits
-from syncaudit.policy.opinion import Opinion, defect
 from syncaudit.policy.unobservable import unknown
 
 __all__ = ["judge_offset"]
@@ -25,20 +25,24 @@ def judge_offset(
     period_s: float | None,
     moment: str,
     is_counted: bool,
-) -> Opinion:
+) -> CheckResult:
     """Judge the offset at every instant; say which of offset, drift and step takes it out."""
     limit = limits.offset_s
     standings = [compare(point.value_s, point.std_s, limit, z) for point in course]
     overall = worst(standings)
-    if overall is Standing.INSIDE:
-        return Opinion(verdict=Verdict.PASS)
-    if overall is Standing.OPEN:
+    if overall is Equivalence.INSIDE:
+        return CheckResult(verdict=Verdict.PASS)
+    if overall is Equivalence.INCONCLUSIVE:
         return unknown(name, _too_uncertain(name, estimate, course, limit, z), limit=limit)
     jump = word_measure(estimate.step_s or 0.0, estimate.step_std_s)
     slip = word_slip(estimate.step_s or 0.0, estimate.step_std_s or 0.0, period_s, z)
     beyond_step = [s for p, s in zip(course, standings, strict=True) if p.is_stepped]
     half = "from then on" if estimate.is_step_past else "before"
-    if standings[0] is Standing.OUTSIDE and beyond_step and set(beyond_step) == {Standing.INSIDE}:
+    if (
+        standings[0] is Equivalence.OUTSIDE
+        and beyond_step
+        and set(beyond_step) == {Equivalence.INSIDE}
+    ):
         # Good on the other side: the step alone is to blame.
         point, code = course[0], ReasonCode.STEP
         figure = word_correction(point.value_s, point.std_s)
@@ -46,7 +50,7 @@ def judge_offset(
             f"{name} jumps by {jump} {moment} and is {figure} {half}; "
             f"limit {word_duration(limit)}{slip}"
         )
-    elif standings[0] is Standing.OUTSIDE:
+    elif standings[0] is Equivalence.OUTSIDE:
         point, code = course[0], ReasonCode.OFFSET
         figure = word_correction(point.value_s, point.std_s)
         # Too far off on both sides: of which one the figure is.
@@ -57,7 +61,7 @@ def judge_offset(
             f"{'' if is_counted else word_slip(point.value_s, point.std_s, period_s, z)}"
         )
     else:
-        outside = [p for p, s in zip(course, standings, strict=True) if s is Standing.OUTSIDE]
+        outside = [p for p, s in zip(course, standings, strict=True) if s is Equivalence.OUTSIDE]
         plain = [p for p in outside if not p.is_stepped]
         point = max(plain or outside, key=lambda p: abs(p.value_s))
         is_early = estimate.is_step_past if point.is_stepped else point.after_s < 0.0
@@ -71,7 +75,7 @@ def judge_offset(
         else:
             code = ReasonCode.STEP
             message = f"{name} jumps by {jump} {moment} and is {where}{slip}"
-    return Opinion(
+    return CheckResult(
         verdict=Verdict.REJECT,
         defects=(defect(code, name, message, value=point.value_s, limit=limit),),
     )
@@ -82,11 +86,11 @@ def _too_uncertain(
 ) -> str:
     middle = course[0]
     measured = word_correction(middle.value_s, middle.std_s)
-    if compare(middle.value_s, middle.std_s, limit, z) is Standing.INSIDE:
+    if compare(middle.value_s, middle.std_s, limit, z) is Equivalence.INSIDE:
         if any(
             point.is_stepped
             for point in course
-            if compare(point.value_s, point.std_s, limit, z) is Standing.OPEN
+            if compare(point.value_s, point.std_s, limit, z) is Equivalence.INCONCLUSIVE
         ):
             jump = word_measure(estimate.step_s or 0.0, estimate.step_std_s)
             return (

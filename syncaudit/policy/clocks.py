@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from syncaudit.model import ClockSolution, Finding, PairMeasurement, ReasonCode, Verdict
 from syncaudit.model.wording import word_duration, word_measure
+from syncaudit.policy.check_result import CheckResult
 from syncaudit.policy.clock_drifts import judge_drift
 from syncaudit.policy.clock_jumps import judge_step, word_moment
 from syncaudit.policy.clock_offsets import judge_offset
-from syncaudit.policy.equivalence import QUARTZ_PPM, Standing, compare, course_of
+from syncaudit.policy.equivalence import QUARTZ_PPM, Equivalence, compare, course_of
 from syncaudit.policy.limits import Limits
-from syncaudit.policy.opinion import Opinion
 from syncaudit.policy.unobservable import unknown, unmeasured, why_unobservable, word_method
 
 __all__ = ["judge_clock"]
@@ -31,7 +31,7 @@ def judge_clock(
     period_s: float | None = None,
     is_counted: bool = False,
     prior_ppm: float = QUARTZ_PPM,
-) -> Opinion:
+) -> CheckResult:
     """Return the opinion on one source from its clock's estimate.
 
     Parameters
@@ -80,7 +80,7 @@ def judge_clock(
     ]
     defects = _one_per_code([finding for opinion in opinions for finding in opinion.defects])
     verdicts = {opinion.verdict for opinion in opinions}
-    return Opinion(
+    return CheckResult(
         verdict=Verdict.REJECT
         if Verdict.REJECT in verdicts
         else Verdict.UNVERIFIED
@@ -112,7 +112,7 @@ def _judge_companions(
     measurements: Sequence[PairMeasurement],
     clock_of_source: Mapping[str, str],
     z: float,
-) -> Opinion:
+) -> CheckResult:
     """Judge a source whose clock is tied to no other by the sources of the same clock."""
     same = [
         m
@@ -125,8 +125,8 @@ def _judge_companions(
     standings = [
         compare(m.offset_s or 0.0, m.offset_std_s or 0.0, limits.offset_s, z) for m in same
     ]
-    if Standing.INSIDE in standings and Standing.OUTSIDE not in standings:
-        return Opinion(verdict=Verdict.PASS)
+    if Equivalence.INSIDE in standings and Equivalence.OUTSIDE not in standings:
+        return CheckResult(verdict=Verdict.PASS)
     if not same:
         return unmeasured(
             name, why_unobservable(name, clock, solution, measurements, clock_of_source)

@@ -14,7 +14,7 @@ from syncaudit.model import (
     ReasonCode,
 )
 from syncaudit.model.wording import word_duration, word_measure
-from syncaudit.policy.opinion import defect, remark
+from syncaudit.policy.check_result import defect, remark
 from syncaudit.policy.unobservable import word_method
 
 __all__ = ["Contradictions", "judge_contradictions"]

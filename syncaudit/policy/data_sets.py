@@ -7,7 +7,7 @@ from typing import Any
 
 from syncaudit.model import CommonOffset, DataSetClocks
 from syncaudit.model.wording import word_correction, word_count, word_duration
-from syncaudit.policy.equivalence import Standing, compare, quantile
+from syncaudit.policy.equivalence import Equivalence, compare, quantile
 from syncaudit.policy.limits import Policy
 
 __all__ = ["calibration_of", "data_set_row", "is_outside"]
@@ -26,7 +26,7 @@ _CHANCE = 0.01
 
 def is_outside(policy: Policy, offset_s: float, std_s: float, limit_s: float) -> bool:
     """Return whether an offset is shown to lie outside of a limit, as that of a clip is."""
-    return compare(offset_s, std_s, limit_s, quantile(policy.confidence)) is Standing.OUTSIDE
+    return compare(offset_s, std_s, limit_s, quantile(policy.confidence)) is Equivalence.OUTSIDE
 
 
 def data_set_row(found: DataSetClocks) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from syncaudit.model import ClockEstimate
 __all__ = [
     "QUARTZ_PPM",
     "Course",
-    "Standing",
+    "Equivalence",
     "compare",
     "course_of",
     "quantile",
@@ -31,11 +31,11 @@ __all__ = [
 QUARTZ_PPM = 100.0
 
 
-class Standing(StrEnum):
+class Equivalence(StrEnum):
     """Where a figure stands towards its limit."""
 
     INSIDE = "inside"
-    OPEN = "open"
+    INCONCLUSIVE = "open"
     OUTSIDE = "outside"
 
 
@@ -64,20 +64,20 @@ def quantile(confidence: float) -> float:
     return NormalDist().inv_cdf(0.5 + 0.5 * confidence)
 
 
-def compare(value: float, std: float, limit: float, z: float) -> Standing:
+def compare(value: float, std: float, limit: float, z: float) -> Equivalence:
     """Return where ``|value| ± z * std`` stands towards the limit."""
     if abs(value) + z * std <= limit:
-        return Standing.INSIDE
-    return Standing.OUTSIDE if abs(value) - z * std > limit else Standing.OPEN
+        return Equivalence.INSIDE
+    return Equivalence.OUTSIDE if abs(value) - z * std > limit else Equivalence.INCONCLUSIVE
 
 
-def worst(standings: Iterable[Standing]) -> Standing:
+def worst(standings: Iterable[Equivalence]) -> Equivalence:
     """Return the worst of several standings; nothing at all is open."""
     found = set(standings)
-    for standing in (Standing.OUTSIDE, Standing.OPEN, Standing.INSIDE):
+    for standing in (Equivalence.OUTSIDE, Equivalence.INCONCLUSIVE, Equivalence.INSIDE):
         if standing in found:
             return standing
-    return Standing.OPEN
+    return Equivalence.INCONCLUSIVE
 
 
 def seconds_to_step(clock: ClockEstimate, *, at_ns: int, span_s: float) -> float:

@@ -24,11 +24,11 @@ from syncaudit.model import (
 )
 from syncaudit.policy.arrivals import judge_arrivals
 from syncaudit.policy.baselines import judge_baselines
+from syncaudit.policy.check_result import CheckResult, remark
 from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.contradictions import judge_contradictions
 from syncaudit.policy.equivalence import quantile
 from syncaudit.policy.limits import Policy
-from syncaudit.policy.opinion import Opinion, remark
 from syncaudit.policy.pictures import judge_pictures
 from syncaudit.policy.reference import judge_reference
 from syncaudit.policy.stamp_jitter import witness_of
@@ -38,7 +38,7 @@ from syncaudit.policy.transcripts import judge_transcript
 __all__ = ["judge"]
 
 # Of a clock in a clip that was not looked at, which is said once, of the clip.
-_UNSEEN = Opinion(verdict=Verdict.UNVERIFIED)
+_UNSEEN = CheckResult(verdict=Verdict.UNVERIFIED)
 
 
 def judge(
@@ -117,7 +117,7 @@ def judge(
     ]
     of_clip = [finding for finding in given if finding.source not in clip.sources]
     is_unseen = any(finding.code is ReasonCode.UNOBSERVABLE for finding in of_clip)
-    opinions: dict[str, Opinion] = {}
+    opinions: dict[str, CheckResult] = {}
     for name, spec in clip.sources.items():
         own = [finding for finding in given if finding.source == name]
         of_stamps: list[Finding] = []
@@ -205,12 +205,12 @@ def _rejects(finding: Finding) -> bool:
 
 def _opinion(
     own: Sequence[Finding],
-    of_clock: Opinion,
+    of_clock: CheckResult,
     *,
     is_vouched_for: bool,
     is_doubtful: bool,
     is_unseen: bool,
-) -> Opinion:
+) -> CheckResult:
     """Join everything known about one source."""
     # A jump that the content measures is told once, with its size at the ends of the clip.
     if own and any(f.code is ReasonCode.STEP for f in of_clock.defects):
@@ -230,7 +230,7 @@ def _opinion(
     why = of_clock.why_unmeasured
     if defects:
         # What else is said of its samples stays; that its clock is unknown, its defect says why.
-        return Opinion(
+        return CheckResult(
             verdict=Verdict.REJECT,
             defects=defects,
             gaps=told,
@@ -238,14 +238,14 @@ def _opinion(
             why_unmeasured=why,
         )
     if verdict is Verdict.PASS:
-        return Opinion(verdict=verdict, warnings=(*warnings, *told), why_unmeasured=why)
+        return CheckResult(verdict=verdict, warnings=(*warnings, *told), why_unmeasured=why)
     # That the clip as a whole was not looked at is said once, of the clip.
     gaps = () if is_unseen else (*told, *gaps)
-    return Opinion(verdict=verdict, gaps=gaps, warnings=warnings, why_unmeasured=why)
+    return CheckResult(verdict=verdict, gaps=gaps, warnings=warnings, why_unmeasured=why)
 
 
 def _verdict_of_clip(
-    clip: Clip, policy: Policy, opinions: Mapping[str, Opinion], of_clip: Sequence[Finding]
+    clip: Clip, policy: Policy, opinions: Mapping[str, CheckResult], of_clip: Sequence[Finding]
 ) -> Verdict:
     if any(_rejects(finding) for finding in of_clip):
         return Verdict.REJECT
@@ -266,7 +266,7 @@ def _verdict_of_clip(
 def _sorted_findings(
     policy: Policy,
     kinds: Mapping[str, str],
-    opinions: Mapping[str, Opinion],
+    opinions: Mapping[str, CheckResult],
     of_clip: Sequence[Finding],
     verdict: Verdict,
 ) -> tuple[list[Finding], list[Finding]]:
@@ -293,7 +293,7 @@ def _sorted_findings(
 
 
 def _source_verdict(
-    opinion: Opinion,
+    opinion: CheckResult,
     kind: str,
     clock: str,
     solution: ClockSolution,

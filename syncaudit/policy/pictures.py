@@ -14,8 +14,8 @@ from syncaudit.model import (
     Severity,
 )
 from syncaudit.model.wording import word_count, word_duration
+from syncaudit.policy.check_result import defect, remark
 from syncaudit.policy.limits import Limits
-from syncaudit.policy.opinion import defect, remark
 
 __all__ = ["judge_pictures"]
 

@@ -19,10 +19,10 @@ from syncaudit.model import (
     clock_of,
 )
 from syncaudit.model.wording import word_correction, word_count
+from syncaudit.policy.check_result import remark
 from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.equivalence import quantile
 from syncaudit.policy.limits import Policy
-from syncaudit.policy.opinion import remark
 
 __all__ = ["judge_with_recording"]
 

@@ -7,8 +7,8 @@ from statistics import median
 
 from syncaudit.model import ClockEstimate, ClockSolution, Finding, ReasonCode
 from syncaudit.model.wording import word_correction
-from syncaudit.policy.equivalence import Standing, compare
-from syncaudit.policy.opinion import defect, remark
+from syncaudit.policy.check_result import defect, remark
+from syncaudit.policy.equivalence import Equivalence, compare
 
 __all__ = ["is_undecided", "judge_reference"]
 
@@ -104,10 +104,10 @@ def _stated_suspect(
         name: clock
         for name, clock in others.items()
         if compare(_offset(clock) - middle_s, _std(clock), tolerance_s.get(name, 0.0), z)
-        is not Standing.OUTSIDE
+        is not Equivalence.OUTSIDE
     }
     disagreeing = all(
-        compare(_offset(clock), _std(clock), tolerance_s.get(name, 0.0), z) is Standing.OUTSIDE
+        compare(_offset(clock), _std(clock), tolerance_s.get(name, 0.0), z) is Equivalence.OUTSIDE
         for name, clock in agreeing.items()
     )
     if len(agreeing) < 2 or 2 * len(agreeing) <= len(others) or not disagreeing:

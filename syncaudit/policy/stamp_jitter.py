@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from syncaudit.model import Finding, PairMeasurement, ReasonCode, SourceKind, StampAudit
 from syncaudit.model.wording import word_duration
+from syncaudit.policy.check_result import defect, remark
 from syncaudit.policy.limits import Limits
-from syncaudit.policy.opinion import defect, remark
 
 __all__ = ["Witness", "judge_jitter", "witness_of"]
 

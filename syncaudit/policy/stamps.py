@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from syncaudit.model import Finding, ReasonCode, StampAudit
 from syncaudit.model.wording import word_count, word_duration
+from syncaudit.policy.check_result import defect, remark
 from syncaudit.policy.limits import Limits
-from syncaudit.policy.opinion import defect, remark
 from syncaudit.policy.stamp_jitter import Witness, judge_jitter
 
 __all__ = ["judge_stamps"]

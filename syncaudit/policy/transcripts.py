@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from syncaudit.model import ClockEstimate, ClockSolution, PairMeasurement, ReasonCode, Verdict
 from syncaudit.model.wording import word_correction, word_duration
+from syncaudit.policy.check_result import CheckResult, defect, remark
 from syncaudit.policy.clocks import judge_clock
-from syncaudit.policy.equivalence import QUARTZ_PPM, Standing, compare
+from syncaudit.policy.equivalence import QUARTZ_PPM, Equivalence, compare
 from syncaudit.policy.limits import Limits
-from syncaudit.policy.opinion import Opinion, defect, remark
 from syncaudit.policy.unobservable import unmeasured
 
 __all__ = ["judge_transcript"]
@@ -32,7 +32,7 @@ def judge_transcript(
     expected_offset_s: float,
     span_s: float,
     z: float,
-) -> Opinion:
+) -> CheckResult:
     """Return the opinion on a transcript.
 
     Its words are about its audio, so it is judged against that and nothing else: where the
@@ -96,7 +96,7 @@ def judge_transcript(
     if (
         opinion.defects
         or warning is None
-        or compare(value_s, std_s, warning, z) is not Standing.OUTSIDE
+        or compare(value_s, std_s, warning, z) is not Equivalence.OUTSIDE
     ):
         return opinion
     text = (
@@ -104,7 +104,7 @@ def judge_transcript(
         f"more than the usual {word_duration(warning)}: state 'expected_offset_s' if its aligner "
         "does that by convention"
     )
-    return Opinion(
+    return CheckResult(
         verdict=opinion.verdict,
         gaps=opinion.gaps,
         warnings=(
@@ -140,7 +140,7 @@ def _estimate(name: str, m: PairMeasurement, at_ns: int, expected_offset_s: floa
     )
 
 
-def _refused(name: str, audio: str, m: PairMeasurement) -> Opinion:
+def _refused(name: str, audio: str, m: PairMeasurement) -> CheckResult:
     """Reject what is shown not to fit; what is merely unclear stays unverified."""
     if m.diagnostics.get("is_foreign"):
         words = "words" if m.diagnostics.get("is_words") else "phones"
@@ -148,8 +148,10 @@ def _refused(name: str, audio: str, m: PairMeasurement) -> Opinion:
             f"the {words} of {name} are not what is spoken in {audio}, or their times do not hang "
             f"together: {m.why}"
         )
-        return Opinion(verdict=Verdict.REJECT, defects=(defect(ReasonCode.BAD_TEXT, name, text),))
+        return CheckResult(
+            verdict=Verdict.REJECT, defects=(defect(ReasonCode.BAD_TEXT, name, text),)
+        )
     if m.diagnostics.get("steps", 0.0) > 1.0 and not m.diagnostics.get("is_words"):
         text = f"{name} does not follow {audio}: {m.why}"
-        return Opinion(verdict=Verdict.REJECT, defects=(defect(ReasonCode.STEP, name, text),))
+        return CheckResult(verdict=Verdict.REJECT, defects=(defect(ReasonCode.STEP, name, text),))
     return unmeasured(name, f"its words could not be matched to {audio}: {m.why}")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from syncaudit.model import ClockSolution, PairMeasurement, ReasonCode, Verdict
 from syncaudit.model.wording import word_count
-from syncaudit.policy.opinion import Opinion, remark
+from syncaudit.policy.check_result import CheckResult, remark
 
 __all__ = ["unknown", "unmeasured", "why_unobservable", "word_method"]
 
@@ -22,15 +22,15 @@ def word_method(method: str) -> str:
     return words.get(method, method.replace("_", " "))
 
 
-def unknown(name: str, message: str, *, limit: float | None = None) -> Opinion:
+def unknown(name: str, message: str, *, limit: float | None = None) -> CheckResult:
     """Return the opinion that nothing can be said of a source, and why."""
-    return Opinion(
+    return CheckResult(
         verdict=Verdict.UNVERIFIED,
         gaps=(remark(ReasonCode.UNOBSERVABLE, name, message, limit=limit),),
     )
 
 
-def unmeasured(name: str, why: str | None) -> Opinion:
+def unmeasured(name: str, why: str | None) -> CheckResult:
     """Return the opinion on a source that no measurement tells of.
 
     Parameters

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import pyarrow
+
 from syncaudit.errors import ClipInputError, StreamReadError, SyncAuditError
 from syncaudit.model import (
     CanSpec,
@@ -51,6 +53,8 @@ READERS: Mapping[str, Callable[..., Stream]] = MappingProxyType(
 )
 
 
+# Samples from which on it is worth the time to give freed memory back.
+LONG_RECORDING = 1 << 20
 _OUTSIDE = "lies outside of the manifest's folder, so nothing of it is quoted"
 
 
@@ -113,6 +117,8 @@ def read_source(
         found = too_long_a_name(str(error.filename or ""))
         found.source = name
         raise found from error
+    if stream.time_ns.size > LONG_RECORDING:
+        pyarrow.default_memory_pool().release_unused()  # what tables took before they were streams
     stream = _with_manifest(stream, spec, base_uri)
     if stream.findings and any(map(is_outside, places)):
         stream = replace(stream, findings=tuple(map(_unquoted_finding, stream.findings)))

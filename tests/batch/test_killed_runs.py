@@ -20,9 +20,9 @@ from syncaudit.batch import VerdictFile, judge_again, merge_shards, read_shard, 
 from syncaudit.cli.inputs import load_clips
 from syncaudit.datasets import clip_to_row
 from syncaudit.errors import UsageError
+from syncaudit.evaluation.judged import read_judged
 from syncaudit.ingest import VerdictIndex
 from syncaudit.model import Verdict
-from syncaudit.trial.judged import read_judged
 
 IDS = ("a", "b", "c", "d")
 

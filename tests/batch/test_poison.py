@@ -79,7 +79,7 @@ def test_the_other_clips_get_the_verdict_that_they_deserve(rows):
 def test_a_clip_that_takes_too_much_memory_is_told_so(rows):
     (reason,) = rows["sound"]["reasons"]
     assert reason["code"] == "unreadable"
-    assert "more memory than its limit of 512 MiB" in reason["message"]
+    assert "more memory than its limit of 512 MiB while reading source 'mic'" in reason["message"]
     assert "--memory-limit" in reason["message"]
     assert rows["sound"]["fingerprint"] is None  # another limit may do: never remembered
 

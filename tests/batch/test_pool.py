@@ -1,5 +1,6 @@
 """Workers that die or cannot start."""
 
+import os
 import subprocess
 import sys
 import time
@@ -7,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from syncaudit.at_work import at_work_on
+from syncaudit.batch import pool
 from syncaudit.batch.pool import Lost, map_isolated
 from syncaudit.errors import SyncAuditError
 
@@ -22,8 +25,28 @@ class Unloadable:
 
 
 def test_workers_that_cannot_start_are_an_error():
-    with pytest.raises(SyncAuditError, match="worker processes cannot start"):
+    with pytest.raises(SyncAuditError, match="cannot start: it exited with code 1") as caught:
         list(map_isolated(Unloadable(), [1, 2], workers=1))
+    assert "workers=0" in (caught.value.hint or "")
+
+
+def test_workers_that_memory_ends_at_their_start_are_told_so():
+    assert "fewer workers" in pool._start_cure(Lost(exit_code=-9))
+
+
+def work_on(what):
+    with at_work_on("reading source 'a'"), at_work_on(what):
+        if what == "dying":
+            os._exit(3)
+        time.sleep(600.0 if what == "sleeping" else 0.0)
+
+
+def test_what_was_at_work_is_named():
+    tasks = ["dying", "sleeping", "working"]
+    found = dict(map_isolated(work_on, tasks, workers=1, timeout_s=2.0))
+    assert str(found[0]) == "it exited with code 3 while dying"
+    assert str(found[1]) == "it exceeded its time while sleeping"
+    assert found[2] is None
 
 
 def test_no_tasks_start_no_workers():

@@ -93,7 +93,6 @@ def test_stamps_of_the_start_or_end_of_frames_need_no_statement():
             frame_s=evidence[k].frame_s - stamp_part * frame_s + from_stamp_s,
             stamp_part=stamp_part,
             from_stamp_s=from_stamp_s,
-            stamp_std_s=0.0085,
         )
     found = calibrate_events(evidence)
     for name in ("cam_1", "cam_2", "cam_3", "trigger"):

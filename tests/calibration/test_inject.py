@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 
 from syncaudit.cli.app import build_app
 from syncaudit.datasets import load_manifest
+from syncaudit.evaluation.injected import Injected, read_truth
 from syncaudit.model import ClockCorrection
 from syncaudit.readers import read_source
-from syncaudit.trial.injected import Injected, read_truth
 
 sys.path.insert(0, str(Path(__file__).parent))
 

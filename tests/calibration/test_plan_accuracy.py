@@ -45,11 +45,15 @@ def test_expected_errors_are_those_of_a_fitted_line() -> None:
     assert found.drift_std_ppm == pytest.approx(np.hypot(random_ppm, floor_ppm), abs=0.03)
 
 
-def test_screen_is_limited_by_its_scan() -> None:
+def test_screen_is_limited_by_which_part_of_it_lights_what_is_seen() -> None:
     cameras, rng = rig("12"), np.random.default_rng(0)
     train = choose_train(cameras, rng=rng)
     found = expected_accuracy(cameras, train, n_shared=25, rng=rng, is_screen=True)
-    assert found.offset_std_s == pytest.approx(1 / 60 / 6**0.5, abs=1e-4)
+    assert found.offset_std_s == pytest.approx(0.05 / 60 * 2**0.5, abs=1e-4)
+    share = np.linspace(0.0, 1.0, 10001)
+    arrived = np.cumsum(1.2 - 0.4 * share)
+    half_light = np.interp(0.5, arrived / arrived[-1], share)
+    assert 0.5 - half_light == pytest.approx(0.05, abs=2e-3)
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,8 @@ def test_global_shutter_gets_long_light_at_random_instants() -> None:
 @pytest.mark.parametrize("readout_s", [0.025, 0.0])
 def test_screen_train_lies_on_frames_of_the_screen(readout_s: float) -> None:
     train = choose_screen_train(rig([12], readout_s, 0.008), rng=np.random.default_rng(0))
+    # All rows see two frames of full light, and the light rises for a frame of the screen.
+    assert train.width_s >= 2.0 / 12.0 + readout_s + 0.008 + 1.0 / 60.0
     for times_s in (train.starts_s, np.array([train.width_s])):
         np.testing.assert_allclose(times_s * 60, np.rint(times_s * 60), rtol=0, atol=1e-6)
     assert train.most_per_second <= 3

@@ -1,30 +1,11 @@
 """What was stated of a camera, and is wrong."""
 
-import dataclasses
-
 import numpy as np
 import pytest
-from event_rig import camera, irregular_onsets, trigger
+from event_rig import camera, irregular_onsets, stamped_at_start, trigger
 from syncaudit_calibration import calibrate_events
 
 EXPOSURE_S, LINE_DELAY_S = 0.004, 2.5e-5
-
-
-def stamped_at_start(seen, *, exposure_s):
-    """Return the evidence of a camera whose stamps mark the start of a frame, as a reader has it.
-
-    The way from the stamp to the middle row is reckoned with what was stated.
-    """
-    readout_s = seen.height_px * seen.line_delay_s
-    off_s = 0.5 * (exposure_s - seen.exposure_s)
-    return dataclasses.replace(
-        seen,
-        exposure_s=exposure_s,
-        frame_s=seen.frame_s + off_s,
-        watched_s=seen.watched_s + off_s,
-        stamp_part=0.5,
-        from_stamp_s=0.5 * (exposure_s + readout_s),
-    )
 
 
 @pytest.mark.parametrize("stated_s", [EXPOSURE_S, 0.0008, 0.016])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from syncaudit.detectors.band_energy import N_BANDS, find_band_energies
+from syncaudit.detectors.speech.band_energy import N_BANDS, find_band_energies
 from syncaudit.model import AudioStream, SourceKind
 
 EPOCH = 1_767_225_600_000_000_000

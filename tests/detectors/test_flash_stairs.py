@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from syncaudit.detectors.flash.shape import RampShape
-from syncaudit.detectors.flash.stairs import (
-    Stairs,
+from syncaudit.detectors.flash.overlapping_pulses import (
+    OverlappingPulses,
     find_stairs,
     first_unit,
     improve_stairs,
     stairs_light,
 )
+from syncaudit.detectors.flash.shape import RampShape
 
 ROWS = np.arange(1.0, 480.0, 3.0)
 SHAPE = RampShape(60.0)
@@ -20,7 +20,7 @@ FITTED_ROWS = 1.0
 
 
 def light_of(rows, signs, *, seed=1, noise=0.01):
-    stairs = Stairs(np.array(rows, dtype=float), np.array(signs, dtype=float))
+    stairs = OverlappingPulses(np.array(rows, dtype=float), np.array(signs, dtype=float))
     clean = stairs_light(stairs, ROWS, SHAPE)
     return clean + noise * np.random.default_rng(seed).standard_normal(ROWS.size)
 

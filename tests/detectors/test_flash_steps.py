@@ -1,9 +1,13 @@
 """Lights that go on and off and stay so, of known instants."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from flash_footage import camera, detected, errors_s, footage, onsets
 
+from syncaudit.detectors.flash.learning import _Sample
+from syncaudit.detectors.flash.ramp_fit import FrameEdges
 from syncaudit.detectors.flash.step_screen import lasting_senses
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
 
@@ -15,6 +19,9 @@ RAW_WORST_S = 40e-6
 BENT_WORST_S = 100e-6
 # A share of 8 ms of exposure, by levels of 32 cells.
 SHARE_WORST_S = 150e-6
+# Screens light line by line, and draw ramps of up to 600 rows: a hundredth of the light is 0.2 ms.
+SCREEN_RISE_S = 0.0153
+RISE_WORST_S = 200e-6
 # While the rows of every 20th frame are exposed, some rows further down each time, and off in
 # the tenth frame from there.
 LAMPS_S = np.array([(8 + 20 * i) / 12.0 + 0.0017 * (i - 3) for i in range(6)])
@@ -22,11 +29,11 @@ WIDTH_S = 10 / 12.0 + 0.0031
 N = 124
 
 
-def lamp(picture, middle_s, exposure_s=0.008, rise_s=0.0, levels=40.0):
+def lamp(picture, middle_s, exposure_s=0.008, rise_s=0.0, levels=40.0, width_s=WIDTH_S):
     """Add a lamp that is on for 0.84 s from each of `LAMPS_S`; it rises and falls evenly."""
     light = np.zeros(middle_s.size)
     for on_s in LAMPS_S:
-        for sign, at_s in ((1.0, on_s), (-1.0, on_s + WIDTH_S)):
+        for sign, at_s in ((1.0, on_s), (-1.0, on_s + width_s)):
             ages_s = np.linspace(-0.5, 0.5, 81)[:, None] * exposure_s + middle_s - at_s
             # Midway through the rise the light is half on.
             shares = ages_s / rise_s + 0.5 if rise_s else ages_s > 0.0
@@ -101,6 +108,25 @@ def test_of_pulses_beside_a_lamp_one_kind_is_timed():
     # One ramp is learnt: light of another is left out.
     assert at_s.size >= 6
     assert np.max(np.min(np.abs(at_s[:, None] - true_s), axis=1)) < 2 * RAW_WORST_S
+
+
+@pytest.mark.parametrize("exposure_s", [0.001, 0.008, 0.015])
+def test_screens_are_dated_by_the_middle_of_their_rise(exposure_s):
+    paint = lamps(exposure_s=exposure_s, rise_s=SCREEN_RISE_S)
+    found = detected(camera(N, exposure_s=exposure_s), footage([], n=N, paint=paint))
+    assert isinstance(found, FlashEdges)
+    assert set(found.sense.tolist()) == {-1, 1}
+    errors = late_s(found)
+    assert errors.size >= 6
+    assert np.max(np.abs(errors)) < RISE_WORST_S
+    assert np.all(np.abs(errors) < 3.0 * found.row_std_px * 5e-5)
+    assert abs(found.rise_std_s - 0.05 * SCREEN_RISE_S) < 1e-4
+
+
+def test_rises_are_not_dated_where_no_row_shows_the_falls():
+    # Off between two frames: what a tone curve does to the rises then is not told.
+    paint = lamps(exposure_s=0.001, rise_s=SCREEN_RISE_S, width_s=10 / 12.0 + 0.04)
+    assert detected(camera(N, exposure_s=0.001), footage([], n=N, paint=paint)) is None
 
 
 @pytest.mark.parametrize("rise_s", [0.05, 0.3])
@@ -183,3 +209,11 @@ def lamps_in_phase(picture, _k, middle_s):
 def test_global_gain_steps_are_no_light():
     frames = footage([], n=90, line_delay_s=0.0, paint=gain_steps)
     assert detected(camera(90, line_delay_s=0.0), frames) is None
+
+
+def test_shapes_are_learnt_from_lights_going_on_and_off_alike():
+    one = FrameEdges(rows=(5.0,), signs=(1,), is_lit=False)
+    edges = [replace(one, is_off=k % 2 == 1) for k in range(36)]
+    nothing = np.zeros((36, 10))
+    sample = _Sample.of(nothing, nothing, edges, np.ones(36, dtype=bool))
+    assert abs(np.mean([own.is_off for own in sample.edges]) - 0.5) < 0.1

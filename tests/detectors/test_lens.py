@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from syncaudit.detectors.lens import Lens
+from syncaudit.detectors.rotation.lens import Lens
 from syncaudit.model import Distortion
 
 # A thousandth of a pixel at a focal length of 500 pixels.

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from seen_points import texture
 
-from syncaudit.detectors.point_tracks import MAX_POINTS, MIN_POINTS, track_points
+from syncaudit.detectors.rotation.point_tracks import MAX_POINTS, MIN_POINTS, track_points
 
 # Lucas-Kanade on noise-free blobs: a few hundredths of a pixel.
 TRACK_TOL_PX = 0.05

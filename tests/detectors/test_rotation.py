@@ -7,7 +7,7 @@ import pytest
 from seen_points import texture, turned
 
 from syncaudit.decode import Picture
-from syncaudit.detectors.rotation import RotationDetector, frame_times_s
+from syncaudit.detectors.rotation.detector import RotationDetector, frame_times_s
 from syncaudit.model import CameraStream, FrameFiles, SourceKind
 
 EPOCH_NS = 1_767_225_600_000_000_000

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from syncaudit.detectors.regular_times import regular_times_s
-from syncaudit.detectors.stamps import audit_stamps, audit_stream
+from syncaudit.detectors.stamps.regular_times import regular_times_s
+from syncaudit.detectors.stamps.streams import audit_stamps, audit_stream
 from syncaudit.model import AudioStream, SourceKind, StampAudit
 
 EPOCH = 1_767_225_600_000_000_000

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from syncaudit.detectors.stamp_clock import fit_clock, lower_hull_line
-from syncaudit.detectors.stamp_counter import resolution_ns, rounding_s
-from syncaudit.detectors.stamp_grid import number_samples, rough_period
-from syncaudit.detectors.stamp_steps import find_level_steps
-from syncaudit.detectors.stamps import audit_stamps, audit_stream
+from syncaudit.detectors.stamps.clock import fit_clock, lower_hull_line
+from syncaudit.detectors.stamps.counter import resolution_ns, rounding_s
+from syncaudit.detectors.stamps.grid import number_samples, rough_period
+from syncaudit.detectors.stamps.steps import find_level_steps
+from syncaudit.detectors.stamps.streams import audit_stamps, audit_stream
 from syncaudit.dsp.sound import robust_line
 from syncaudit.model import (
     AudioStream,

@@ -5,7 +5,7 @@ import importlib.util
 import numpy as np
 import pytest
 
-from syncaudit.detectors.tier import find_spoken_tier, spoken_tier
+from syncaudit.detectors.speech.tier import find_spoken_tier, spoken_tier
 from syncaudit.model import Interval, SourceKind, Tier, TranscriptStream
 
 

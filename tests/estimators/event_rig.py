@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,24 @@ def camera(
         exposure_s=exposure_s if is_stated else None,
         half_light_s=0.5 * WIDTH_S,
         half_light_std_s=2e-5,
+    )
+
+
+def stamped_at_start(seen: FlashEdges, *, exposure_s: float) -> FlashEdges:
+    """Return the evidence of a camera whose stamps mark the start of a frame, as a reader has it.
+
+    The way from the stamp to the middle row is reckoned with what was stated.
+    """
+    assert seen.line_delay_s is not None and seen.exposure_s is not None  # noqa: PT018
+    readout_s = seen.height_px * seen.line_delay_s
+    off_s = 0.5 * (exposure_s - seen.exposure_s)
+    return replace(
+        seen,
+        exposure_s=exposure_s,
+        frame_s=seen.frame_s + off_s,
+        watched_s=seen.watched_s + off_s,
+        stamp_part=0.5,
+        from_stamp_s=0.5 * (exposure_s + readout_s),
     )
 
 

@@ -6,16 +6,16 @@ from moving_body import Clock, camera, imu, shaking
 from scipy.stats import f as f_distribution
 
 from syncaudit.dsp.integral import integrate_samples
-from syncaudit.estimators import clock_step
-from syncaudit.estimators.clock_step import (
+from syncaudit.estimators.delay import clock_step
+from syncaudit.estimators.delay.clock_step import (
     MIN_CHI2_GAIN,
     ClockStep,
     _best_split,
     find_step,
     is_uneven,
 )
-from syncaudit.estimators.delay_fit import fit_delay
-from syncaudit.estimators.increments import from_rotation
+from syncaudit.estimators.delay.fit import fit_delay
+from syncaudit.estimators.delay.increments import from_rotation
 
 
 def searched(seed, clock, highest_hz=4.0, **cam):

@@ -5,9 +5,9 @@ import pytest
 from moving_body import EPOCH_NS, Clock, imu, shaking
 
 from syncaudit.dsp.integral import integrate_samples
-from syncaudit.estimators.delay import MIN_ROWS, DelayTask, measure_delay, refuse
-from syncaudit.estimators.delay_record import FLOOR_STD_S
-from syncaudit.estimators.increments import from_integral
+from syncaudit.estimators.delay.increments import from_integral
+from syncaudit.estimators.delay.measure import MIN_ROWS, DelayTask, measure_delay, refuse
+from syncaudit.estimators.delay.record import FLOOR_STD_S
 
 
 def task(**fields):

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from moving_body import Clock, Motion, imu, shaking
 
 from syncaudit.dsp.integral import integrate_samples
-from syncaudit.estimators import delay_search
-from syncaudit.estimators.delay_curve import DelayCurve
-from syncaudit.estimators.delay_search import search_delay, slow_basis
-from syncaudit.estimators.increments import from_integral
+from syncaudit.estimators.delay import search as delay_search
+from syncaudit.estimators.delay.curve import DelayCurve
+from syncaudit.estimators.delay.increments import from_integral
+from syncaudit.estimators.delay.search import search_delay, slow_basis
 
 STEP_S = 0.005
 

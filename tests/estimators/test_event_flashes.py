@@ -2,12 +2,16 @@ import dataclasses
 
 import numpy as np
 import pytest
-from event_rig import WIDTH_S, Clock, camera, counter, irregular_onsets, trigger
+from event_rig import WIDTH_S, Clock, camera, counter, irregular_onsets, stamped_at_start, trigger
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from syncaudit.estimators.events import instants_of, measure_flashes
-from syncaudit.estimators.events.instants import band_height_px
+from syncaudit.estimators.events import (
+    band_height_px,
+    instants_of,
+    measure_flashes,
+    why_bands_contradict,
+)
 from syncaudit.model import FlashEdges
 
 MOVED = Clock(offset_s=1.7, drift=5e-5)
@@ -206,3 +210,25 @@ def test_a_refusal_tells_how_near_it_came():
     assert not found.accepted
     assert found.diagnostics["matched"] == 3.0
     assert found.diagnostics["chance"] > 3e-4
+
+
+@pytest.mark.parametrize("stated_s", [0.0008, 0.004, 0.0044, 0.016])
+def test_a_stated_exposure_that_bands_contradict_moves_no_offset(onsets, stated_s):
+    rng = np.random.default_rng(3)
+    shutter = {"line_delay_s": 2.5e-5, "exposure_s": 0.004}
+    a = stamped_at_start(camera(rng, onsets, name="a", **shutter), exposure_s=stated_s)
+    found = measure_flashes(a, camera(rng, onsets, name="b", rate_hz=30.0, **shutter))
+    assert found.accepted
+    assert abs(found.offset_s) < 3.0 * found.offset_std_s < 3e-4
+    assert (why_bands_contradict(a) is None) is (stated_s == 0.004)
+
+
+@pytest.mark.parametrize("stated_s", [1.2e-5, 2.5e-5, 3e-5, 4e-5])
+def test_a_stated_line_delay_that_bands_contradict_is_found(onsets, stated_s):
+    rng = np.random.default_rng(3)
+    shutter = {"line_delay_s": 2.5e-5, "exposure_s": 0.004}
+    a = dataclasses.replace(camera(rng, onsets, name="a", **shutter), line_delay_s=stated_s)
+    found = measure_flashes(a, trigger(rng, onsets))
+    assert found.accepted
+    assert abs(found.offset_s) < 3.0 * found.offset_std_s < 2e-4
+    assert (why_bands_contradict(a) is None) is (stated_s == 2.5e-5)

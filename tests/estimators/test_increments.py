@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 from moving_body import camera, shaking
 
 from syncaudit.dsp.integral import integrate_samples
-from syncaudit.estimators.increments import Increments, RollingShutter, from_integral, from_rotation
+from syncaudit.estimators.delay.increments import (
+    Increments,
+    RollingShutter,
+    from_integral,
+    from_rotation,
+)
 
 
 def line(seconds=10.0, lost=()):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from syncaudit.detectors.sound import find_clicks, find_loudness
-from syncaudit.estimators.knocks import estimate_knocks
+from syncaudit.estimators.knocks.measure import estimate_knocks
 from syncaudit.model import Activity, AudioStream, Quantity, SourceKind
 
 EPOCH = 1_767_225_600_000_000_000

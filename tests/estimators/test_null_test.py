@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from syncaudit.estimators.null_test import (
+from syncaudit.estimators.delay.null_test import (
     ALLOWED,
     N_CHANCE,
     chance_height,

@@ -5,9 +5,9 @@ import pytest
 from moving_body import TILTED, camera, imu, shaking
 
 from syncaudit.dsp.integral import integrate_samples
-from syncaudit.estimators.delay_fit import fit_delay
-from syncaudit.estimators.increments import from_rotation
-from syncaudit.estimators.refusals import (
+from syncaudit.estimators.delay.fit import fit_delay
+from syncaudit.estimators.delay.increments import from_rotation
+from syncaudit.estimators.delay.refusals import (
     band_disagreement,
     why_ambiguous,
     why_gain_is_off,

@@ -7,7 +7,7 @@ import pytest
 from moving_body import EPOCH_NS, TILTED, Clock, Motion, camera, imu, shaking, z_of
 
 from syncaudit.estimators import measure_camera_camera, measure_camera_gyro, measure_yaw_camera
-from syncaudit.estimators.rotation import PICTURES_STD_S, READOUT_STD
+from syncaudit.estimators.rotation.measure import PICTURES_STD_S, READOUT_STD
 from syncaudit.model import Activity, Quantity
 
 # 0.3 mrad a frame tell 0.1 ms in 20 s of this motion (the claimed error); five of those.

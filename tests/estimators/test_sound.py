@@ -8,9 +8,9 @@ import pytest
 import soundfile
 from scipy.signal import fftconvolve, resample_poly
 
-from syncaudit.estimators import sound_steps
-from syncaudit.estimators.sound import estimate_microphones
-from syncaudit.estimators.sound_pair import Refusal
+from syncaudit.estimators.sound import steps as sound_steps
+from syncaudit.estimators.sound.measure import estimate_microphones
+from syncaudit.estimators.sound.pair import Refusal
 from syncaudit.model import AudioStream, SourceKind
 
 EPOCH = 1_767_225_600_000_000_000

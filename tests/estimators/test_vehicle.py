@@ -7,7 +7,7 @@ import pytest
 from moving_body import EPOCH_NS, Clock, Drive
 
 from syncaudit.estimators import measure_can_imu, vehicle
-from syncaudit.estimators.delay_fit import fit_delay
+from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.vehicle import CONTROL_UNIT_STD_S
 from syncaudit.model import Activity, Quantity
 

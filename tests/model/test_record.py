@@ -2,7 +2,7 @@
 
 import json
 
-from syncaudit.batch.plain import json_line
+from syncaudit.batch.json_encoding import json_line
 from syncaudit.model import (
     ClipRecord,
     ClipVerdict,

@@ -51,7 +51,7 @@ class Endless:
             self.begun.wait(PATIENCE_S)
             until_s = time.monotonic() + PATIENCE_S
             while time.monotonic() < until_s:
-                with stages.spent_on("decode"):
+                with stages.timed("decode"):
                     time.sleep(0.001)
         finally:
             self.n_running -= 1
@@ -135,7 +135,7 @@ def test_what_a_watcher_raises_comes_out() -> None:
         raise InterruptedError(stage)
 
     def look(_: CameraStream, stages: Stages) -> None:
-        with stages.spent_on("decode"):
+        with stages.timed("decode"):
             raise AssertionError
 
     with pytest.raises(InterruptedError, match="decode"):

@@ -18,7 +18,7 @@ def test_watcher_is_told_every_stage_as_it_begins() -> None:
     told: list[str] = []
     stages = Stages(on_stage=told.append)
     for name in ("read", "decode", "decode"):
-        with stages.spent_on(name):
+        with stages.timed(name):
             assert told[-1] == name
     assert told == ["read", "decode", "decode"]
     assert set(stages.seconds) == {"read", "decode"}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncaudit.model import ClockEstimate
-from syncaudit.policy.equivalence import Standing, compare, course_of, quantile, worst
+from syncaudit.policy.equivalence import Equivalence, compare, course_of, quantile, worst
 
 FIGURE = st.floats(-1.0, 1.0)
 ERROR = st.floats(0.0, 1.0)
@@ -26,12 +26,15 @@ def test_sign_does_not_matter(value: float, std: float, limit: float) -> None:
 def test_more_error_never_decides_more(value: float, a: float, b: float, limit: float) -> None:
     sharp = compare(value, min(a, b), limit, 1.96)
     vague = compare(value, max(a, b), limit, 1.96)
-    assert vague in (sharp, Standing.OPEN)
+    assert vague in (sharp, Equivalence.INCONCLUSIVE)
 
 
 def test_worst_of_nothing_is_open() -> None:
-    assert worst([]) is Standing.OPEN
-    assert worst([Standing.INSIDE, Standing.OUTSIDE, Standing.OPEN]) is Standing.OUTSIDE
+    assert worst([]) is Equivalence.INCONCLUSIVE
+    assert (
+        worst([Equivalence.INSIDE, Equivalence.OUTSIDE, Equivalence.INCONCLUSIVE])
+        is Equivalence.OUTSIDE
+    )
 
 
 def clock(**figures: object) -> ClockEstimate:

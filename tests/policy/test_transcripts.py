@@ -8,7 +8,7 @@ import pytest
 
 from syncaudit.model import PairMeasurement, ReasonCode, Verdict
 from syncaudit.policy import load_policy
-from syncaudit.policy.opinion import Opinion
+from syncaudit.policy.check_result import CheckResult
 from syncaudit.policy.transcripts import judge_transcript
 
 AT_NS = 1_767_225_600_000_000_000
@@ -26,7 +26,7 @@ def speech(offset_s: float, **more: object) -> PairMeasurement:
     )
 
 
-def opinion_on(*pairs: PairMeasurement, expected_offset_s: float = 0.0) -> Opinion:
+def opinion_on(*pairs: PairMeasurement, expected_offset_s: float = 0.0) -> CheckResult:
     return judge_transcript(
         "text",
         "mic",

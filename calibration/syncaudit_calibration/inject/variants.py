@@ -11,8 +11,8 @@ from typing import Any, TextIO
 
 from syncaudit.datasets import write_manifest
 from syncaudit.errors import UsageError
+from syncaudit.evaluation.injected import TRUTH, Injected
 from syncaudit.model import Clip, ClockCorrection
-from syncaudit.trial.injected import TRUTH, Injected
 from syncaudit.writing import replacing_text
 from syncaudit_calibration.apply.corrections import SourceCorrection
 from syncaudit_calibration.apply.names import file_names

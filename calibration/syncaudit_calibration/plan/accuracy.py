@@ -28,9 +28,11 @@ EDGE_STD_S = 15e-6
 FLOOR_STD_S = 1e-5
 # A frame or row that is lit in part tells the share of its exposure to this: noise, tone curve.
 PARTIAL_SHARE_STD = 0.03
-# Screens light line by line within a frame, and two cameras may see any part of that: their frames
-# keep their phases to those of the screen.
-SCREEN_STD_S = (2.0 / 12.0) ** 0.5 / SCREEN_RATE_HZ
+# Screens light line by line within a frame, so long does what they light rise. What is nearer to
+# their top than to their bottom has half of it earlier: by a twentieth of the rise where one end
+# lights it by a fifth more than the middle does, and the other by a fifth less.
+SCREEN_RISE_S = 1.0 / SCREEN_RATE_HZ
+SCREEN_STD_S = 2.0**0.5 * 0.05 * SCREEN_RISE_S
 N_DRAWS = 100
 
 
@@ -69,7 +71,7 @@ def expected_accuracy(
 
     With n shared flashes of error s in either camera, spread evenly over a time D, a straight line
     has ``sigma(offset) = s sqrt(2 / n)`` in the middle and ``sigma(drift) = s sqrt(24 / n) / D``;
-    a floor of 10 us is added (7 ms for a screen, which cancels in the drift). Two global shutters
+    a floor of 10 us is added (1.2 ms for a screen, which cancels in the drift). Two global shutters
     are told by `_global_stds_s` instead.
 
     Parameters
@@ -84,8 +86,9 @@ def expected_accuracy(
         Whether a screen plays the train.
     light : Light, optional
         What is fired by hand; default: an LED or a screen that plays the train. Of one that is on
-        for long, `train` and `n_shared` are its going on and off (`switchings`): each is a
-        ramp over the rows of an exposure, dated to a part of it.
+        for long, as a screen is, `train` and `n_shared` are its going on and off
+        (`switchings`): each is a ramp over the rows of an exposure, and of the rise of a
+        screen's light, dated to a part of it.
     """
     span_s = max(float(np.ptp(train.starts_s)), train.width_s)
     is_short = light is not None and not light.has_edges
@@ -102,8 +105,8 @@ def expected_accuracy(
         n = max(n_shared, 1.0)
         n_seen = max(train.n * min(camera.share_seen(train.width_s) for camera in cameras), 1.0)
         flash_s = EDGE_STD_S
-        if light is not None and light.has_edges:
-            longest_s = max(camera.exposure_s for camera in cameras)
+        if is_screen or (light is not None and light.has_edges):
+            longest_s = max(camera.exposure_s for camera in cameras) + is_screen * SCREEN_RISE_S
             flash_s = math.hypot(EDGE_STD_S, PARTIAL_SHARE_STD * longest_s)
         offset_s, triggered_s = flash_s * math.sqrt(2.0 / n), flash_s / math.sqrt(n_seen)
     floor_s = SCREEN_STD_S if is_screen else FLOOR_STD_S

@@ -51,11 +51,12 @@ def advice(
         )
     if kind is LightKind.SCREEN:
         sentences.append(
-            "A screen is the last resort: it lights line by line within 1/60 s, and cameras of 24, "
-            "25, 30 or 60 Hz keep their phase to it, so that calibrate often refuses it. Let all "
-            "cameras see what it lights, a wall or a sheet of paper in a dark room, not the screen "
-            "itself. A torch (--light torch) tells more. Screens and speakers are late by tens of "
-            "milliseconds, each by its own: the clicks tie microphones to one another only."
+            "A screen lights line by line within 1/60 s: calibrate dates the middle of that, where "
+            "all cameras see the same wall or sheet of paper that it lights, in a dark room, not "
+            "the screen itself. State line delay and exposure of every camera, and lock its "
+            "exposure: where that answers the light, calibrate often refuses it. A torch (--light "
+            "torch) tells more. Screens and speakers are late by tens of milliseconds, each by its "
+            "own: the clicks tie microphones to one another only."
         )
     blind = unobservable(cameras, train)
     if blind:

@@ -106,13 +106,14 @@ def choose_screen_train(
 ) -> PulseTrain:
     """Return a train for a screen, on the borders of its frames (60 a second).
 
-    Flashes are single and last as long as those of an LED for global shutters do: the light of a
-    screen rises for most of a frame, and shorter ones are no flashes but lit frames.
+    Flashes are single and last a frame of the screen longer than those of an LED for global
+    shutters: for so long its light rises, line by line, and all rows are to see it whole in two
+    frames.
     Parameters are those of `choose_train`.
     """
     tick_s = 1.0 / SCREEN_RATE_HZ
-    needed_s = max(_lasting_s(camera) for camera in cameras)
-    width_s = max(1, math.ceil(needed_s / tick_s - 1e-9)) * tick_s
+    needed_s = max(_lasting_s(camera) for camera in cameras) + tick_s
+    width_s = math.ceil(needed_s / tick_s - 1e-9) * tick_s
     return _best(cameras, _Pattern(width_s=width_s, tick_s=tick_s), duration_s, rng)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from syncaudit.dsp.integral import RunningIntegral, integrate_samples, interpolate_angle
-from syncaudit.estimators.delay_search import search_delay
-from syncaudit.estimators.increments import Increments, from_integral, from_rotation
+from syncaudit.estimators.delay.increments import Increments, from_integral, from_rotation
+from syncaudit.estimators.delay.search import search_delay
 from syncaudit.estimators.state.search import search_state
 from syncaudit.estimators.state.sides import (
     camera_increments,

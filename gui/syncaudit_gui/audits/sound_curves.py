@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from syncaudit.estimators.knock_envelopes import likeness_of_envelopes
-from syncaudit.estimators.knock_onsets import find_onsets
-from syncaudit.estimators.knock_trains import blur_of, correlate_trains
-from syncaudit.estimators.sound_pair import SoundPair
-from syncaudit.estimators.sound_search import likeness_of
+from syncaudit.estimators.knocks.envelopes import likeness_of_envelopes
+from syncaudit.estimators.knocks.onsets import find_onsets
+from syncaudit.estimators.knocks.trains import blur_of, correlate_trains
+from syncaudit.estimators.sound.pair import SoundPair
+from syncaudit.estimators.sound.search import likeness_of
 from syncaudit.estimators.speech.search import find_match
 from syncaudit.model import PairMeasurement, Quantity
 from syncaudit.pipeline import ClipEvidence

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from syncaudit.trial.labels import PersonSays as Label
+from syncaudit.evaluation.labels import PersonSays as Label
 from syncaudit_gui.viewmodel.json_log import JsonLog
 
 __all__ = ["Label", "LabelRow", "Labels"]

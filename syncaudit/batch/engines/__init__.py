@@ -11,7 +11,7 @@ from syncaudit.batch.engines.ray_data import run_on_ray
 from syncaudit.batch.pool import Lost
 from syncaudit.errors import UsageError, nearest_name
 
-__all__ = ["ENGINES", "Engine", "engine_called"]
+__all__ = ["ENGINES", "Engine", "get_engine"]
 
 Engine = Callable[..., Iterator[tuple[int, Any | Lost]]]
 """``engine(task, items, workers=, timeout_s=, memory=, address=)`` yields (index, value)."""
@@ -19,7 +19,7 @@ Engine = Callable[..., Iterator[tuple[int, Any | Lost]]]
 ENGINES: Mapping[str, Engine] = MappingProxyType({"local": run_local, "ray": run_on_ray})
 
 
-def engine_called(name: str) -> Engine:
+def get_engine(name: str) -> Engine:
     """Return an engine by its name.
 
     Raises

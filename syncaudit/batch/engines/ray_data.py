@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from syncaudit.batch.memory import NO_LIMIT, MemoryLimit
-from syncaudit.batch.pool import Crew, Lost
+from syncaudit.batch.pool import Lost, WorkerPool
 from syncaudit.errors import MissingExtraError, SyncAuditError
 
 __all__ = ["run_on_ray"]
@@ -97,7 +97,9 @@ def _actor_class(task: bytes, timeout_s: float | None, memory: MemoryLimit) -> t
             function = pickle.loads(task)  # noqa: S301  # what run_on_ray packed
             # An actor takes one core, so that this many may be at work beside it.
             each = MemoryLimit(stated_bytes=memory.bytes_each(os.cpu_count() or 1))
-            self._crew: Crew[Any, Any] = Crew(function, workers=1, timeout_s=timeout_s, memory=each)
+            self._crew: WorkerPool[Any, Any] = WorkerPool(
+                function, workers=1, timeout_s=timeout_s, memory=each
+            )
 
         def __call__(self, row: dict[str, Any]) -> dict[str, bytes]:
             """Run one block of items."""

@@ -20,7 +20,7 @@ from syncaudit.datasets.source import Source
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import Clip
 
-__all__ = ["GROUP", "DatasetFormat", "Import", "all_formats", "format_called"]
+__all__ = ["GROUP", "DatasetFormat", "Import", "all_formats", "get_format"]
 
 GROUP = "syncaudit.formats"
 
@@ -67,7 +67,7 @@ class _Unavailable:
         raise UsageError(f"the format {self.name} is {self.summary}", hint="Install what it needs.")
 
 
-def format_called(name: str) -> DatasetFormat:
+def get_format(name: str) -> DatasetFormat:
     """Return the format of that name.
 
     Raises

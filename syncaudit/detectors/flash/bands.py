@@ -75,8 +75,8 @@ def date_rows(
     - Is it longer, and of any length, or longer than the picture is exposed: each edge dates the
       light's going on, or off, by itself (part 0).
 
-    Ramps as long as a stated exposure tell the longer ones. Where no exposure is stated, bands of
-    one height are taken as short flashes.
+    Ramps as long as a stated exposure, or blurred by it, tell the longer ones. Where no exposure is
+    stated, bands of one height are taken as short flashes.
 
     The true height is the same in all bands of flashes of one length; where heights scatter more
     than the errors say (encoder, moving background), what is missing is added to every error.
@@ -102,7 +102,7 @@ def date_rows(
     if exposure_px is None:
         is_longer = not is_alike
     else:
-        is_longer = _unlike(ramp, exposure_px) < LIKE_EXPOSURE and not (
+        is_longer = (shape.blur_px > 0.0 or _unlike(ramp, exposure_px) < LIKE_EXPOSURE) and not (
             is_alike and _unlike(height, exposure_px) < _unlike(ramp, exposure_px)
         )
     nothing = np.zeros(rows.size, dtype=np.int64)

@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from syncaudit.detectors.flash.crowd_edges import CrowdedFrame, crowded_edges
 from syncaudit.detectors.flash.edges import Edge
-from syncaudit.detectors.flash.pool import BandProfile, half_light_std_px, pool_shape
-from syncaudit.detectors.flash.shape import RampShape
-from syncaudit.detectors.flash.stairs import (
-    Stairs,
+from syncaudit.detectors.flash.overlapping_pulses import (
+    OverlappingPulses,
     find_stairs,
     first_unit,
     improve_stairs,
     stairs_light,
 )
+from syncaudit.detectors.flash.pool import BandProfile, half_light_std_px, pool_shape
+from syncaudit.detectors.flash.shape import RampShape
 from syncaudit.detectors.flash.still import (
     CellSums,
     StillPicture,
@@ -143,7 +143,7 @@ class CrowdedLight:
 
     def _separate(
         self, levels: Singles, clean: Singles, rows: Floats
-    ) -> tuple[list[Stairs], Floats, Floats]:
+    ) -> tuple[list[OverlappingPulses], Floats, Floats]:
         """Fit picture and steps in turn; return steps, light and its inverse variance."""
         is_first = self._picture is None or self.shape is None
         if self._picture is None or self.shape is None:
@@ -154,7 +154,7 @@ class CrowdedLight:
             light /= unit
         else:
             light, info = row_light(self._picture, levels, clean)
-        stairs: list[Stairs] = []
+        stairs: list[OverlappingPulses] = []
         misfit = np.inf
         for k in range(MAX_ROUNDS if is_first else N_LATER_ROUNDS):
             if k in (ANEW if is_first else ANEW_LATER):
@@ -181,7 +181,7 @@ class CrowdedLight:
 
 
 def _profiles(
-    stairs: Sequence[Stairs], light: Floats, info: Floats, rows: Floats
+    stairs: Sequence[OverlappingPulses], light: Floats, info: Floats, rows: Floats
 ) -> list[BandProfile]:
     """Return what the shape is pooled from: frames with some steps."""
     every = max(1, len(stairs) // N_LEARNT)

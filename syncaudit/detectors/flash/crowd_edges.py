@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.flash.edges import FLOOR_ROWS, MIN_BLOCKS, Edge
+from syncaudit.detectors.flash.overlapping_pulses import OverlappingPulses
 from syncaudit.detectors.flash.shape import RampShape
-from syncaudit.detectors.flash.stairs import Stairs
 from syncaudit.detectors.flash.still import StillPicture
 
 __all__ = ["CrowdedFrame", "crowded_edges"]
@@ -43,7 +43,7 @@ class CrowdedFrame:
         Frame in file order.
     levels, clean : ndarray, shape (n, b)
         Brightness of its cells, and 1 where they are not clipped.
-    stairs : Stairs
+    stairs : OverlappingPulses
         Its steps.
     light : ndarray, shape (n,)
         Light of its rows in units of one pulse.
@@ -52,7 +52,7 @@ class CrowdedFrame:
     index: int
     levels: Singles
     clean: Singles
-    stairs: Stairs
+    stairs: OverlappingPulses
     light: Floats
 
 

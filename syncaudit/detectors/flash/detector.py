@@ -19,7 +19,7 @@ from syncaudit.detectors.flash.lit_frames import gather_lit
 from syncaudit.detectors.flash.part_exposures import find_switches
 from syncaudit.detectors.flash.whole_frames import dead_times, lit_frames, watched_neighbours
 from syncaudit.detectors.flash.window import CROWDED_SHARE, FrameWindow
-from syncaudit.detectors.rotation import STAMP_PARTS, frame_times_s
+from syncaudit.detectors.rotation.detector import STAMP_PARTS, frame_times_s
 from syncaudit.model import CameraStream, Quantity
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
 
@@ -29,6 +29,12 @@ __all__ = ["FlashDetector"]
 MIN_SWITCHES = 3
 # Ramps of a light that goes on at once are as long as the exposure at most.
 MAX_RAMP = 1.3
+# Screens go on and off line by line within a refresh, of 1/60 s mostly, and what they show changes
+# within some milliseconds more.
+MAX_RISE_S = 0.025
+# What is nearer to one end of a screen has half of its light earlier or later, by this part of the
+# rise where one end lights it by a fifth more than the middle does, and the other by a fifth less.
+RISE_SHARE = 0.05
 # Frames are fitted together, as crowded ones, where no more than this share of the edges convinces
 # as long as they are taken one by one.
 NEEDLESS_SHARE = 0.6
@@ -56,12 +62,14 @@ class FlashDetector:
     In rolling shutters each going on or off is thus a ramp over the rows that were exposed
     meanwhile (after Šmíd and Matas, "Rolling shutter camera synchronization with sub-millisecond
     accuracy", VISAPP 2017, arXiv:1902.11084, who dated the first lit row by a step), as long as the
-    light or the exposure, whichever is shorter. What full light adds to each cell of the picture,
-    the ramp and the rows are estimated together, over all frames (`learn`); `date_rows` says which
-    instant of the light a row dates. A row of half the light does not depend on the length of the
-    light, both edges of a band together not on the exposure. Errors that move both edges apart
-    alike (encoder, tone curve) look like another exposure: estimate the exposure from the edges
-    rather than take the one that is stated.
+    light or the exposure, whichever is shorter. A light that stays may take up to 25 ms to go on
+    and off, as what a screen lights does, where line delay and exposure are stated: its ramp is
+    longer by that, and the middle of the rise is dated. What full light adds to each cell of the
+    picture, the ramp and the rows are estimated together, over all frames (`learn`); `date_rows`
+    says which instant of the light a row dates. A row of half the light does not depend on the
+    length of the light, both edges of a band together not on the exposure. Errors that move both
+    edges apart alike (encoder, tone curve) look like another exposure: estimate the exposure from
+    the edges rather than take the one that is stated.
 
     Global shutters, and pictures without ramps, give the intervals in which whole frames were lit,
     and the instants of lights that go on or off while a frame is exposed (`find_switches`).
@@ -113,9 +121,16 @@ class FlashDetector:
         return self._edges(NO_ROWS, whole, half_light_s=0.0, half_light_std_s=ONSET_STD_S)
 
     def _is_believed(self, learnt: Learnt) -> bool:
-        """Tell whether most edges convince, of light that goes on or off at once."""
+        """Tell whether most edges convince, of light that changes at once or as screens do."""
+        shape = learnt.shape
         longest_px = MAX_RAMP * (self._exposure_px or self._size[0])
-        return len(learnt.edges) > MIN_KEPT * learnt.n_tried and learnt.shape.ramp_px < longest_px
+        n, n_on = len(learnt.edges), sum(edge.is_upper for edge in learnt.edges)
+        if shape.blur_px and self.stream.line_delay_s:
+            longest_px = MAX_RISE_S / self.stream.line_delay_s
+            # A tone curve that is not told from the rise moves on and off apart, all alike.
+            if min(n_on, n - n_on) < MIN_SWITCHES:
+                return False
+        return n > MIN_KEPT * learnt.n_tried and shape.ramp_px < longest_px
 
     def _crowded(self) -> Learnt | None:
         """Return the edges of light so dense that hardly a row is ever dark."""
@@ -159,7 +174,7 @@ class FlashDetector:
         if lit is None:
             return None
         self._clipped = lit.clipped_share.tolist()
-        return learn(lit)
+        return learn(lit, exposure_px=self._exposure_px)
 
     @property
     def _rate_hz(self) -> float:
@@ -202,6 +217,7 @@ class FlashDetector:
             learnt.whole,
             half_light_s=dated.half_px * (delay_s or 0.0) if is_known else None,
             half_light_std_s=std_s if is_known else None,
+            rise_s=learnt.shape.ramp_px * (delay_s or 0.0) if learnt.shape.blur_px else 0.0,
         )
 
     def _edges(
@@ -211,9 +227,10 @@ class FlashDetector:
         *,
         half_light_s: float | None,
         half_light_std_s: float | None,
+        rise_s: float = 0.0,
     ) -> FlashEdges:
         stream = self.stream
-        frame_s, epoch_ns, stamp_std_s = frame_times_s(stream)
+        frame_s, epoch_ns, _ = frame_times_s(stream)
         order = np.lexsort((dated.row, dated.index))
         index = dated.index[order]
         edges = FlashEdges(
@@ -233,9 +250,9 @@ class FlashDetector:
             half_light_std_s=half_light_std_s,
             stamp_part=STAMP_PARTS[stream.stamp_at],
             from_stamp_s=float(frame_s[0]),  # the first stamp is the epoch
-            stamp_std_s=stamp_std_s,
             sense=dated.sense[order] if dated.sense.any() or not dated.sense.size else None,
             clipped_share=self._clipped_share,
+            rise_std_s=RISE_SHARE * rise_s,
         )
         return edges if edges.sense is None else with_intervals(edges, whole, frame_s)
 

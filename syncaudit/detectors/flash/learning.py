@@ -50,6 +50,8 @@ MIN_TAIL = 0.03
 MAX_RAMP_PX = 1500.0
 # Full light is not taken for more than so many times too small or too large at first.
 MAX_GAIN = 2.0
+# Ramps of a light that goes on at once are as long as the exposure within this factor.
+LONGER = 1.25
 # Misfits beyond so many deviations count linearly.
 ROBUST_SIGMAS = 10.0
 N_STEPS = 10
@@ -93,7 +95,7 @@ class Learnt:
     is_light: bool = False
 
 
-def learn(lit: LitFrames) -> Learnt | None:
+def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
     """Return the edges of light in some frames, None where their ramps have no shape in common.
 
     What full light adds to each cell, the shape of the ramps and the rows of the edges are
@@ -104,6 +106,8 @@ def learn(lit: LitFrames) -> Learnt | None:
     ----------
     lit : LitFrames
         From `gather_lit`.
+    exposure_px : float, optional
+        Exposure in rows, where stated: a light whose ramps are longer rises while rows expose.
     """
     light = _first_light(lit)
     smooth = uniform_filter1d(light, SMOOTH_ROWS, axis=1)
@@ -119,9 +123,9 @@ def learn(lit: LitFrames) -> Learnt | None:
         )
     has_ramp &= ~lit.is_late
     taken = has_ramp | is_full
-    lit, light = lit.take(taken), light[taken]
-    rough_of = partial(_rough, is_off=lit.sense < 0, has_ramp=has_ramp[taken])
-    foretold = lit
+    lit, light, is_full = lit.take(taken), light[taken], ~has_ramp[taken]
+    rough_of = partial(_rough, sense=lit.sense, has_ramp=~is_full)
+    foretold, stays = lit, 2 * np.count_nonzero(lit.sense) > lit.sense.size
     is_clear = lit.clipped_share < MAX_CLIPPED
     shape = RampShape(FIRST_RAMPS_PX[4], 0.0, FIRST_BEND)
     has_tail = False
@@ -133,7 +137,8 @@ def learn(lit: LitFrames) -> Learnt | None:
             pattern, light, info = pattern.scaled(full), light / full, info * full**2
             shape = _first_shape(light, info, is_clear, rough_of)
         rough = rough_of(light, info, shape)
-        sample = _Sample.of(light, info, rough, is_clear)
+        told = np.where(is_full[:, None], _scale_info(foretold), info)
+        sample = _Sample.of(light, told, rough, is_clear, is_full)
         if not sample.edges:
             return None
         before = shape
@@ -143,6 +148,12 @@ def learn(lit: LitFrames) -> Learnt | None:
             box = _fit_shape(sample, shape, has_tail=False)
             has_tail = fitted.cost < TAIL_GAIN * box.cost
             fitted = fitted if has_tail else box
+        if n_round and stays and exposure_px and not fitted.shape.blur_px:
+            length = fitted.shape.ramp_px + 2.0 * fitted.shape.tail_px
+            if length > LONGER * exposure_px:
+                rise_px = float(np.sqrt(length**2 - exposure_px**2))
+                rising = RampShape(rise_px, 0.0, shape.bend, exposure_px)
+                fitted, has_tail = _fit_shape(sample, rising, has_tail=False), False
         shape, gain = fitted.shape, fitted.gain
         pattern, light, info = pattern.scaled(gain), light / gain, info * gain**2
         rough = rough_of(light, info, shape)
@@ -157,6 +168,11 @@ def learn(lit: LitFrames) -> Learnt | None:
             break
         light = fit.light
         lit = find_exposures(lit, pattern.levels, light, foretold)
+    if shape.blur_px:  # pulses draw other ramps
+        rough = [
+            edges if own else replace(edges, rows=(), signs=())
+            for edges, own in zip(rough, lit.sense.tolist(), strict=True)
+        ]
     return Learnt(
         edges=time_edges(lit, pattern, rough, fit, shape),
         n_tried=sum(len(edges.rows) for edges in rough),
@@ -178,6 +194,13 @@ def _is_full(lit: LitFrames, smooth: Floats) -> Bools:
         alike = share / np.maximum(np.median(share[found], axis=0), 1e-3)
         found &= np.ptp(alike, axis=1) < MAX_UNLIKE
     return found
+
+
+def _scale_info(lit: LitFrames) -> Floats:
+    """Return what each row of frames in full light tells of it: all err alike, by the scale."""
+    height = lit.share.shape[1]
+    info: Floats = np.repeat(lit.scale_std[:, None] ** -2.0 / height, height, axis=1)
+    return info
 
 
 def _half_std_px(shape: RampShape, n: int) -> float:
@@ -212,14 +235,21 @@ def _scale(light: Floats, info: Floats) -> float:
 
 
 def _rough(
-    light: Floats, info: Floats, shape: RampShape, *, is_off: Bools, has_ramp: Bools
+    light: Floats, info: Floats, shape: RampShape, *, sense: NDArray[np.int64], has_ramp: Bools
 ) -> list[FrameEdges]:
-    """Return first guesses of the edges; none for frames that are lit wholly."""
-    found = [
-        rough_edges(row, weight > 0.0, shape.length_px) if has_any else WHOLLY_LIT
-        for row, weight, has_any in zip(light, info, has_ramp, strict=True)
-    ]
-    return [replace(edges, is_off=bool(off)) for edges, off in zip(found, is_off, strict=True)]
+    """Return first guesses of the edges; none for frames that are lit wholly.
+
+    A light that stays changes once in a frame: what else seems to is somebody who walks by.
+    """
+    found = []
+    for row, weight, own, has_any in zip(light, info, sense.tolist(), has_ramp, strict=True):
+        is_known = weight > 0.0
+        edges = rough_edges(row, is_known, shape.length_px) if has_any else WHOLLY_LIT
+        if own and len(edges.rows) > 1:
+            n_lit = row.size * float(np.clip(row[is_known], 0.0, 1.0).mean())
+            edges = FrameEdges(rows=(row.size - n_lit,), signs=(1,), is_lit=False)
+        found.append(replace(edges, is_off=own < 0))
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,11 +262,21 @@ class _Sample:
 
     @classmethod
     def of(
-        cls, light: Floats, info: Floats, edges: Sequence[FrameEdges], is_clear: Bools
+        cls,
+        light: Floats,
+        info: Floats,
+        edges: Sequence[FrameEdges],
+        is_clear: Bools,
+        is_full: Bools | None = None,
     ) -> _Sample:
-        """Return the clear frames with edges, or an even choice of them."""
+        """Return the clear frames with edges and those in full light, or an even choice of each."""
         some = [i for i, own in enumerate(edges) if own.rows and is_clear[i]]
+        # Of lights that go on and off by turns, an even choice would be all of one kind.
+        some.sort(key=lambda i: edges[i].is_off)
         some = some[:: max(1, len(some) // N_LEARNT)]
+        if some and is_full is not None:
+            full = np.flatnonzero(is_full).tolist()
+            some += full[:: max(1, len(full) // N_LEARNT)]
         return cls(light[some], info[some], [edges[i] for i in some])
 
     def settled(self, shape: RampShape) -> _Sample:
@@ -292,7 +332,7 @@ def _fit_shape(sample: _Sample, start: RampShape, *, has_tail: bool) -> _Fitted:
         length = float(np.exp(x[0]))
         part = float(x[3]) if has_tail else 0.0
         if part < MIN_TAIL:
-            return RampShape(length, 0.0, float(x[1]))
+            return RampShape(length, 0.0, float(x[1]), start.blur_px)
         return RampShape(length * (1.0 - part), 0.5 * length * part, float(x[1]))
 
     def residuals(x: Floats) -> Floats:

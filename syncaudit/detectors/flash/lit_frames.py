@@ -130,19 +130,20 @@ def gather_lit(
         Frames in which a light goes on (+1) or off (-1) that stays.
     pauses : bool
         Whether a frame begins to be exposed after the one before ended: it then shows such a light
-        whole.
+        whole, and else the next.
     """
     is_dark = ~grown(lighting.is_lit)
     gain_std = max(lighting.wobble, LEAST_UNSTEADY)
     found: list[_Seen] = []
     stays = _while_lit(frames, steps)
     # The frames after show what full light adds, as far as their exposure is known.
-    late = {k + 1: sense for k, sense in steps.items() if pauses and k + 1 not in steps}
+    n_after = 1 if pauses else 2
+    late = {k + n_after: k for k in steps if not any(k + n + 1 in steps for n in range(n_after))}
     for at in sorted({*frames, *late}):
         if at not in levels or at not in places:
             continue
         if at in steps or at in late:
-            seen = _step(at, steps, levels, late.get(at))
+            seen = _step(at, late.get(at, at), steps, levels)
         elif at in stays:
             continue
         elif lighting.is_lit[places[at]].sum() >= MIN_LIT_ROWS:
@@ -226,22 +227,21 @@ def _while_lit(frames: Sequence[int], steps: Mapping[int, int]) -> set[int]:
 
 
 def _step(
-    at: int, steps: Mapping[int, int], levels: Mapping[int, Singles], late: int | None
+    at: int, since: int, steps: Mapping[int, int], levels: Mapping[int, Singles]
 ) -> _Seen | None:
-    """Return a frame in which a light goes on or off that stays, beside the frames before.
+    """Return a frame in or after that in which a light changes that stays, beside those before.
 
     Auto-exposure answers from the next frame on: this one is exposed as the one before, or goes on
-    from it as that did from the one before; what comes after (`late`, with the sense of the step)
-    is anything up to as much again.
+    from it as that did from the one before; what comes after (`since` that frame) is anything up
+    to as much again for each.
     """
-    sense = steps[at] if late is None else late
-    sides = [_side(at, sense, steps, levels, -1), _side(at, sense, steps, levels, 1)]
+    sense, n_late = steps[since], at - since
+    sides = [_side(since, sense, steps, levels, -1), _side(at, sense, steps, levels, 1)]
     if not all(sides):
         return None
     (background, before), (after, settles) = (_mean_of(side) for side in sides)
     gain, gain_std = before, LEAST_UNSTEADY + UNSETTLED_SHARE * abs(before - 1.0)
-    if late is not None:
-        gain_std += abs(settles - 1.0)
+    gain_std += n_late * abs(settles - 1.0)
     scale, scale_std = gain, gain_std
     if sense < 0:
         scale, scale_std = 0.5 * (1.0 + settles), LEAST_UNSTEADY + 0.5 * abs(settles - 1.0)
@@ -251,7 +251,7 @@ def _step(
         background=background,
         dark=background if sense > 0 else after,
         is_known=np.ones(background.shape[0], dtype=np.bool_),
-        is_late=late is not None,
+        is_late=n_late > 0,
         exposure=(gain, gain_std, scale, scale_std),
     )
 

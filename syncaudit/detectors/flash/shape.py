@@ -20,7 +20,7 @@ N_HALF = 400
 
 @dataclass(frozen=True)
 class RampShape:
-    """A box of light that dies away exponentially, through a tone curve.
+    """A box of light that dies away exponentially or rises evenly, through a tone curve.
 
     Rows that are exposed for E while a light is on for w gain light along a ramp of min(E, w)
     rows: the box. LEDs, screens and lamps draw it so, xenon tubes a short box with a long tail. The
@@ -28,7 +28,9 @@ class RampShape:
 
         F(x) = (G(x) - G(x - ramp)) / ramp,   G(u) = u - tail * (1 - exp(-u / tail)) for u > 0
 
-    and a picture shows ``F + bend * F * (1 - F)`` of its full change: tone curves bend upwards.
+    A light that stays, and rises evenly for a time, draws a ramp of that time, and each instant of
+    it one of E: the mean of F over the last `blur` rows instead. A picture shows
+    ``F + bend * F * (1 - F)`` of its full change: tone curves bend upwards.
 
     Parameters
     ----------
@@ -38,24 +40,27 @@ class RampShape:
         Decay constant of the tail.
     bend : float
         Bend of the tone curve, in (-1, 1).
+    blur_px : float
+        Rows that the light is averaged over; it has no tail then.
     """
 
     ramp_px: float
     tail_px: float = 0.0
     bend: float = 0.0
+    blur_px: float = 0.0
 
     @cached_property
     def half_px(self) -> float:
         """Rows from the onset to half of the light."""
         if self.tail_px <= 0.0:
-            return 0.5 * self.ramp_px
+            return 0.5 * (self.ramp_px + self.blur_px)
         rows = np.linspace(0.0, self.ramp_px + 2.0 * self.tail_px, N_HALF)
         return float(np.interp(0.5, self._arrived(rows), rows))
 
     @property
     def reach_px(self) -> float:
         """Rows from the half-light row to where all but a twentieth has arrived."""
-        return self.ramp_px - self.half_px + 3.0 * self.tail_px
+        return self.ramp_px + self.blur_px - self.half_px + 3.0 * self.tail_px
 
     @property
     def length_px(self) -> float:
@@ -74,6 +79,11 @@ class RampShape:
 
     def _arrived(self, x: Floats) -> Floats:
         ramp, tail = max(self.ramp_px, MIN_RAMP_PX), self.tail_px
+        if self.blur_px > 0.0:
+            sums = 0.5 * np.maximum(np.stack((x, x - ramp)), 0.0) ** 2
+            sums -= 0.5 * np.maximum(np.stack((x, x - ramp)) - self.blur_px, 0.0) ** 2
+            blurred: Floats = (sums[0] - sums[1]) / (ramp * self.blur_px)
+            return blurred
         if tail <= 0.0:
             return np.clip(x / ramp, 0.0, 1.0)
         u = np.maximum(np.stack((x, x - ramp)), 0.0)

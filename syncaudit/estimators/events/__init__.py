@@ -2,11 +2,11 @@
 
 from syncaudit.estimators.events.counters import MESSAGE_STD_S, sent_at_flashes
 from syncaudit.estimators.events.event_match import EventMatch
+from syncaudit.estimators.events.flash_bands import band_height_px, why_bands_contradict
 from syncaudit.estimators.events.flashes import METHOD, measure_flashes
 from syncaudit.estimators.events.instants import (
     EventEvidence,
     Instants,
-    band_height_px,
     instants_of,
 )
 from syncaudit.estimators.events.light_length import limit_light
@@ -28,4 +28,5 @@ __all__ = [
     "measure_flashes",
     "period_of",
     "sent_at_flashes",
+    "why_bands_contradict",
 ]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from syncaudit.estimators.events.chance import chance_of_match
 from syncaudit.estimators.events.hypotheses import Hypothesis, fit_candidates
-from syncaudit.estimators.events.instants import Instants, unlike
+from syncaudit.estimators.events.instants import Instants, opposite_polarity_mask
 from syncaudit.estimators.events.pair_fit import OffsetStep, fit_pair, gates_s, residuals_s
 from syncaudit.estimators.events.voting import vote
 
@@ -92,7 +92,7 @@ def _next_part(
         max_drift=min(max(DRIFT_SIGMAS * fit.drift_std, MIN_DRIFT), MAX_STEP_DRIFT),
         anchor_s=anchor_s + offset_s,
         n_best=N_CANDIDATES,
-        unlike=unlike(left, seen),
+        unlike=opposite_polarity_mask(left, seen),
     )
     candidates = [
         replace(found, offset_s=found.offset_s + offset_s, drift=found.drift + fit.drift)

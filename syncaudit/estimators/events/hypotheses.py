@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import mad_std
-from syncaudit.estimators.events.instants import Instants, unlike
+from syncaudit.estimators.events.instants import Instants, opposite_polarity_mask
 from syncaudit.estimators.events.pair_fit import (
     GATE_SIGMAS,
     PairFit,
@@ -60,7 +60,7 @@ def fit_candidates(
     max_drift: float,
 ) -> list[Hypothesis]:
     """Return the distinct fits of the candidates, those that explain most events first."""
-    apart = unlike(source, target)
+    apart = opposite_polarity_mask(source, target)
     hypotheses: list[Hypothesis] = []
     for candidate in candidates:
         predicted = (
@@ -130,7 +130,7 @@ def _matched(fit: PairFit, source: Instants, target: Instants, loose_s: float) -
     predicted = fit.predict(source.times_s, source.row_px)
     seen = target.times_s + target.row_px * fit.target_line_s
     order = np.argsort(seen, kind="stable")
-    apart = unlike(source, target)
+    apart = opposite_polarity_mask(source, target)
     i, nearest = _nearest(predicted, seen[order], None if apart is None else apart[:, order])
     j = order[nearest]
     off_s = np.abs(seen[j] - predicted[i])

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.estimators.events.flash_bands import (
+    EDGE_SHIFT_PX,
+    FlashBands,
+    agree_with_bands,
+    band_height_px,
+)
 from syncaudit.model import EventTrain, FlashEdges, FlashIntervals, Quantity
 
 __all__ = [
@@ -17,9 +24,8 @@ __all__ = [
     "USUAL_READOUT_STD_S",
     "EventEvidence",
     "Instants",
-    "band_height_px",
     "instants_of",
-    "unlike",
+    "opposite_polarity_mask",
 ]
 
 EventEvidence = FlashEdges | FlashIntervals | EventTrain
@@ -33,8 +39,6 @@ USUAL_EXPOSURE_S = 0.008
 USUAL_EXPOSURE_STD_S = 0.005
 # Half of a flash's light has come this long after its onset (LED pulses, xenon tails), both ways.
 USUAL_HALF_LIGHT_S = 0.0005
-# A mean height of bands is believed from this many bands on.
-MIN_HEIGHTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -161,7 +165,7 @@ def _sharp(events: Instants) -> Ints:
     return np.flatnonzero(events.half_s == 0.0).astype(np.int64)
 
 
-def unlike(source: Instants, target: Instants) -> NDArray[np.bool_] | None:
+def opposite_polarity_mask(source: Instants, target: Instants) -> NDArray[np.bool_] | None:
     """Return which events cannot be one (a light goes on here, off there), shape (n, m).
 
     None where all can.
@@ -200,78 +204,8 @@ def _of_intervals(evidence: FlashIntervals) -> Instants:
     )
 
 
-def band_height_px(edges: FlashEdges) -> tuple[float, float] | None:
-    """Return the median height of the bands with two edges (exposure over line delay).
-
-    Returns
-    -------
-    tuple of float or None
-        Height and its standard error; None with fewer than three such bands.
-    """
-    bands = _Bands.of(edges)
-    both = (bands.n_upper > 0) & (bands.n_lower > 0)
-    heights = (bands.lower_px - bands.upper_px)[both]
-    if heights.size < MIN_HEIGHTS:
-        return None
-    height = float(np.median(heights))
-    if height <= 0.0:
-        return None
-    scatter = 1.4826 * float(np.median(np.abs(heights - height)))
-    formal = float(np.median(bands.std_px[both])) * 2.0
-    return height, 1.2533 * max(scatter, formal) / np.sqrt(heights.size)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Bands:
-    """Means over the edges of each band."""
-
-    number: Ints
-    frame_s: Floats
-    n_upper: Floats
-    n_lower: Floats
-    upper_px: Floats
-    lower_px: Floats
-    free_px: Floats
-    n_free: Floats
-    std_px: Floats
-    half_s: Floats
-    sense: Ints | None
-
-    @classmethod
-    def of(cls, edges: FlashEdges) -> _Bands:
-        number, inverse = np.unique(edges.band, return_inverse=True)
-        m = number.size
-
-        def total(values: Floats | NDArray[np.bool_]) -> Floats:
-            sums = np.bincount(inverse, weights=values.astype(np.float64), minlength=m)
-            return sums.astype(np.float64)
-
-        rows, counts = [], []
-        for part in (0.5, -0.5, 0.0):
-            mask = edges.exposure_part == part
-            n = total(mask)
-            counts.append(n)
-            rows.append(total(mask * edges.row_px) / np.maximum(n, 1.0))
-        n_all = np.maximum(total(np.ones(inverse.size)), 1.0)
-        return cls(
-            number=number.astype(np.int64),
-            frame_s=total(edges.frame_s) / n_all,
-            n_upper=counts[0],
-            n_lower=counts[1],
-            upper_px=rows[0],
-            lower_px=rows[1],
-            free_px=rows[2],
-            n_free=counts[2],
-            std_px=np.sqrt(total(edges.row_std_px**2)) / n_all,
-            half_s=np.zeros(m) if edges.half_s is None else total(edges.half_s) / n_all,
-            sense=None
-            if edges.sense is None
-            else np.sign(total(edges.sense.astype(np.float64))).astype(np.int64),
-        )
-
-
 def _of_edges(edges: FlashEdges) -> Instants:
-    bands = _Bands.of(edges)
+    bands = FlashBands.of(edges)
     height = band_height_px(edges)
     line_delay_s, line_delay_std_s = _line_delay(edges, height)
     has_both = (bands.n_upper > 0) & (bands.n_lower > 0)
@@ -281,19 +215,36 @@ def _of_edges(edges: FlashEdges) -> Instants:
         [bands.free_px, 0.5 * (bands.upper_px + bands.lower_px), bands.upper_px],
         bands.lower_px,
     )
+    exposure_s, exposure_std_s = (
+        (USUAL_EXPOSURE_S, USUAL_EXPOSURE_STD_S)
+        if edges.exposure_s is None
+        else (edges.exposure_s, 0.0)
+    )
     shift_s = np.zeros(row.size)
-    systematic_s = edges.stamp_std_s
+    systematic_s = edges.rise_std_s
     if height is not None:
         row = row + part * height[0]
     elif np.any(part != 0.0):
-        exposure_s = USUAL_EXPOSURE_S if edges.exposure_s is None else edges.exposure_s
         shift_s = part * exposure_s
-        if edges.exposure_s is None:
-            systematic_s = float(np.hypot(systematic_s, 0.5 * USUAL_EXPOSURE_STD_S))
+        systematic_s = math.hypot(systematic_s, 0.5 * exposure_std_s)
+    # From its stamp to the middle row of a frame. What lies between two frames allows for it.
+    is_sharp = bands.half_s == 0.0
+    stamp_part = np.where(is_sharp, edges.stamp_part, 0.0)
+    row = row + stamp_part * edges.height_px
+    if height is not None and (edges.exposure_s is None or not agree_with_bands(edges, height)):
+        row = row + stamp_part * height[0]
+        std_s = math.hypot(height[1], EDGE_SHIFT_PX) * line_delay_s
+    else:
+        shift_s = shift_s + stamp_part * exposure_s
+        std_s = exposure_std_s
+    systematic_s = math.hypot(systematic_s, edges.stamp_part * std_s)
     return Instants(
         source=edges.source,
         epoch_ns=edges.epoch_ns,
-        times_s=bands.frame_s + shift_s + row * line_delay_s,
+        times_s=bands.frame_s
+        - np.where(is_sharp, edges.from_stamp_s, 0.0)
+        + shift_s
+        + row * line_delay_s,
         std_s=bands.std_px * line_delay_s,
         half_s=bands.half_s,
         row_px=row,
@@ -309,9 +260,16 @@ def _of_edges(edges: FlashEdges) -> Instants:
 
 
 def _line_delay(edges: FlashEdges, height: tuple[float, float] | None) -> tuple[float, float]:
-    """Return line delay and its error: stated, from the stated exposure, or usual."""
+    """Return line delay and its error: stated, from the stated exposure, or usual.
+
+    Where the bands contradict what is stated, the line delay may be as wrong as the exposure.
+    """
     if edges.line_delay_s is not None:
-        return edges.line_delay_s, 0.0
+        if height is None or agree_with_bands(edges, height):
+            return edges.line_delay_s, 0.0
+        assert edges.exposure_s is not None  # noqa: S101  # nothing else contradicts it
+        apart_s = abs(edges.exposure_s / height[0] - edges.line_delay_s)
+        return edges.line_delay_s, min(apart_s, USUAL_READOUT_STD_S / max(1, edges.height_px))
     if edges.exposure_s is not None and height is not None:
         line_delay_s = edges.exposure_s / height[0]
         return line_delay_s, line_delay_s * height[1] / height[0]

@@ -15,7 +15,7 @@ from syncaudit.estimators.events.hypotheses import (
     n_conflicts_of,
     widen,
 )
-from syncaudit.estimators.events.instants import Instants, unlike
+from syncaudit.estimators.events.instants import Instants, opposite_polarity_mask
 from syncaudit.estimators.events.periodic import find_period
 from syncaudit.estimators.events.rivals import is_doubtful, repeat_of
 from syncaudit.estimators.events.voting import vote
@@ -112,7 +112,7 @@ def match_events(
         max_drift=1e-6 * max_drift_ppm,
         anchor_s=anchor_s,
         n_best=N_CANDIDATES,
-        unlike=unlike(source, target),
+        unlike=opposite_polarity_mask(source, target),
     )
     hypotheses = fit_candidates(
         source,

@@ -16,12 +16,10 @@ __all__ = ["METHOD", "answer"]
 METHOD = "speech"
 # The logarithm of energy rises as soon as the window touches a louder sound, half a window early,
 # and falls late by less, since sounds fade: borders of phones are found early by this much, in
-# synthetic speech with exact times and by hand-made labels alike (what is taken off for the room
-# of dry sound, 0.1 to 1 ms, included).
-EARLY_S = 0.0015
-# Words that begin with a stop begin in a hush that the silence before hides: words are found late,
-# by 1.7 to 2 ms in synthetic speech, 2 to 2.6 ms in real.
-WORDS_LATE_S = 0.0018
+# synthetic speech with exact times and by hand-made labels alike.
+EARLY_S = 0.0013
+# Words that begin with a stop begin in a hush that the silence before hides: words are found late.
+WORDS_LATE_S = 0.0009
 # Where on a border people and aligners put the label: phones, words.
 PHONE_FLOOR_S = 0.001
 WORD_FLOOR_S = 0.0018
@@ -48,9 +46,7 @@ LOOSE_FOR_S = 30.0
 # Tails hide the borders of words, whose inner sounds do not count, more than those of phones, and
 # noise hides the fall by which a room is known: variance of what is left of a shift, over phones'
 # in quiet.
-ROOM_WORDS, ROOM_NOISE = 3.0, 3.0
-# By how much noise of equal power makes falls look steeper.
-NOISE_RATIO = 0.15
+ROOM_WORDS, ROOM_NOISE = 3.0, 1.5
 
 
 def answer(
@@ -86,9 +82,9 @@ def answer(
     shift_s = shift_std_s = 0.0
     if bare_fit is not None:
         moved_s = offset_s - float(bare_fit.course.at(anchor)[0])
-        ratio = figures["fall_ratio"] - NOISE_RATIO * noise
-        shift_s, shift_std_s = room_shift(ratio, moved_s)
-        if room_weight(ratio, moved_s) > 0.5:
+        ratio = figures["fall_ratio"]
+        shift_s, shift_std_s = room_shift(ratio, moved_s, noise)
+        if room_weight(ratio, moved_s, noise) > 0.5:
             fit = bare_fit
     if spoken.is_words:
         early_s = -WORDS_LATE_S + NOISE_WORDS_EARLY_S * noise

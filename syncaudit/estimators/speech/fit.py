@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import student_widening
-from syncaudit.estimators.speech.borders import Borders, weigh_borders
+from syncaudit.estimators.speech.boundaries import PhoneBoundaries, weigh_boundaries
 from syncaudit.estimators.speech.course import Course
 from syncaudit.model import BandEnergies, SpokenTier
 
@@ -97,7 +97,7 @@ def fit_course(
     course = start if with_drift else replace(start, drift=0.0)
     fit: CourseFit | None = None
     for reach_s in REACHES_S:
-        borders = weigh_borders(spoken, sound, course)
+        borders = weigh_boundaries(spoken, sound, course)
         step = _newton(borders, course, reach_s, with_drift=with_drift)
         if step is None:
             return None
@@ -109,7 +109,7 @@ def fit_course(
 
 
 def _newton(
-    borders: Borders, course: Course, reach_s: float, *, with_drift: bool
+    borders: PhoneBoundaries, course: Course, reach_s: float, *, with_drift: bool
 ) -> tuple[Floats, CourseFit] | None:
     """Return the move of the offset at every border, and the fit after one step."""
     times_s = borders.times_s
@@ -169,7 +169,7 @@ def _newton(
     return move, fit
 
 
-def _settled(borders: Borders, course: Course) -> float:
+def _settled(borders: PhoneBoundaries, course: Course) -> float:
     """Return the share of borders whose own best place is not as far off as they may be.
 
     Times that are wrong by as much as sounds are long put borders beside other sounds than they
@@ -183,7 +183,9 @@ def _settled(borders: Borders, course: Course) -> float:
     return float(np.mean(np.abs(best_s) < room_s[:, 0] - 2.0 * SETTLED_MOVE_S))
 
 
-def _hills(borders: Borders, course: Course, reach_s: float) -> tuple[Floats, Floats, float]:
+def _hills(
+    borders: PhoneBoundaries, course: Course, reach_s: float
+) -> tuple[Floats, Floats, float]:
     """Return slope and bend of every border's log-likelihood, and the likeliest scatter."""
     wide_s = reach_s + 2.0 * SCATTERS_S[-1]
     n = round(wide_s / MOVE_S)

@@ -25,7 +25,7 @@ __all__ = ["METHOD", "measure_speech"]
 # A drift over less is not told from the scatter of single labels (1 ms over 5 s: 700 ppm).
 MIN_DRIFT_SPAN_S = 5.0
 # Sound that falls so much more slowly than it rises is searched without the tails of its room.
-MAX_ROOM_RATIO = 0.78
+MAX_ROOM_RATIO = 0.8
 # A step must be so many of its standard errors, and so large: people pause and labels wander.
 MIN_STEP_STDS = 4.0
 MIN_STEP_S = 0.04

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.estimators.speech.borders import weigh_borders
+from syncaudit.estimators.speech.boundaries import weigh_boundaries
 from syncaudit.estimators.speech.course import Course
 from syncaudit.estimators.speech.fit import TEMPER, CourseFit
 from syncaudit.estimators.speech.templates import class_codes
@@ -43,7 +43,7 @@ def split_line(spoken: SpokenTier, sound: BandEnergies, fit: CourseFit) -> Cours
     fit : CourseFit
         Of a line.
     """
-    likelihood = np.diff(weigh_borders(spoken, sound, fit.course).sums, axis=1)
+    likelihood = np.diff(weigh_boundaries(spoken, sound, fit.course).sums, axis=1)
     times_s, codes = _frames(spoken, sound.hop_s)
     n_side = round(MIN_SIDE_S / sound.hop_s)
     if times_s.size <= 2 * n_side:
@@ -115,7 +115,7 @@ def place_step(spoken: SpokenTier, sound: BandEnergies, course: Course, reach_s:
     reach_s : float
         How far the step may move.
     """
-    borders = weigh_borders(spoken, sound, course)
+    borders = weigh_boundaries(spoken, sound, course)
     times_s = borders.times_s
     line = replace(course, step_at_s=np.inf).at(times_s)
     still = np.zeros(1)

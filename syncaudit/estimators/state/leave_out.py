@@ -14,8 +14,8 @@ import math
 import numpy as np
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.estimators.delay_fit import DelayFit
-from syncaudit.estimators.increments import Increments
+from syncaudit.estimators.delay.fit import DelayFit
+from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.state.mixtures import fit_mixtures
 from syncaudit.estimators.state.search import search_state
 

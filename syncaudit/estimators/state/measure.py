@@ -14,18 +14,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from syncaudit.estimators.clock_step import USUAL_DRIFT_PPM
-from syncaudit.estimators.delay import (
+from syncaudit.estimators.delay.clock_step import USUAL_DRIFT_PPM
+from syncaudit.estimators.delay.curve import DelayCurve
+from syncaudit.estimators.delay.fit import DelayFit
+from syncaudit.estimators.delay.increments import Increments
+from syncaudit.estimators.delay.measure import (
     MIN_ROWS,
     DelayTask,
     refuse,
     search_range,
 )
-from syncaudit.estimators.delay_curve import DelayCurve
-from syncaudit.estimators.delay_fit import DelayFit
-from syncaudit.estimators.delay_record import record_delay
-from syncaudit.estimators.increments import Increments
-from syncaudit.estimators.refusals import DRIFT_Z, why_ambiguous, why_no_clock, why_too_weak
+from syncaudit.estimators.delay.record import record_delay
+from syncaudit.estimators.delay.refusals import DRIFT_Z, why_ambiguous, why_no_clock, why_too_weak
 from syncaudit.estimators.state.leave_out import leave_out_std, weighing_std
 from syncaudit.estimators.state.mixtures import fit_mixtures
 from syncaudit.estimators.state.null import chance_of, why_by_chance
@@ -36,7 +36,7 @@ from syncaudit.estimators.state.parts import (
     why_no_line,
 )
 from syncaudit.estimators.state.repetition import Repetition, find_repetition
-from syncaudit.estimators.state.search import Foretold, search_state
+from syncaudit.estimators.state.search import Prediction, search_state
 from syncaudit.estimators.state.sides import camera_increments, driver_of, held_back_s, period_of
 from syncaudit.estimators.state.steps import find_shared_step, why_a_step_as_well
 from syncaudit.model import Activity, PairMeasurement, PictureMotion, Quantity
@@ -249,7 +249,7 @@ def _random_std(
     return math.sqrt(n_alike * max(fit.offset_std_s**2, both))
 
 
-def _why_no_lobe(curve: DelayCurve, foretold: Foretold, *, has_step: bool) -> str | None:
+def _why_no_lobe(curve: DelayCurve, foretold: Prediction, *, has_step: bool) -> str | None:
     """Return why the search has no one answer, or None."""
     best = curve.best()
     if curve.is_at_edge(best):
@@ -265,7 +265,7 @@ def _why_no_lobe(curve: DelayCurve, foretold: Foretold, *, has_step: bool) -> st
 
 
 def _why_not(
-    foretold: Foretold,
+    foretold: Prediction,
     fit: DelayFit,
     alone_s: float,
     start_s: float,

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.estimators.delay_fit import DelayFit, fit_delay
-from syncaudit.estimators.increments import Increments
-from syncaudit.estimators.state.search import Foretold, search_state
+from syncaudit.estimators.delay.fit import DelayFit, fit_delay
+from syncaudit.estimators.delay.increments import Increments
+from syncaudit.estimators.state.search import Prediction, search_state
 
 __all__ = ["fit_mixtures"]
 
@@ -24,7 +24,7 @@ MAX_ROUNDS = 5
 
 
 def fit_mixtures(
-    increments: Increments, driver: RunningIntegral, foretold: Foretold, *, start_s: float
+    increments: Increments, driver: RunningIntegral, foretold: Prediction, *, start_s: float
 ) -> tuple[Increments, NDArray[np.float64], DelayFit | None]:
     """Fit the delay.
 
@@ -34,7 +34,7 @@ def fit_mixtures(
         n rows of what is seen, m columns.
     driver : RunningIntegral
         p channels.
-    foretold : Foretold
+    foretold : Prediction
         At `start_s`.
     start_s : float
         Delay found by the search.

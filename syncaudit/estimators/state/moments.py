@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.estimators.increments import Increments
+from syncaudit.estimators.delay.increments import Increments
 
 __all__ = [
     "RIDGES",

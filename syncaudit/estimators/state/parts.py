@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.estimators.delay import MIN_ROWS
-from syncaudit.estimators.delay_fit import DelayFit, fit_delay
-from syncaudit.estimators.increments import Increments
-from syncaudit.estimators.refusals import why_no_clock
+from syncaudit.estimators.delay.fit import DelayFit, fit_delay
+from syncaudit.estimators.delay.increments import Increments
+from syncaudit.estimators.delay.measure import MIN_ROWS
+from syncaudit.estimators.delay.refusals import why_no_clock
 
 __all__ = [
     "MAX_PART_Z",

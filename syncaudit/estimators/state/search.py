@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.estimators.delay_curve import DelayCurve
-from syncaudit.estimators.increments import Increments
+from syncaudit.estimators.delay.curve import DelayCurve
+from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.state.moments import (
     RIDGES,
     Moments,
@@ -27,7 +27,7 @@ from syncaudit.estimators.state.moments import (
 
 __all__ = [
     "MIN_OVERLAP",
-    "Foretold",
+    "Prediction",
     "independent_share",
     "moments_at",
     "search_state",
@@ -48,7 +48,7 @@ MIN_MIXTURE_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Foretold:
+class Prediction:
     """Result of `search_state`.
 
     Parameters
@@ -78,7 +78,7 @@ class Foretold:
 
 def search_state(
     increments: Increments, driver: RunningIntegral, delays_s: Floats, *, is_by_size: bool = False
-) -> Foretold | None:
+) -> Prediction | None:
     """Return how well the driver foretells the increments at each delay.
 
     Parameters
@@ -94,7 +94,7 @@ def search_state(
 
     Returns
     -------
-    Foretold or None
+    Prediction or None
         None where no delay has enough overlap, or nothing is foretold at any.
     """
     increments = searched_rows(increments)
@@ -121,7 +121,7 @@ def search_state(
     residuals = values[covered] - foretold
     per_value = independent_share(residuals)
     mixtures = _mixtures(foretold, residuals, is_by_size=is_by_size)
-    return Foretold(
+    return Prediction(
         curve=DelayCurve(delays_s=delays_s, log_likelihood=curve * per_value),
         n_values=n * values.shape[1] * per_value,
         share=1.0 - math.exp(-2.0 * float(curve[top]) / (n * values.shape[1])),

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.estimators.increments import Increments
+from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.state.driver import state_driver
 from syncaudit.model import Activity, PictureMotion
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from syncaudit.estimators.delay import DelayTask, refuse, search_range
+from syncaudit.estimators.delay.measure import DelayTask, refuse, search_range
 from syncaudit.estimators.state.channels import Agreement, agreement, word_apart
 from syncaudit.estimators.state.driver import moving_channels
 from syncaudit.estimators.state.measure import (

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.integral import RunningIntegral
-from syncaudit.estimators.clock_step import ClockStep
-from syncaudit.estimators.delay_at import locate_step
-from syncaudit.estimators.delay_fit import DelayFit, fit_delay
-from syncaudit.estimators.increments import Increments
-from syncaudit.estimators.refusals import MIN_LIKELIHOOD_GAP
+from syncaudit.estimators.delay.at import locate_step
+from syncaudit.estimators.delay.clock_step import ClockStep
+from syncaudit.estimators.delay.fit import DelayFit, fit_delay
+from syncaudit.estimators.delay.increments import Increments
+from syncaudit.estimators.delay.refusals import MIN_LIKELIHOOD_GAP
+from syncaudit.estimators.delay.step_or_drift import step_over_drift, why_either
 from syncaudit.estimators.state.parts import PART_STD_PERIODS
-from syncaudit.estimators.step_or_drift import step_over_drift, why_either
 
 __all__ = ["find_shared_step", "why_a_step_as_well"]
 

@@ -54,12 +54,13 @@ class FlashEdges:
     stamp_part, from_stamp_s : float
         `frame_s` is the stamp plus `from_stamp_s`, and should be the stamp plus this part of
         exposure and read-out together: +0.5 where the start of a frame is stamped, -0.5 its end.
-    stamp_std_s : float
-        Systematic uncertainty of `frame_s` (exposure or read-out not stated).
     sense : ndarray of int, shape (n,), optional
         +1 where a light went on and stayed, -1 where it went off, 0 for pulses; None: all pulses.
     clipped_share : float
         Share of the lit cells that the light drives into clipping, median of the lit frames.
+    rise_std_s : float
+        What all edges of a light that rises slowly may be off by: parts of it that go on early or
+        late may light what this camera sees more than what others see.
     half_s : ndarray, shape (n,), optional
         Half of the interval around its instant in which an edge lies: a light that goes on or off
         between two frames. 0, as where None, for edges that a row dates.
@@ -81,9 +82,9 @@ class FlashEdges:
     half_light_std_s: float | None = None
     stamp_part: float = 0.0
     from_stamp_s: float = 0.0
-    stamp_std_s: float = 0.0
     sense: NDArray[np.int64] | None = None
     clipped_share: float = 0.0
+    rise_std_s: float = 0.0
     half_s: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:

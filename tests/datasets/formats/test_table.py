@@ -6,7 +6,7 @@ from importlib import metadata
 
 import pytest
 
-from syncaudit.datasets.formats import GROUP, Import, all_formats, format_called
+from syncaudit.datasets.formats import GROUP, Import, all_formats, get_format
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.datasets.sidecars import Sidecars
 from syncaudit.datasets.source import Source
@@ -60,9 +60,7 @@ def test_a_format_that_cannot_be_imported_says_why(plugin, tmp_path):
     reason = all_formats()["one"].probe(Source(str(tmp_path)))
     assert "unavailable: No module named 'no_such_package'" in str(reason)
     with pytest.raises(UsageError, match="the format one is unavailable"):
-        format_called("one").clips(
-            Source(str(tmp_path)), Import(sidecars=Sidecars(tmp_path / "side"))
-        )
+        get_format("one").clips(Source(str(tmp_path)), Import(sidecars=Sidecars(tmp_path / "side")))
 
 
 def test_notes_are_counted_and_limited(tmp_path):

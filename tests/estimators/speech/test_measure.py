@@ -115,7 +115,7 @@ def in_room(said: Utterance, reverberation_s: float) -> Utterance:
     return replace(said, samples=heard.astype(np.float32))
 
 
-@pytest.mark.parametrize("reverberation_s", [0.5, 0.8, 1.4])
+@pytest.mark.parametrize("reverberation_s", [0.2, 0.3, 0.5, 0.8, 1.4])
 def test_rooms_do_not_make_a_tier_early(
     english: Utterance, german: Utterance, reverberation_s: float
 ) -> None:

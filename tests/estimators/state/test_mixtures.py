@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from working_arm import arm, joints, pictures  # beside this file
 
-from syncaudit.estimators.increments import Increments
+from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.state.driver import state_driver
 from syncaudit.estimators.state.mixtures import fit_mixtures
 from syncaudit.estimators.state.search import search_state

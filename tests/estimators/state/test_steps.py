@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from syncaudit.dsp.integral import RunningIntegral, integrate_samples
-from syncaudit.estimators.delay_fit import fit_delay
-from syncaudit.estimators.increments import Increments
+from syncaudit.estimators.delay.fit import fit_delay
+from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.state.steps import REACH_PERIODS, find_shared_step
 
 PERIOD_S = 1.0 / 30.0

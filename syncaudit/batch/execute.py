@@ -1,0 +1,72 @@
+"""Run the clips of a run and answer for those whose worker never did."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator, Sequence
+
+from syncaudit.batch.engines import Engine, get_engine
+from syncaudit.batch.lazy_sequence import LazySequence
+from syncaudit.batch.ledger import Ledger
+from syncaudit.batch.memory import MemoryLimit
+from syncaudit.batch.pool import Lost
+from syncaudit.batch.task import OUT_OF_MEMORY_HINT, AuditTask, JudgeTask, TaskResult, failed_result
+from syncaudit.model import Clip, ReasonCode, Verdict
+from syncaudit.policy import Policy
+
+__all__ = ["audited", "judged"]
+
+
+def judged(
+    policy: Policy, clips: Sequence[Clip], again: Sequence[int], ledger: Ledger, workers: int
+) -> Iterator[tuple[Clip, TaskResult]]:
+    """Yield the clips at some positions, judged again by what their rows hold."""
+    items = LazySequence(
+        again, lambda k: (clips[k], json.loads(ledger.outdated(clips[k].clip_id) or "{}"))
+    )
+    run = get_engine("local")
+    for index, value in run(JudgeTask(policy=policy), items, workers=workers):
+        clip = clips[again[index]]
+        if isinstance(value, Lost):
+            message = f"the process that judged this clip again ended without an answer: {value}"
+            value = failed_result(clip, ReasonCode.UNREADABLE, message)
+        yield clip, value
+
+
+def audited(
+    task: AuditTask,
+    clips: Sequence[Clip],
+    todo: Sequence[int],
+    run: Engine,
+    *,
+    workers: int,
+    timeout_s: float | None,
+    memory: MemoryLimit,
+    address: str | None,
+) -> Iterator[tuple[Clip, TaskResult]]:
+    """Yield the clips at some positions with what their audit says, or why it said nothing."""
+    items = LazySequence(todo, lambda k: clips[k])
+    for index, value in run(
+        task, items, workers=workers, timeout_s=timeout_s, memory=memory, address=address
+    ):
+        clip = clips[todo[index]]
+        yield clip, _unanswered(clip, value, timeout_s) if isinstance(value, Lost) else value
+
+
+def _unanswered(clip: Clip, lost: Lost, timeout_s: float | None) -> TaskResult:
+    if lost.is_timeout:
+        message = (
+            f"the audit took longer than {timeout_s:g} s and was stopped"
+            f"{f' while {lost.at_work}' if lost.at_work else ''}. A damaged file may keep "
+            "a decoder busy for ever; if the clip is sound, raise --timeout."
+        )
+        return failed_result(clip, ReasonCode.TIMEOUT, message)
+    cure = "A damaged file may crash a decoder; the other clips are not affected."
+    if lost.is_memory:
+        cure = OUT_OF_MEMORY_HINT
+    message = f"the process that audited this clip ended without an answer, twice: {lost}. {cure}"
+    # Killed from outside, by a system that ran out of memory, say: that proves nothing of the clip.
+    is_killed = lost.exit_code == -signal.SIGKILL
+    verdict = Verdict.UNVERIFIED if is_killed else Verdict.REJECT
+    return failed_result(clip, ReasonCode.UNREADABLE, message, verdict=verdict)

@@ -1,0 +1,1 @@
+"""What the frames of a camera look like: damaged, frozen, repeated, moving."""

@@ -1,0 +1,208 @@
+"""Find pictures that train nothing: frozen, blank, grey, cut off, damaged, undecoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.decode import Picture
+from syncaudit.detectors.frames.cadence import cadence
+from syncaudit.detectors.frames.frozen import FrozenFinder, Look
+from syncaudit.detectors.frames.looks import PictureLooks
+from syncaudit.model import CameraStream, PictureAudit, PictureFault, PictureSpell
+
+__all__ = ["PictureAuditor"]
+
+# About 30 rows of each picture are looked at, eight apart or a multiple of that.
+FIRST_ROW, EVERY_ROW, HEIGHT_PX = 4, 8, 240
+# Pictures that are looked at in one go: work that takes turns with a decoder finds its caches
+# emptied.
+N_AT_ONCE = 16
+# Spells of each fault that are kept, the longest.
+MOST_SPELLS = 20
+# A still without motion of its own around it must last so many pictures, in a clip in which most
+# others move: whether time went on then is for other sources to say.
+MIN_LONG = 8
+# Share of stills from which a camera shows one picture throughout.
+ALL_SHARE = 0.97
+# Spells of fewer pictures are nothing to speak of: a flash whitens one or two, a shutter blackens.
+MIN_PICTURES = {PictureFault.WHITE: 4, PictureFault.BLANK: 2, PictureFault.COVERED: 4}
+_PLAIN = (PictureFault.BLANK, PictureFault.COVERED, PictureFault.WHITE)
+
+HasMoved = Callable[[int, int, bool], bool]
+
+
+@dataclass(slots=True)
+class PictureAuditor:
+    """Accumulate what the pictures of one camera show of their own faults.
+
+    Call `update` with each picture in order and `finish` at the end.
+
+    Parameters
+    ----------
+    stream : CameraStream
+        The camera.
+    """
+
+    stream: CameraStream
+    _looks: PictureLooks = field(default_factory=PictureLooks)
+    _frozen: FrozenFinder = field(default_factory=FrozenFinder)
+    _looked_at: list[int] = field(default_factory=list)
+    _waiting: list[tuple[NDArray[np.uint8], bool]] = field(default_factory=list)
+    _taken: list[int] = field(default_factory=list)
+    _odd_sized: list[int] = field(default_factory=list)
+    _damaged: list[int] = field(default_factory=list)
+    _is_spoilt: bool = False
+    _shape: tuple[int, ...] = ()
+
+    def update(self, picture: Picture) -> None:
+        """Take one picture.
+
+        Pictures after a damaged one refer to it until a key frame comes; decoders say nothing of
+        those.
+        """
+        index, shape, is_key = picture.index, picture.shape, picture.is_key
+        self._looked_at.append(index)
+        self._is_spoilt = picture.is_corrupt or (self._is_spoilt and not is_key)
+        if self._is_spoilt:
+            self._damaged.append(index)
+        self._shape = self._shape or shape
+        if shape != self._shape or 0 in shape:
+            self._odd_sized.append(index)
+            return
+        every = EVERY_ROW * max(1, shape[0] // HEIGHT_PX)
+        rows = picture.rows(FIRST_ROW % shape[0], every)
+        self._taken.append(index)
+        self._waiting.append((rows, is_key))
+        if len(self._waiting) == N_AT_ONCE:
+            self._look()
+
+    def _look(self) -> None:
+        """Look at the pictures that wait."""
+        if self._waiting:
+            self._looks.update([rows for rows, _ in self._waiting])
+        for rows, is_key in self._waiting:
+            self._frozen.update(rows, is_key=is_key)
+        self._waiting.clear()
+
+    def finish(
+        self,
+        *,
+        n_errors: int = 0,
+        first_error: str | None = None,
+        expected: NDArray[np.int64] | None = None,
+        has_moved: HasMoved | None = None,
+    ) -> PictureAudit:
+        """Return what was found.
+
+        Parameters
+        ----------
+        n_errors, first_error : int, str, optional
+            Of the decoder.
+        expected : ndarray of int, optional
+            Positions that should have given a picture; default: those between first and last.
+        has_moved : callable, optional
+            ``has_moved(first, last, is_all)``: whether other sources moved between the pictures
+            at these positions (`is_all`: the camera shows one picture throughout).
+        """
+        self._look()
+        index = np.array(self._taken, dtype=np.int64)
+        by_look, luma = self._looks.finish()
+        found = {
+            fault: index[_long_enough(flags, MIN_PICTURES.get(fault, 1))]
+            for fault, flags in by_look.items()
+        }
+        is_plain = np.isin(index, np.concatenate([index[:0], *(found[f] for f in _PLAIN if found)]))
+        look = self._frozen.finish()
+        rate = cadence(look.shown)
+        usual = 0 if rate is None else rate[1]
+        found[PictureFault.FROZEN] = index[self._is_frozen(look, usual, is_plain, has_moved)]
+        damaged = found[PictureFault.DAMAGED] = np.array(self._damaged, dtype=np.int64)
+        for fault in (PictureFault.GREY, PictureFault.HALF):
+            if fault in found:
+                found[fault] = np.setdiff1d(found[fault], damaged)  # said already
+        found[PictureFault.SIZE] = np.array(self._odd_sized, dtype=np.int64)
+        seen = np.array(self._looked_at, dtype=np.int64)
+        if expected is None:
+            expected = np.arange(seen.min(), seen.max() + 1) if seen.size else seen
+        found[PictureFault.UNDECODED] = np.setdiff1d(expected, seen)
+        level = dict(zip(self._taken, luma.tolist(), strict=True))
+        spells: list[PictureSpell] = []
+        for fault, places in found.items():
+            runs = sorted(_runs(places), key=len, reverse=True)[:MOST_SPELLS]
+            spells += [self._spell(fault, run, level) for run in runs]
+        return PictureAudit(
+            frames=seen.size,
+            counts={str(fault): int(at.size) for fault, at in found.items() if at.size},
+            spells=tuple(sorted(spells, key=lambda spell: (spell.first, spell.fault))),
+            errors=n_errors,
+            first_error=first_error,
+            new_share=None if rate is None else rate[0],
+        )
+
+    def _is_frozen(
+        self,
+        look: Look,
+        usual: int,
+        is_plain: NDArray[np.bool_],
+        has_moved: HasMoved | None,
+    ) -> NDArray[np.bool_]:
+        """Return which pictures repeat the one before more often than `usual`."""
+        is_frozen = np.zeros(len(self._taken), dtype=np.bool_)
+        is_still = np.zeros(len(self._taken), dtype=np.bool_)
+        for one in look.shown:
+            is_still[one.repeats] = True
+        is_all = bool(is_still[1:].mean() >= ALL_SHARE) if is_still.size > MIN_LONG else False
+        for one in look.shown:
+            place = one.repeats
+            if one.n_repeats <= usual or is_plain[place].all():
+                continue  # told as such
+            is_proven = one.is_within_motion
+            if not is_proven and has_moved is not None and one.n_repeats >= MIN_LONG:
+                at = self._taken[place]
+                is_proven = (look.is_moving or is_all) and has_moved(at[0], at[-1], is_all)
+            is_frozen[place] = is_proven
+        return is_frozen
+
+    def _spell(
+        self, fault: PictureFault, run: NDArray[np.int64], level: dict[int, float]
+    ) -> PictureSpell:
+        time_ns = self.stream.time_ns
+        origin = min(min(self._looked_at, default=0), time_ns.size - 1)
+        first, last = (int(place) for place in run[[0, -1]])
+        start_s, stop_s = (
+            (int(time_ns[min(place, time_ns.size - 1)]) - int(time_ns[origin])) * 1e-9
+            for place in (first, last)
+        )
+        luma = [level[place] for place in run.tolist() if place in level]
+        return PictureSpell(
+            fault=fault,
+            first=first,
+            last=last,
+            frames=int(run.size),
+            start_s=start_s,
+            stop_s=stop_s,
+            duration_s=int(run.size) * self._period_s,
+            level=float(np.median(luma)) if luma and fault in _PLAIN else None,
+        )
+
+    @property
+    def _period_s(self) -> float:
+        steps = np.diff(self.stream.time_ns)
+        return float(np.median(steps)) * 1e-9 if steps.size else 0.0
+
+
+def _runs(places: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Part sorted positions into runs of neighbours."""
+    if not places.size:
+        return []
+    return np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
+
+
+def _long_enough(flags: NDArray[np.bool_], shortest: int) -> NDArray[np.int64]:
+    """Return the places of flags that stand in runs of at least `shortest`."""
+    runs = [run for run in _runs(np.flatnonzero(flags)) if run.size >= shortest]
+    return np.concatenate([np.empty(0, np.int64), *runs])

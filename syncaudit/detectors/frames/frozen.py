@@ -1,0 +1,304 @@
+"""Find pictures that are shown again although time goes on.
+
+A repeat is proven by what it lacks: the picture does not depart from the one shown before by more
+than coding it anew does, however many frames later, while the pictures before and after move on so
+fast that the frames between would have moved by clearly more than that.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.detectors.frames.change import (
+    Signatures,
+    apart,
+    coding_noise,
+    most_noise,
+    signature,
+)
+
+__all__ = ["FrozenFinder", "Look", "Shown"]
+
+# Different pictures on either side of a still that must show motion.
+REACH = 5
+MIN_REACH = 3
+# Steps that tell whether a camera moves at all.
+MIN_MOVING = 8
+# Change against that of the motion around it up to which a picture is the one before once more.
+STILL_SHARE = 0.02
+# A freeze that is encoded settles in steps of at most this share, no more than so many.
+SETTLING_SHARE = 0.15
+MAX_SETTLING = 6
+# A key frame is coded anew: the same picture changes by the noise of that (the largest of several
+# that are coded so), or by less than a step of the motion around it: the later ones by this share.
+KEY_NOISE = 1.5
+KEY_SHARE = 0.3
+# Encoders leave out changes below their noise: a still must have missed twice that, and at least
+# a level of it.
+LOST_NOISE = 2.0
+MIN_LOST = 1.0
+# ... and so many times what the still departs from itself, from its first frame to any other:
+# encoders hold slow motion back for some frames, within twice of that.
+LOST_HELD = 4.0
+# Pictures of one scene in one light differ by no more than this factor in contrast.
+MOST_CONTRAST = 1.5
+# Pictures around it must differ from a still by this share of a step, for lights go off and on
+# again, and so must the step next to it: what stops or starts by itself does so gradually.
+AWAY_SHARE = 0.6
+# Motion goes on: the farthest of the pictures around departs by more than any step does, while
+# codings of one scene depart by the same all over. (What changes by more than the coarsest coding
+# is motion anyway.)
+GROWTH = 1.5
+# The coarsest coding tried changes cells by 6 levels; the noise of a sensor in the dark by less.
+MIN_COARSE = 8.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A picture and how long it is shown.
+
+    Parameters
+    ----------
+    first : int
+        Order (among the pictures taken) of the frame that shows it first.
+    n_repeats : int
+        Frames after it that show the same.
+    is_within_motion : bool
+        Whether it begins and ends at once, within motion: time went on while it was repeated, and
+        had it been repeated, that would show.
+    """
+
+    first: int
+    n_repeats: int
+    is_within_motion: bool
+
+    @property
+    def repeats(self) -> slice:
+        """Places of the repeats."""
+        return slice(self.first + 1, self.first + 1 + self.n_repeats)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What was found in all pictures of a camera.
+
+    Parameters
+    ----------
+    shown : tuple of Shown
+        All different pictures, in order.
+    is_moving : bool
+        Whether most of them differ from the one before by more than their coding explains.
+    """
+
+    shown: tuple[Shown, ...]
+    is_moving: bool
+
+
+@dataclass(slots=True)
+class FrozenFinder:
+    """Follow the change from picture to picture; call `update` with each, then `finish`."""
+
+    _changes: list[float] = field(default_factory=list)
+    _pictures: list[Signatures] = field(default_factory=list)
+    _is_key: list[bool] = field(default_factory=list)
+    _last: NDArray[np.uint8] | None = None
+
+    def update(self, rows: NDArray[np.uint8], *, is_key: bool) -> None:
+        """Take the rows of one picture, contiguous, its own copy."""
+        last, self._last = self._last, rows
+        change = 0.0 if last is None else float(cv2.norm(rows, last, cv2.NORM_L1)) / rows.size
+        self._changes.append(change)
+        self._pictures.append(signature(rows))
+        self._is_key.append(is_key)
+
+    def finish(self) -> Look:
+        """Return which pictures are shown, for how long, and what proves it."""
+        if not self._pictures:
+            return Look(shown=(), is_moving=False)
+        pictures, is_key = np.stack(self._pictures), np.array(self._is_key)
+        spans = _spans(self._changes, pictures.astype(np.float32).std(axis=1))
+        first = np.array([start for start, _ in spans])
+        noise = coding_noise(pictures[first], is_key[first])
+        return _judged(_joined(spans, pictures, is_key, noise), pictures, noise)
+
+
+def _spans(changes: Sequence[float], contrasts: NDArray[np.float32]) -> list[tuple[int, int]]:
+    """Return first and last frame of each picture, as far as repeats are not coded anew.
+
+    A freeze is told from a scene at rest by what surrounds it, so the scale is the usual change
+    between the latest different pictures.
+    """
+    spans = [(0, 0)]
+    usual: deque[float] = deque(maxlen=REACH + 1)
+    n_settling = 0
+    for k in range(1, len(changes)):
+        motion = _median(usual) if usual else 0.0
+        if changes[k] <= STILL_SHARE * motion or not changes[k]:
+            start = spans[-1][0]
+            if usual and start and not _is_alike(contrasts[start], contrasts[start - 1]):
+                usual.clear()  # It went dark: what moves there changes by less.
+                spans += [(at, at) for at in range(k - n_settling, k)]
+                spans.append((k, k))
+            else:
+                spans[-1] = (start, k)
+            n_settling = 0
+        elif n_settling < MAX_SETTLING and changes[k] <= SETTLING_SHARE * motion:
+            n_settling += 1  # the same picture if what follows is still
+        else:
+            spans += [(at, at) for at in range(k - n_settling, k + 1)]
+            usual.append(changes[k])
+            n_settling = 0
+    return spans + [(at, at) for at in range(len(changes) - n_settling, len(changes))]
+
+
+def _joined(
+    spans: Sequence[tuple[int, int]],
+    pictures: Signatures,
+    is_key: NDArray[np.bool_],
+    noise: float,
+) -> list[tuple[int, int]]:
+    """Join pictures that differ by no more than coding them anew does, first and last as well."""
+    joined = [spans[0]]
+    own_noise = noise
+    for start, stop in spans[1:]:
+        first, last = joined[-1]
+        is_first_key = not is_key[first + 1 : last + 1].any()
+        # P frames correct what a key frame left, once a picture stands still.
+        if is_key[start] or (not is_first_key and last - first >= MIN_REACH):
+            change = float(apart(pictures[first], pictures[start]))
+            limit = KEY_NOISE * own_noise
+            if len(joined) > MIN_REACH:
+                # What stands still before or after it was coded anew does so all the time.
+                is_still = max(last - first, stop - start) >= MIN_REACH
+                share = SETTLING_SHARE
+                if is_still:
+                    share = AWAY_SHARE if is_first_key else KEY_SHARE
+                around = joined[-REACH - 1 :]
+                speed = _speed(around[:-1], _steps(around, pictures), noise)
+                limit = max(limit, share * speed)
+            # What moved by more light than there is now sets no scale: it went dark.
+            if change <= min(limit, KEY_NOISE * most_noise(pictures[first : first + 1])):
+                # What coding it anew does to this picture once is the measure for later ones.
+                if is_key[start] and is_first_key:
+                    own_noise = max(noise, change)
+                joined[-1] = (first, stop)
+                continue
+        own_noise = noise
+        joined.append((start, stop))
+    return joined
+
+
+def _judged(spans: Sequence[tuple[int, int]], pictures: Signatures, noise: float) -> Look:
+    firsts = pictures[[first for first, _ in spans]]
+    steps = _steps(spans, pictures)
+    # Change from each picture to the first, second ... different one after it.
+    away = [
+        apart(firsts[k:], firsts[:-k]).tolist() for k in range(1, min(REACH, len(spans) - 1) + 1)
+    ]
+    least = max(MIN_LOST, LOST_NOISE * noise)
+    coarsest = max(MIN_COARSE, LOST_NOISE * most_noise(firsts))
+    shown = []
+    for k, (first, last) in enumerate(spans):
+        n_before, n_after = min(k, REACH), min(len(spans) - 1 - k, REACH)
+        sides = (
+            (
+                spans[k - n_before : k],
+                steps[k - n_before : k][::-1],
+                [away[j][k - j - 1] for j in range(n_before)],
+                away[n_before - 2][k - n_before] if n_before > 1 else 0.0,
+            ),
+            (
+                spans[k + 1 : k + 1 + n_after],
+                steps[k : k + n_after],
+                [away[j][k] for j in range(n_after)],
+                away[n_after - 2][k + 1] if n_after > 1 else 0.0,
+            ),
+        )
+        n_frames, lost = min(max(1, last - first), REACH), least
+        if last > first:
+            held = apart(pictures[first], pictures[first + 1 : last + 1])
+            lost = max(least, LOST_HELD * float(held.max()))
+        is_proven = min(n_before, n_after) >= MIN_REACH and all(
+            n_frames * _speed(around, nearby[1:], noise, far=far, coarsest=coarsest) >= lost
+            and _is_cut_short(nearby, departed, coarsest)
+            for around, nearby, departed, far in sides
+        )
+        shown.append(Shown(first=first, n_repeats=last - first, is_within_motion=is_proven))
+    is_moving = len(steps) >= MIN_MOVING and _median(steps) >= least
+    return Look(shown=tuple(shown), is_moving=is_moving)
+
+
+def _steps(spans: Sequence[tuple[int, int]], pictures: Signatures) -> list[float]:
+    """Return the change from each picture to the next."""
+    lasts = [last for _, last in spans[:-1]]
+    firsts = [first for first, _ in spans[1:]]
+    return [float(step) for step in apart(pictures[lasts], pictures[firsts])]
+
+
+def _is_cut_short(steps: Sequence[float], away: Sequence[float], coarsest: float) -> bool:
+    """Tell whether the steps beside a picture, the next first, are motion that stops at once.
+
+    Parameters
+    ----------
+    steps : sequence of float
+        Changes from picture to picture.
+    away : sequence of float, of the same length
+        Departure of each from the picture.
+    coarsest : float
+        What changes by more than this is motion.
+    """
+    usual = _median(steps[1:])
+    if min(*away, steps[0]) < AWAY_SHARE * usual:
+        return False
+    return usual >= coarsest or max(away) >= GROWTH * max(steps[1:])
+
+
+def _speed(
+    around: Sequence[tuple[int, int]],
+    steps: Sequence[float],
+    noise: float,
+    *,
+    far: float = 0.0,
+    coarsest: float = 0.0,
+) -> float:
+    """Return by how much the picture changes from frame to frame.
+
+    Parameters
+    ----------
+    around : sequence of (int, int)
+        First and last frame of some pictures in a row.
+    steps : sequence of float
+        Changes from one to the next.
+    noise : float
+        Of coding.
+    far : float
+        Change from the first of them to the last. What coding leaves out of single steps, or adds
+        to them, comes to light there.
+    coarsest : float
+        Steps of this size are motion, which leaves nothing in common over several.
+    """
+    usual = _median(steps)
+    speed = _net(usual, noise) * len(around) / (around[-1][1] - around[0][0] + 1)
+    if usual >= coarsest:
+        return speed
+    return min(speed, _net(far, noise) / (around[-1][0] - around[0][0]))
+
+
+def _net(change: float, noise: float) -> float:
+    """Return what is left of a change without the noise in it."""
+    return float(np.sqrt(max(0.0, change**2 - noise**2)))
+
+
+def _median(values: Sequence[float]) -> float:
+    return float(sorted(values)[len(values) // 2])
+
+
+def _is_alike(one: np.float32, other: np.float32) -> bool:
+    """Tell whether two pictures have about the same contrast."""
+    return bool(1.0 / MOST_CONTRAST < (one + 1.0) / (other + 1.0) < MOST_CONTRAST)

@@ -1,0 +1,1 @@
+"""How a camera turns from frame to frame."""

@@ -1,0 +1,288 @@
+"""Find how a camera rotates from frame to frame: the evidence that needs no flash.
+
+Corners are followed on the luma picture at reduced size, and a rotation is fitted to each frame
+pair. With a rolling shutter each point has its own time, row by row: the increments carry
+the moments of the rows that their points lie on.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.decode import Picture
+from syncaudit.detectors.rotation.fit import fit_rotations
+from syncaudit.detectors.rotation.heading import Heading
+from syncaudit.detectors.rotation.lens import Lens
+from syncaudit.detectors.rotation.lens_search import find_radial_term
+from syncaudit.detectors.rotation.lever import travel_turns
+from syncaudit.detectors.rotation.pairs import FramePair, PairStack
+from syncaudit.detectors.rotation.point_tracks import PointTracks, track_points
+from syncaudit.detectors.stamps.regular_times import regular_times_s
+from syncaudit.model import CameraStream, RotationIncrements, seconds_since
+
+__all__ = ["STAMP_PARTS", "RotationDetector", "frame_times_s", "track_factor"]
+
+# Pictures are tracked at about this width: halving 480p loses no accuracy and a third of the cost.
+TRACK_WIDTH_PX = 430
+# Horizontal field of view assumed where the manifest states none.
+ASSUMED_FOV_DEG = 70.0
+# Systematic uncertainty of a read-out that is not stated: whole frames take 5-25 ms.
+UNKNOWN_READOUT_STD_S = 0.008
+# From the stamp to the middle of the middle row's exposure, in exposures and read-outs.
+STAMP_PARTS = {"mid_exposure_mid_row": 0.0, "start_of_frame": 0.5, "end_of_frame": -0.5}
+# Frames stamped closer than this (or backwards) tell nothing about a rate.
+MIN_INCREMENT_S = 2e-4
+
+
+def frame_times_s(stream: CameraStream) -> tuple[NDArray[np.float64], int, float]:
+    """Return when the middle row of each frame is exposed, by the camera's own stamps.
+
+    Parameters
+    ----------
+    stream : CameraStream
+        With `stamp_at`, and exposure and line delay where stated.
+
+    Returns
+    -------
+    times_s : ndarray, shape (n,)
+        Seconds since the epoch.
+    epoch_ns : int
+        First stamp.
+    std_s : float
+        Systematic uncertainty where `stamp_at` needs a figure that is not stated.
+    """
+    epoch_ns = int(stream.time_ns[0])
+    times_s = seconds_since(stream.time_ns, epoch_ns)
+    part = STAMP_PARTS[stream.stamp_at]
+    if part == 0.0:
+        return times_s, epoch_ns, 0.0
+    exposure_s = stream.exposure_s if stream.exposure_s is not None else 0.010
+    readout_s = stream.height_px * (stream.line_delay_s or 0.0)
+    std_s = 0.0 if stream.exposure_s is not None else 0.003
+    if stream.line_delay_s is None:
+        std_s = math.hypot(std_s, UNKNOWN_READOUT_STD_S)
+    return times_s + part * (exposure_s + readout_s), epoch_ns, std_s
+
+
+# Pairs whose rotations are fitted at once: enough that arrays pay, few enough that the direction
+# of travel at the first still serves as a start for the last.
+STACK = 64
+# Pairs that the lens is found from, those that turn most; by less than this noise may look like a
+# lens. And how many wait for it: where a clip begins at rest, its lens shows later.
+LENS_PAIRS = 16
+LENS_TURN_PX = 2.0
+MAX_WAITING = 16 * STACK
+# Pictures that are kept until they are tracked: a decoder that takes turns with other work finds
+# its caches emptied.
+N_AT_ONCE = 32
+
+
+class _Fitted(NamedTuple):
+    """What was found of some pairs of frames, a row each; as of `RotationIncrements`."""
+
+    frames: NDArray[np.intp]
+    corner_rows_px: NDArray[np.float64]
+    angles_rad: NDArray[np.float64]
+    std_rad: NDArray[np.float64]
+    row_moments_px: NDArray[np.float64]
+    row_moves_px: NDArray[np.float64]
+    travel_moments_px: NDArray[np.float64]
+    direction: NDArray[np.float64]
+    direction_information: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Kept:
+    """A reduced picture that waits to be tracked."""
+
+    index: int
+    luma: NDArray[np.uint8]
+    full_shape: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class RotationDetector:
+    """Accumulate rotation increments over the frames of one camera.
+
+    Call `update` with each picture in order and `finish` at the end. One detector serves one
+    camera and keeps some small pictures.
+
+    Parameters
+    ----------
+    stream : CameraStream
+        The camera.
+    chosen : ndarray of bool, shape (n_frames,), optional
+        Frames whose increment from the frame before is wanted, as of `choose_increments`; None:
+        all.
+    """
+
+    stream: CameraStream
+    chosen: NDArray[np.bool_] | None = None
+    _kept: list[_Kept] = field(default_factory=list)
+    _lens: Lens | None = None
+    _is_lens_known: bool = False
+    _n_enough: int = 0
+    _tracks: PointTracks | None = None
+    _heading: Heading = field(default_factory=Heading)
+    _waiting: list[FramePair] = field(default_factory=list)
+    _fitted: list[_Fitted] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Take the lens that is stated."""
+        self._n_enough = STACK
+        if self.stream.distortion is not None and self.stream.focal_px is not None:
+            self._lens, self._is_lens_known = Lens.stated(self.stream.distortion), True
+
+    def update(self, picture: Picture) -> None:
+        """Take one frame."""
+        if self._wants(picture.index) or self._wants(picture.index + 1):
+            small = picture.reduced(track_factor(picture.shape))
+            self._kept.append(_Kept(index=picture.index, luma=small, full_shape=picture.shape))
+            if len(self._kept) == N_AT_ONCE:
+                self._track()
+
+    def _track(self) -> None:
+        """Follow points through the pictures that are kept; the last stays for those to come."""
+        for before, after in itertools.pairwise(self._kept):
+            # Among chosen frames neighbours alone make a pair; elsewhere what lies between is lost.
+            is_pair = self.chosen is None or after.index == before.index + 1
+            if is_pair and self._wants(after.index) and before.luma.shape == after.luma.shape:
+                self._follow(before, after)
+        del self._kept[:-1]
+
+    def _wants(self, index: int) -> bool:
+        """Tell whether the increment that ends at a frame is wanted."""
+        n_stamps = self.stream.time_ns.size
+        return index < n_stamps and (self.chosen is None or bool(self.chosen[index]))
+
+    def _follow(self, before: _Kept, after: _Kept) -> None:
+        tracks = track_points(before.luma, after.luma, earlier=self._tracks)
+        self._tracks = tracks
+        if tracks is None:
+            return
+        pair = FramePair(
+            previous=before.index,
+            index=after.index,
+            tracks=tracks,
+            shape=before.luma.shape,
+            full_shape=after.full_shape,
+        )
+        if self._waiting and self._waiting[0].shape != pair.shape:
+            self._fit()
+        self._waiting.append(pair)
+        if len(self._waiting) == self._n_enough:
+            self._fit(is_last=False)
+
+    def _fit(self, *, is_last: bool = True) -> None:
+        """Fit the rotations of all pairs that wait, once the lens is known."""
+        if not (self._is_lens_known or self._find_lens(is_last=is_last)):
+            return
+        for first in range(0, len(self._waiting), STACK):
+            self._fit_stack(self._waiting[first : first + STACK])
+        self._waiting.clear()
+
+    def _find_lens(self, *, is_last: bool) -> bool:
+        """Settle what the lens does, unless more pairs may tell it better."""
+        lively = sorted(self._waiting, key=lambda pair: pair.turn_px)[-LENS_PAIRS:]
+        term = None
+        if lively[len(lively) // 2].turn_px >= LENS_TURN_PX:
+            lively.sort(key=lambda pair: pair.index)
+            stack = PairStack.of(lively, self._focal_px(lively[0]))
+            before, after, is_point, _ = stack.seen_through(None)
+            term = find_radial_term(before, after, is_point, focal_px=stack.focal_px)
+        is_found = term is not None and term.is_known
+        if not (is_found or is_last or len(self._waiting) >= MAX_WAITING):
+            self._n_enough *= 4  # so many may tell what these did not
+            return False
+        self._is_lens_known, self._n_enough = True, STACK
+        if term is not None and term.is_needed:
+            self._lens = Lens.radial(term.value)
+        return True
+
+    def _fit_stack(self, pairs: list[FramePair]) -> None:
+        """Fit the rotations of some pairs."""
+        stack = PairStack.of(pairs, self._focal_px(pairs[0]))
+        before, after, is_point, scale = stack.seen_through(self._lens)
+        fits = fit_rotations(
+            before,
+            after,
+            is_point,
+            heading=self._heading,
+            focal_px=stack.focal_px,
+            scale=scale,
+        )
+        if fits is None:
+            return
+        rows = stack.rows_px(fits.pairs)
+        rows_mid, rows_moved = 0.5 * (rows[0] + rows[1]), rows[1] - rows[0]
+        self._fitted.append(
+            _Fitted(
+                frames=stack.frames[fits.pairs],
+                corner_rows_px=stack.corner_rows_px[fits.pairs],
+                angles_rad=fits.angles_rad,
+                std_rad=fits.std_rad,
+                row_moments_px=fits.gains.mean(rows_mid),
+                row_moves_px=fits.gains.mean(rows_moved),
+                travel_moments_px=fits.gains.mean_of_travel(rows_mid),
+                direction=fits.direction,
+                direction_information=fits.direction_information,
+            )
+        )
+
+    def _focal_px(self, pair: FramePair) -> float:
+        if self.stream.focal_px is not None:
+            return self.stream.focal_px
+        return 0.5 * pair.full_shape[1] / math.tan(math.radians(ASSUMED_FOV_DEG) / 2.0)
+
+    def finish(self) -> RotationIncrements | None:
+        """Return the increments, or None where nothing could be tracked."""
+        self._track()
+        if self._waiting:
+            self._fit()
+        if not self._fitted:
+            return None
+        times_s, epoch_ns, stamp_std_s = frame_times_s(self.stream)
+        fitted = _Fitted(*map(np.concatenate, zip(*self._fitted, strict=True)))
+        start_s, stop_s = times_s[fitted.frames.T]
+        usable = stop_s - start_s > MIN_INCREMENT_S
+        if not usable.any():
+            return None
+        mean_row_px = float(fitted.corner_rows_px.mean())
+        fitted = _Fitted(*(part[usable] for part in fitted))
+        start_s, stop_s = times_s[fitted.frames.T]
+        width_s = (stop_s - start_s)[:, None]
+        turns = travel_turns(
+            fitted.angles_rad / width_s, fitted.direction, fitted.direction_information
+        )
+        regular_s = regular_times_s(times_s)
+        regular = (None, None) if regular_s is None else tuple(regular_s[fitted.frames.T])
+        return RotationIncrements(
+            source=self.stream.name,
+            epoch_ns=epoch_ns,
+            start_s=start_s,
+            stop_s=stop_s,
+            angles_rad=fitted.angles_rad,
+            std_rad=fitted.std_rad,
+            row_moments_px=fitted.row_moments_px
+            + fitted.travel_moments_px @ turns / width_s[:, :, None],
+            row_moves_px=fitted.row_moves_px,
+            height_px=self.stream.height_px,
+            mean_row_px=mean_row_px,
+            line_delay_s=self.stream.line_delay_s,
+            has_focal=self.stream.focal_px is not None,
+            stamp_std_s=stamp_std_s,
+            regular_start_s=regular[0],
+            regular_stop_s=regular[1],
+        )
+
+
+def track_factor(shape: tuple[int, ...]) -> int:
+    """Return by how much a picture of height and width is reduced before it is tracked."""
+    # Lines of pictures have nothing to spare.
+    return max(1, min(round(shape[1] / TRACK_WIDTH_PX), shape[0]))

@@ -1,0 +1,272 @@
+"""Rotation of a camera between two frames from tracked points, robust to translation.
+
+A static point at image position (x, y) (focal lengths) and depth Z moves by
+
+    u = A(x, y) phi + B(x, y) t / Z
+
+with the rotation matrix A and translation matrix B of Longuet-Higgins & Prazdny ("The
+interpretation of a moving retinal image", Proc. R. Soc. B 208, 1980, doi:10.1098/rspb.1980.0057).
+Depths are unknown. Across the direction B t the flow tells rotation alone (Bruss & Horn, "Passive
+navigation", CVGIP 21, 1983, doi:10.1016/S0734-189X(83)80026-7); along it, it tells rotation plus
+a parallax of unknown size, which is treated as noise whose scale is found from the points
+themselves (a random effect with a common mean). So far points keep their full weight when the
+camera hardly translates, and lose only what parallax spoils when it does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.detectors.rotation.heading import Heading
+from syncaudit.detectors.rotation.step import Gains, Step, Views
+from syncaudit.dsp.robust import cauchy_weights, mad_std_of_rows
+
+__all__ = [
+    "Fit",
+    "Rays",
+    "RotationFits",
+    "converge",
+    "first_direction",
+    "fit_from",
+    "fit_rotations",
+]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+MIN_POINTS = 12
+# Tracking noise never falls below this (pixels of the tracked picture).
+MIN_NOISE_PX = 0.02
+# Four to five steps serve cameras that look along the way. Those that look sideways, where turning
+# and travelling look alike, would go on by parts of their standard error up to ten.
+MAX_ITERATIONS = 6
+# Steps below this share of the standard error change nothing.
+CONVERGED_STD = 0.3
+# Larger turns between neighbouring frames are false.
+MAX_ANGLE_RAD = 1.0
+# Directions of travel to start from: along each axis and between right and forward.
+FIRST_DIRECTIONS = np.array(
+    [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.7, 0.0, 0.714], [-0.7, 0.0, 0.714]]
+)
+# Pairs that a first direction is sought with, and the growth of the mean log residual that says
+# that the memory leads astray.
+START_PAIRS = 5
+START_ITERATIONS = 4
+LOST_COST = 0.7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RotationFits:
+    """Result of `fit_rotations` for the k pairs of frames whose rotation was found.
+
+    Parameters
+    ----------
+    pairs : ndarray of int, shape (k,)
+        Which of the stack they are.
+    angles_rad, std_rad : ndarray, shape (k, 3)
+        Rotation vector about x (right), y (down), z (forward), and one-sigma errors.
+    direction : ndarray, shape (k, 3)
+        Unit vector of travel.
+    direction_information : ndarray, shape (k, 3, 3)
+        On that, without what was known from other pairs.
+    gains : Gains
+        Share of each point in the result.
+    """
+
+    pairs: NDArray[np.intp]
+    angles_rad: Floats
+    std_rad: Floats
+    direction: Floats
+    direction_information: Floats
+    gains: Gains
+
+
+def fit_rotations(
+    before: Floats,
+    after: Floats,
+    is_point: Bools,
+    *,
+    heading: Heading,
+    focal_px: float,
+    scale: Floats | None = None,
+) -> RotationFits | None:
+    """Fit the rotation that moved `before` to `after`, for consecutive pairs of frames.
+
+    Parameters
+    ----------
+    before, after : ndarray, shape (m, n, 2)
+        Positions in focal lengths from the principal point.
+    is_point : ndarray of bool, shape (m, n)
+        False where a pair has fewer points than n.
+    heading : Heading
+        Memory of the direction of travel; updated.
+    focal_px : float
+        Focal length in pixels of the tracked picture (sets the floor of the noise).
+    scale : ndarray, shape (m, n), optional
+        As of `Views`.
+
+    Returns
+    -------
+    RotationFits or None
+        None where nothing is found: with fewer than 12 points or a degenerate layout.
+    """
+    used = np.flatnonzero(is_point.sum(axis=1) >= MIN_POINTS)
+    if used.size == 0:
+        return None
+    rays = Rays.of(before, after, is_point, scale).pick(used)
+    floor = MIN_NOISE_PX / focal_px
+    found = None if heading.direction is None else fit_from(rays, heading.direction, heading, floor)
+    if found is None or found.cost > heading.cost + LOST_COST:
+        lost = Heading()
+        again = fit_from(rays, first_direction(rays, floor), lost, floor)
+        if found is None or again.cost < found.cost:
+            found, heading.information = again, lost.information
+    good = np.flatnonzero(found.is_good)
+    told = found.step.direction_information[good]
+    heading.remember(told, found.cost)
+    return RotationFits(
+        pairs=used[good],
+        angles_rad=found.angles[good],
+        std_rad=np.sqrt(np.abs(found.step.variance[good])),
+        direction=found.step.direction[good],
+        direction_information=told,
+        gains=found.step.gains.pick(good),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rays:
+    """Rays of the tracked points in both frames, shape (m, 3, n), and which of them are any."""
+
+    before: Floats
+    after: Floats
+    is_point: Bools
+    scale: Floats | None
+
+    @classmethod
+    def of(cls, before: Floats, after: Floats, is_point: Bools, scale: Floats | None) -> Rays:
+        """Return the rays through places of shape (m, n, 2), focal lengths."""
+        return cls(_rays(before), _rays(after), is_point, scale)
+
+    def pick(self, index: NDArray[np.intp]) -> Rays:
+        """Return the rays of some pairs."""
+        scale = None if self.scale is None else self.scale[index]
+        return Rays(self.before[index], self.after[index], self.is_point[index], scale)
+
+    def turned_by(self, angles: Floats) -> Views:
+        """Return what both frames see from half-way through such turns."""
+        return Views.between(self.before, self.after, self.is_point, angles, self.scale)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """What one start led to."""
+
+    angles: Floats
+    step: Step
+
+    @property
+    def is_good(self) -> Bools:
+        """Which pairs were solved, and believably."""
+        return np.asarray(
+            self.step.is_solved & np.all(np.abs(self.angles) <= MAX_ANGLE_RAD, axis=1)
+        )
+
+    @property
+    def cost(self) -> float:
+        """Mean logarithm of what is left across the direction of travel."""
+        return float(np.mean(np.where(self.is_good, np.log(self.step.noise), 0.0)))
+
+
+def first_direction(rays: Rays, floor: float) -> Floats:
+    """Find the direction of travel without a memory: the start that leaves least across it.
+
+    A side camera's travel looks like a turn: from rotation alone, or from a single pair, a start
+    would often stay there. So every start serves several pairs, which remember one another.
+    """
+    m = rays.is_point.shape[0]
+    chosen = np.unique(np.linspace(0, m - 1, min(m, START_PAIRS)).astype(np.intp))
+    some = rays.pick(chosen)
+    turned = _rotations_only(some, floor)
+    fixed = np.repeat(FIRST_DIRECTIONS, chosen.size, axis=0)
+    n_starts = len(FIRST_DIRECTIONS) + 1
+    fit = converge(
+        rays.pick(np.tile(chosen, n_starts)),
+        np.concatenate([np.zeros((len(fixed), 3)), turned]),
+        np.concatenate([fixed, some.turned_by(turned).first_directions(floor)]),
+        Heading(),
+        floor,
+        n_stacks=n_starts,
+        max_iterations=START_ITERATIONS,
+    )
+    cost = np.where(fit.is_good, np.log(fit.step.noise), 0.0).reshape(n_starts, -1).sum(axis=1)
+    best = int(np.argmin(cost)) * chosen.size + np.arange(chosen.size)
+    heading = Heading()
+    heading.remember(fit.step.direction_information[best][fit.is_good[best]], 0.0)
+    return FIRST_DIRECTIONS[0] if heading.direction is None else heading.direction
+
+
+def fit_from(rays: Rays, direction: Floats, heading: Heading, floor: float) -> Fit:
+    """Fit all pairs from one direction of travel."""
+    m = rays.is_point.shape[0]
+    return converge(rays, np.zeros((m, 3)), np.tile(direction, (m, 1)), heading, floor)
+
+
+def converge(
+    rays: Rays,
+    angles: Floats,
+    direction: Floats,
+    heading: Heading,
+    floor: float,
+    *,
+    n_stacks: int = 1,
+    max_iterations: int = MAX_ITERATIONS,
+) -> Fit:
+    """Iterate from a start, for one or several stacks of pairs in order of time.
+
+    What a pair lends to those after it settles along with its own rotation.
+    """
+    told = np.zeros((n_stacks, angles.shape[0] // n_stacks, 3, 3))
+    for iteration in range(max_iterations):
+        priors = heading.priors(told).reshape(-1, 3, 3)
+        step = rays.turned_by(angles).solve(direction, priors, floor)
+        angles = angles + np.where(step.is_solved[:, None], step.change_rad, 0.0)
+        direction = np.where(step.is_solved[:, None], step.direction, direction)
+        told = np.where(step.is_solved[:, None, None], step.direction_information, 0.0)
+        told = told.reshape(n_stacks, -1, 3, 3)
+        if iteration > 1:
+            change = step.change_rad**2 / np.maximum(step.variance, 1e-300)
+            if np.all((change.max(axis=1) < CONVERGED_STD**2) | ~step.is_solved):
+                break
+    return Fit(angles, step)
+
+
+def _rays(points: Floats) -> Floats:
+    """Return positions of shape (m, n, 2) as rays of shape (m, 3, n)."""
+    return np.stack([points[..., 0], points[..., 1], np.ones(points.shape[:2])], axis=1)
+
+
+def _rotations_only(rays: Rays, floor: float) -> Floats:
+    """Return the rotations that explain most of the flow, shape (m, 3)."""
+    p, q = rays.before[:, :2], rays.after[:, :2]
+    x, y = 0.5 * (p + q).transpose(1, 0, 2)
+    one = np.ones_like(x)
+    u = np.stack([x * y, -(one + x * x), y], axis=-1)
+    v = np.stack([one + y * y, -x * y, -x], axis=-1)
+    design = np.concatenate([u, v], axis=1)
+    target = (q - p).reshape(p.shape[0], -1)
+    is_value = np.tile(rays.is_point, (1, 2))
+    weight = is_value.astype(np.float64)
+    angles = np.zeros((p.shape[0], 3))
+    for _ in range(5):
+        weighted = design.transpose(0, 2, 1) * weight[:, None, :]
+        normal = weighted @ design
+        normal += 1e-12 * np.trace(normal, axis1=1, axis2=2)[:, None, None] * np.eye(3)
+        angles = np.linalg.solve(normal, weighted @ target[..., None])[..., 0]
+        rest = target - (design @ angles[..., None])[..., 0]
+        scale = np.maximum(mad_std_of_rows(rest, is_value), floor)[:, None]
+        weight = np.where(is_value, cauchy_weights(rest / scale), 0.0)
+    return np.asarray(angles)

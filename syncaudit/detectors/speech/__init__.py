@@ -1,0 +1,1 @@
+"""Speech: band energies of a sound, and what a tier says is heard when."""

@@ -1,0 +1,177 @@
+"""Say what is wrong with a tier by itself, before any sound is compared with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby, pairwise
+
+import numpy as np
+
+from syncaudit.detectors.speech.tier import has_phones, pick_tier
+from syncaudit.model import AudioStream, Finding, Interval, ReasonCode, Severity, TranscriptStream
+from syncaudit.phonetics import alphabet_of, classes_of_phone, is_silence
+
+__all__ = ["audit_tier"]
+
+# Times are written with 10 ms, or as float32: smaller overlaps are rounding.
+ROUNDING_S = 0.011
+# A tier may end this much after its audio: padding, a last frame.
+PADDING_S = 0.1
+# Longer words are read off a timeline that lost its audio, or sung.
+LONG_WORD_S = 1.0
+# Phones of the aligner's smallest length, one after the other: it got lost there.
+SMALLEST_PHONE_S = 0.035
+MANY_SMALLEST = 8
+# Share of labels beyond which damage is no accident.
+MANY = 0.1
+
+
+def audit_tier(stream: TranscriptStream, audio: AudioStream | None) -> list[Finding]:
+    """Return what is wrong with the tier that is judged, in words.
+
+    Intervals that end before they start reject the transcript (``backwards``), and so do labels
+    after the end of the audio where they are many (``length_mismatch``). Overlaps, empty and long
+    intervals, runs of the shortest phones and unknown symbols are warnings (``bad_text``).
+
+    Parameters
+    ----------
+    stream : TranscriptStream
+        As read.
+    audio : AudioStream, optional
+        Its sound, where that could be read.
+    """
+    tier = pick_tier(stream)
+    if tier is None:
+        return []
+    spoken = [i for i in tier.intervals if not is_silence(i.label)]
+    if not spoken:
+        if any(finding.code is ReasonCode.EMPTY for finding in stream.findings):
+            return []
+        text = f"{stream.uri}: tier '{tier.name}' holds no word and no phone. Export it again."
+        return [Finding(code=ReasonCode.EMPTY, source=stream.name, message=text)]
+    place = f"{stream.uri}: tier '{tier.name}'"
+    is_phones = has_phones(tier)
+    return [
+        *_durations(stream.name, place, tier.intervals),
+        *_overlaps(stream.name, place, spoken),
+        *_beyond(stream.name, place, spoken, audio),
+        *(_phones if is_phones else _words)(stream.name, place, spoken),
+    ]
+
+
+def _warning(name: str, text: str, value: float, limit: float | None = None) -> Finding:
+    return Finding(
+        code=ReasonCode.BAD_TEXT,
+        source=name,
+        message=text,
+        value=value,
+        limit=limit,
+        severity=Severity.WARNING,
+    )
+
+
+def _durations(name: str, place: str, intervals: Sequence[Interval]) -> list[Finding]:
+    found = []
+    negative = [i for i in intervals if i.stop_s < i.start_s]
+    if negative:
+        found.append(
+            Finding(
+                code=ReasonCode.BACKWARDS,
+                source=name,
+                message=f"{place} has {len(negative)} intervals that end before they start, the "
+                f"first {_word(negative[0])}. Export it again.",
+                value=float(len(negative)),
+                limit=0.0,
+            )
+        )
+    empty = [i for i in intervals if i.stop_s == i.start_s and not is_silence(i.label)]
+    if empty:
+        text = f"{place} has {len(empty)} labels that take no time, the first {_word(empty[0])}."
+        found.append(_warning(name, text, float(len(empty)), 0.0))
+    return found
+
+
+def _overlaps(name: str, place: str, spoken: Sequence[Interval]) -> list[Finding]:
+    pairs = [
+        (before, after)
+        for before, after in pairwise(spoken)
+        if after.start_s < before.stop_s - ROUNDING_S and before.stop_s > before.start_s
+    ]
+    if not pairs:
+        return []
+    before, after = pairs[0]
+    text = (
+        f"{place} has {len(pairs)} labels that begin before the one before ends, the first "
+        f"{_word(after)} in {_word(before)}. Give every speaker a tier of their own."
+    )
+    return [_warning(name, text, float(len(pairs)), 0.0)]
+
+
+def _beyond(
+    name: str, place: str, spoken: Sequence[Interval], audio: AudioStream | None
+) -> list[Finding]:
+    if audio is None or not audio.rate_hz > 0.0:
+        return []
+    end_s = audio.file_seconds or audio.samples.size / audio.rate_hz
+    beyond = [i for i in spoken if i.stop_s > end_s + PADDING_S or i.start_s < -PADDING_S]
+    if not beyond:
+        return []
+    outside = [i for i in spoken if i.start_s >= end_s or i.stop_s <= 0.0]
+    text = (
+        f"{place} has {len(beyond)} of {len(spoken)} labels beyond its audio of {end_s:.2f} s, "
+        f"the first {_word(beyond[0])}. Pair it with its own sound file."
+    )
+    is_defect = len(outside) > MANY * len(spoken)
+    return [
+        Finding(
+            code=ReasonCode.LENGTH_MISMATCH,
+            source=name,
+            message=text,
+            value=float(max(i.stop_s for i in beyond)),
+            limit=end_s,
+            severity=Severity.DEFECT if is_defect else Severity.WARNING,
+        )
+    ]
+
+
+def _words(name: str, place: str, spoken: Sequence[Interval]) -> list[Finding]:
+    long = [i for i in spoken if i.stop_s - i.start_s > LONG_WORD_S]
+    if not long or float(np.median([i.stop_s - i.start_s for i in spoken])) > LONG_WORD_S:
+        return []  # whole sentences are no words
+    longest = max(long, key=lambda i: i.stop_s - i.start_s)
+    text = (
+        f"{place} has {len(long)} words longer than {LONG_WORD_S:g} s, the longest "
+        f"{_word(longest)} with {longest.stop_s - longest.start_s:.2f} s: pauses inside words, or "
+        "an aligner that got lost."
+    )
+    return [_warning(name, text, longest.stop_s - longest.start_s, LONG_WORD_S)]
+
+
+def _phones(name: str, place: str, spoken: Sequence[Interval]) -> list[Finding]:
+    found = []
+    runs = [
+        list(run)
+        for is_small, run in groupby(spoken, lambda i: i.stop_s - i.start_s <= SMALLEST_PHONE_S)
+        if is_small
+    ]
+    longest = max(runs, key=len, default=[])
+    if len(longest) >= MANY_SMALLEST:
+        text = (
+            f"{place} has {len(longest)} phones of {SMALLEST_PHONE_S * 1e3:g} ms or less in a row, "
+            f"from {_word(longest[0])} on: the aligner got lost there."
+        )
+        found.append(_warning(name, text, float(len(longest)), float(MANY_SMALLEST)))
+    alphabet, _ = alphabet_of([i.label for i in spoken])
+    unknown = [i.label for i in spoken if classes_of_phone(i.label, alphabet) is None]
+    if unknown:
+        listed = ", ".join(f"'{label}'" for label in list(dict.fromkeys(unknown))[:5])
+        text = (
+            f"{place} has {len(unknown)} of {len(spoken)} phones that the {alphabet} does not "
+            f"know ({listed}): they count as speech of any kind."
+        )
+        found.append(_warning(name, text, float(len(unknown)), 0.0))
+    return found
+
+
+def _word(interval: Interval) -> str:
+    return f"'{interval.label[:40]}' at {interval.start_s:.2f} s"

@@ -1,0 +1,178 @@
+"""Audit the stamps of one column without any content (design 3.5)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.detectors.stamps.clock import fit_clock, mean_waiting, robust_jitter
+from syncaudit.detectors.stamps.column import StampColumn
+from syncaudit.detectors.stamps.counter import (
+    float32_tick_ns,
+    nominal_rate,
+    resolution_ns,
+    rounding_s,
+)
+from syncaudit.detectors.stamps.grid import Grid, intervals, number_samples, seconds_after
+from syncaudit.detectors.stamps.irregular import audit_irregular
+from syncaudit.detectors.stamps.ledger import keep_ledger
+from syncaudit.detectors.stamps.order import order_of
+from syncaudit.detectors.stamps.rhythm import MIN_SCATTER_S, Rhythm, rhythm_of
+from syncaudit.detectors.stamps.words import (
+    container_rate,
+    container_remarks,
+    count_remarks,
+    figure_remarks,
+    order_remarks,
+    synthetic_remark,
+)
+from syncaudit.dsp.medians import median
+from syncaudit.model import ReasonCode, StampAudit, StampRemark
+from syncaudit.model.time import MAX_SPAN_S
+
+__all__ = ["audit_stamps"]
+
+
+def audit_stamps(
+    time_ns: NDArray[np.int64],
+    *,
+    n_expected: int | None = None,
+    pts_s: NDArray[np.float64] | None = None,
+) -> StampAudit:
+    """Say what the stamps of one source tell by themselves.
+
+    Samples are numbered first, leaving room for missing ones (`grid`); lasting jumps that
+    are no whole number of periods are clock steps (`steps`); the rest is jitter about a
+    straight clock, fitted by the lower hull where delays are one-sided and by robust least
+    squares where they are not (`clock`, with the sources).
+
+    Parameters
+    ----------
+    time_ns : ndarray of int64, shape (n,)
+        Stamps in file order; any order and any values.
+    n_expected : int, optional
+        Frames that the container holds.
+    pts_s : ndarray, shape (m,), optional
+        Presentation times of the container in seconds.
+
+    Returns
+    -------
+    StampAudit
+        Counts and figures. Jitter below the rounding of the stamps reads zero, and the
+        resolution stands in the remarks.
+
+    Raises
+    ------
+    TypeError
+        If the stamps are not integers.
+    ValueError
+        If they are not one column.
+
+    Notes
+    -----
+    A gap is an interval longer than the clock explains by 1.5 periods or more; its missing
+    samples are counted only where the jump is a whole number of periods to within the jitter or
+    a twentieth of a period. Any other jump is a step of its whole size: the stamps alone cannot
+    tell a stepped clock from a device that restarted with another phase.
+    """
+    stamps = np.asarray(time_ns)
+    if stamps.ndim != 1:
+        raise ValueError(f"time_ns must have shape (n,), got {stamps.shape}")
+    if stamps.size and stamps.dtype.kind not in "iu":
+        raise TypeError(f"time_ns must be integer nanoseconds, got {stamps.dtype}")
+    stamps = stamps.astype(np.int64, copy=False)
+    column = StampColumn(
+        time_ns=stamps,
+        n_expected=n_expected,
+        pts_s=None if pts_s is None else np.asarray(pts_s, dtype=np.float64),
+    )
+    n = int(stamps.size)
+    remarks = count_remarks(n, column.n_expected)
+    if n < 2:
+        return StampAudit(samples=n, remarks=tuple(remarks))
+    steps_s = intervals(stamps)
+    base = order_of(steps_s)
+    remarks += order_remarks(stamps, steps_s, base)
+    grid = number_samples(steps_s) if n > 2 else None
+    if grid is None:
+        if n > 2:
+            remarks.append(
+                StampRemark(
+                    code=ReasonCode.RATE,
+                    text="the timestamps never move forward, so they have no rate",
+                )
+            )
+        return replace(base, remarks=tuple(remarks))
+    return _audit_grid(column, grid, steps_s, base, remarks)
+
+
+def _audit_grid(
+    column: StampColumn,
+    grid: Grid,
+    steps_s: NDArray[np.float64],
+    base: StampAudit,
+    remarks: list[StampRemark],
+) -> StampAudit:
+    stamps = column.time_ns
+    # A huge stray stamp must not cost the others their nanoseconds: zero is a typical stamp.
+    in_order = stamps if not base.backwards else np.sort(stamps)
+    times = seconds_after(stamps, int(in_order[stamps.size // 2]))
+    tick_ns = resolution_ns(stamps)
+    tick_s = rounding_s(tick_ns, steps_s)
+    ledger = keep_ledger(grid, steps_s, times, tick_s)
+    index = ledger.index
+    clean = times.copy() if ledger.steps else times
+    for interval, size in ledger.steps:
+        clean[interval + 1 :] -= size
+    # Surplus samples share an index: the clock is fitted through one stamp each.
+    if ledger.doubled:
+        once = np.concatenate(([True], np.diff(index) > 0))
+        fit = fit_clock(index[once], clean[once], resolution_s=tick_s)
+    else:
+        fit = fit_clock(index, clean, resolution_s=tick_s, line=ledger.line)
+    residual = fit.residual_s - median(fit.residual_s)
+    jitter = robust_jitter(residual, tick_s)
+    rhythm = Rhythm()
+    is_odd = grid.is_bunched or ledger.steps or ledger.missing or ledger.doubled
+    if is_odd or jitter > MIN_SCATTER_S:
+        jumps = [interval for interval, _ in ledger.steps]
+        rhythm = rhythm_of(steps_s, fit.residual_s, tick_s=tick_s, jumps=jumps)
+    if fit.period_s <= 0.0 or not rhythm.is_regular:
+        return audit_irregular(column, rhythm, steps_s, base, remarks)
+    waiting_s = mean_waiting(fit.residual_s) if fit.method == "hull" else None
+    longest_s = base.max_gap_s or 0.0
+    audit = replace(
+        base,
+        rate_hz=1.0 / fit.period_s,
+        jitter_s=jitter if rhythm.jitter_s is None else rhythm.jitter_s,
+        jitter_max_s=float(np.abs(residual).max()),
+        buffering_s=waiting_s if rhythm.jitter_s is None else rhythm.waiting_s,
+        clock_fit=fit.method,
+        gaps=ledger.gaps,
+        missing=ledger.missing,
+        doubled=ledger.doubled,
+        lost_s=longest_s - fit.period_s if longest_s >= 1.5 * fit.period_s else 0.0,
+        steps=tuple((int(stamps[i + 1]), size) for i, size in ledger.steps),
+        is_synthetic=False,
+    )
+    remarks += figure_remarks(audit, ledger, fit, tick_s, grid)
+    nominal = _nominal(stamps, audit, tick_ns)
+    if nominal is not None:
+        audit = replace(audit, is_synthetic=True)
+        remarks.append(synthetic_remark(audit.samples, nominal, tick_s))
+    if column.pts_s is not None:
+        plays_hz = container_rate(column.pts_s)
+        remarks += container_remarks(plays_hz, audit.samples, audit.rate_hz)
+    return replace(audit, remarks=tuple(remarks))
+
+
+def _nominal(stamps: NDArray[np.int64], audit: StampAudit, tick_ns: int) -> float | None:
+    if audit.missing or audit.backwards or audit.duplicates or audit.steps or audit.doubled:
+        return None
+    if audit.rate_hz is None or float(stamps[-1]) - float(stamps[0]) > MAX_SPAN_S * 1e9:
+        return None
+    return nominal_rate(
+        stamps - stamps[0], audit.rate_hz, tick_ns, float_tick_ns=float32_tick_ns(stamps)
+    )

@@ -1,0 +1,181 @@
+"""Recognise stamps that were made up afterwards as index / rate."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "NOMINAL_RATES_HZ",
+    "float32_tick_ns",
+    "nominal_rate",
+    "resolution_ns",
+    "rounding_between",
+    "rounding_s",
+]
+
+_FILM = (24.0, 30.0, 48.0, 60.0, 120.0, 240.0)
+_WHOLE = (
+    *range(1, 33),
+    *(36, 40, 45, 48, 50, 60, 64, 72, 75, 80, 90, 100, 104, 120, 125, 128, 144, 150, 160, 180),
+    *(200, 208, 240, 250, 256, 300, 360, 400, 416, 480, 500, 512, 600, 800, 960, 1000, 1024),
+    *(2000, 2048, 4000, 8000),
+)
+# Round rates that software makes stamps up with; n * 1000 / 1001 are the television rates.
+NOMINAL_RATES_HZ: tuple[float, ...] = tuple(
+    sorted(
+        {
+            *(float(f) for f in _WHOLE),
+            *(f * 1000.0 / 1001.0 for f in _FILM),
+            *(7.5, 12.5, 14.985, 23.976, 23.98, 29.97, 59.94, 119.88),
+        }
+    )
+)
+_COARSEST_NS = 100_000_000
+# So many stamps show nearly always that a column has no coarse tick, at little cost.
+_HEAD = 16
+# Container clocks whose tick is no decimal fraction.
+_TICKS_S = (1.0 / 90_000.0, 1.0 / 15_360.0, 1.0 / 12_800.0, 1.0 / 12_288.0, 1.0 / 600.0)
+
+
+def resolution_ns(time_ns: NDArray[np.int64]) -> int:
+    """Return the largest power of ten in ns, up to 0.1 s, that divides all intervals."""
+    if time_ns.size < 2:
+        return 1
+    steps_ns = time_ns[1:] - time_ns[:-1]
+    common = int(np.gcd.reduce(steps_ns[:_HEAD]))
+    if common % 10 or not np.count_nonzero(steps_ns):
+        return 1
+    tick = _COARSEST_NS
+    while common % tick:
+        tick //= 10
+    while tick > 1 and np.count_nonzero(steps_ns % tick):
+        tick //= 10
+    return tick
+
+
+def float32_tick_ns(time_ns: NDArray[np.int64]) -> int:
+    """Return the coarsest step of float32 seconds that all stamps come from, or 0 if they do not.
+
+    Robot data sets keep their stamps so. The step is 60 ns at 0.5 s and 7.6 us at 100 s.
+    """
+    ends = (time_ns.item(0), time_ns.item(-1)) if time_ns.size else ()
+    for end in ends:  # which tell most already
+        if round(float(np.float32(end * 1e-9)) * 1e9) != float(end):
+            return 0
+    singles = (time_ns * 1e-9).astype(np.float32)
+    if not np.array_equal(np.rint(singles.astype(np.float64) * 1e9), time_ns.astype(np.float64)):
+        return 0
+    return int(np.ceil(float(np.max(np.spacing(np.abs(singles)), initial=0.0)) * 1e9))
+
+
+def nominal_rate(
+    since_ns: NDArray[np.int64], rate_hz: float, tick_ns: int, *, float_tick_ns: int = 0
+) -> float | None:
+    """Return the round rate on whose multiples all stamps lie exactly, or None.
+
+    Both must hold: the stamps follow ``start + index / nominal`` to the rounding of the stamps,
+    and nothing is missing (made-up stamps have no gaps). A camera triggered by hardware
+    also lies on a line, but its crystal is off by parts per million: over 20 s, 1 ppm is
+    20 us, which only stamps rounded to milliseconds would hide.
+
+    Parameters
+    ----------
+    since_ns : ndarray of int64, shape (n,)
+        Stamps after the first, in ns.
+    rate_hz : float
+        Rate found.
+    tick_ns : int
+        Resolution of the stamps.
+    float_tick_ns : int
+        From `float32_tick_ns`.
+    """
+    n = since_ns.size
+    # Stamps rounded to milliseconds need some length to say anything.
+    if n < 10 or (tick_ns >= 1_000_000 and n < 60):
+        return None
+    first = bisect_left(NOMINAL_RATES_HZ, 0.998 * rate_hz)
+    stop = bisect_right(NOMINAL_RATES_HZ, 1.002 * rate_hz)
+    near = [f for f in NOMINAL_RATES_HZ[first:stop] if abs(f - rate_hz) < 1e-3 * f]
+    near.sort(key=lambda f: abs(f - rate_hz))
+    for f in near:
+        if _fits(since_ns, f, tick_ns, float_tick_ns):
+            return f
+    return None
+
+
+def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns: int) -> bool:
+    n = since_ns.size
+    period_ns = 1e9 / close
+    # Rounding of every stamp, the first included, to the tick: a width of at most one tick; 2 ns
+    # for made-up stamps that passed through another rounding. An interval that is a multiple of
+    # a coarse tick leaves no rounding at all.
+    tick = 0.0 if _is_multiple(period_ns, tick_ns) else float(tick_ns)
+    widest_ns = max(tick, float_tick_ns) + 2.0
+    others = _TICKS_S if tick_ns == 1 else ()
+    if _strays(since_ns.item(-1), (n - 1) * period_ns, widest_ns, others):
+        return False
+    # n / rate in whole nanoseconds: no float error for 1e6 samples (2^53 ns are 104 days).
+    residual = since_ns - np.arange(n, dtype=np.float64) * period_ns
+    width = float(residual.max()) - float(residual.min())
+    if width <= widest_ns:
+        return True
+    return any(width <= other * 1e9 + 2.0 and _is_on(since_ns, other) for other in others)
+
+
+def _strays(last_ns: int, due_ns: float, widest_ns: float, others: tuple[float, ...]) -> bool:
+    """Tell by the last stamp alone, as nearly always one can, that not all lie on multiples."""
+    off_ns = abs(last_ns - due_ns)
+    if off_ns <= widest_ns:
+        return False
+    near = [other for other in others if off_ns <= other * 1e9 + 2.0]
+    return not near or not any(_is_whole(last_ns / (other * 1e9), other) for other in near)
+
+
+def _is_whole(ticks: float, tick_s: float) -> bool:
+    return abs(ticks - round(ticks)) * tick_s * 1e9 <= 1.0
+
+
+def _is_on(since_ns: NDArray[np.int64], tick_s: float) -> bool:
+    """Tell whether all stamps lie on multiples of a tick, to a nanosecond."""
+    ticks = since_ns / (tick_s * 1e9)
+    return float(np.abs(ticks - np.rint(ticks)).max()) * tick_s * 1e9 <= 1.0
+
+
+def _is_multiple(period_ns: float, tick_ns: int) -> bool:
+    return abs(period_ns / tick_ns - round(period_ns / tick_ns)) < 1e-9
+
+
+def rounding_s(tick_ns: int, steps_s: NDArray[np.float64]) -> float:
+    """Return the rounding in seconds; none where all intervals are alike or it is too coarse."""
+    least, most = float(steps_s.min()), float(steps_s.max())
+    if least <= 0.0:
+        steps_s = steps_s[steps_s > 0.0]
+        if steps_s.size == 0:
+            return 0.0
+        least = float(steps_s.min())
+    if most < 1.5 * least:
+        return rounding_between(tick_ns, least, most)
+    if most - least < 0.5e-9:
+        return 0.0
+    # Whole periods (dropped frames of an exact clock) are no rounding.
+    ratio = steps_s / least
+    off = float(np.abs(ratio - np.rint(ratio)).max())
+    return 0.0 if off < 1e-9 else tick_ns * 1e-9
+
+
+def rounding_between(tick_ns: int, least_s: float, most_s: float) -> float:
+    """Return `rounding_s` of intervals of which the longest has less than 1.5 times the shortest.
+
+    Parameters
+    ----------
+    tick_ns : int
+        From `resolution_ns`.
+    least_s, most_s : float
+        Shortest and longest interval; positive.
+    """
+    # All are nearest to one whole period.
+    is_even = most_s - least_s < 0.5e-9 or most_s / least_s - 1.0 < 1e-9
+    return 0.0 if is_even else tick_ns * 1e-9

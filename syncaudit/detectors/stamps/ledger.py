@@ -1,0 +1,131 @@
+"""Book every jump of stamps as missing samples, surplus samples or a step of the clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.detectors.stamps.clock import centred
+from syncaudit.detectors.stamps.grid import Grid, numbers
+from syncaudit.detectors.stamps.steps import LevelStep, find_level_steps
+from syncaudit.dsp.sound import robust_line
+
+__all__ = ["MIN_STEP_S", "Ledger", "keep_ledger", "least_step_s"]
+
+# Smallest step reported, in periods: below, exposure control and scheduling look the same.
+MIN_STEP_PERIODS = 0.02
+MIN_STEP_S = 1e-4
+# A jump this near a whole number of periods is dropped samples, not a step (in periods).
+WHOLE_PERIODS = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ledger:
+    """What each odd interval was booked as.
+
+    Parameters
+    ----------
+    extra : ndarray of int64, shape (n - 1,)
+        Periods missing in each interval (negative: surplus samples).
+    steps : tuple of (int, float)
+        Interval and size in seconds of every clock step.
+    gaps, missing, doubled : int
+        Counts.
+    line : tuple of float, optional
+        `robust_line` through the stamps by their numbers, where nothing was booked: it serves
+        the fit of the clock as well.
+    """
+
+    extra: NDArray[np.int64]
+    steps: tuple[tuple[int, float], ...]
+    gaps: int
+    missing: int
+    doubled: int
+    line: tuple[float, float] | None = None
+
+    @property
+    def index(self) -> NDArray[np.int64]:
+        """Number of every sample, shape (n,)."""
+        return numbers(self.extra)
+
+
+def keep_ledger(
+    grid: Grid, steps_s: NDArray[np.float64], times: NDArray[np.float64], tick_s: float
+) -> Ledger:
+    """Tell missing and surplus samples from steps of the clock.
+
+    Parameters
+    ----------
+    grid : Grid
+        First numbering.
+    steps_s : ndarray, shape (n - 1,)
+        Intervals.
+    times : ndarray, shape (n,)
+        Stamps in seconds.
+    tick_s : float
+        Rounding of the stamps.
+    """
+    period = grid.period_s
+    extra = grid.extra.copy()
+    stepped: dict[int, float] = {}
+    # A step back cannot be missing samples; surplus samples explain it only as far as there are
+    # short intervals to have come from.
+    for i in np.flatnonzero(extra < 0).tolist():
+        if extra[i] != -1 or not 0.0 <= steps_s[i] < 0.5 * period:
+            stepped[i] = float(extra[i]) * period
+            extra[i] = 0
+    numbered = times.copy() if stepped else times
+    for i, size in stepped.items():
+        numbered[i + 1 :] -= size
+    index = numbers(extra)
+    floor = least_step_s(period, tick_s)
+    line = robust_line(centred(index), numbered)
+    found = find_level_steps(index, numbered, min_size_s=floor, line=line)
+    is_plain = not found and not stepped
+    for step in found:
+        _book(step, extra, stepped, period)
+    stepped = {i: size for i, size in stepped.items() if abs(size) >= floor}
+    is_gap = extra > 0
+    for i, size in stepped.items():
+        if size > 1.5 * period:
+            is_gap[i] = True
+    return Ledger(
+        extra=extra,
+        steps=tuple(sorted(stepped.items())),
+        gaps=int(np.count_nonzero(is_gap)),
+        missing=int(extra[extra > 0].sum()),
+        doubled=int(np.count_nonzero(extra < 0)),  # those that were not booked as steps since
+        line=line if is_plain else None,
+    )
+
+
+def least_step_s(period_s: float, tick_s: float) -> float:
+    """Return the size below which no step is reported."""
+    return max(MIN_STEP_PERIODS * period_s, MIN_STEP_S, 1.5 * tick_s)
+
+
+def _book(
+    step: LevelStep, extra: NDArray[np.int64], stepped: dict[int, float], period: float
+) -> None:
+    """Enter a jump as missing samples or as a step of its whole size."""
+    near = range(max(0, step.interval - 2), min(extra.size, step.interval + 3))
+    at = max(near, key=lambda i: (extra[i] > 0 or i in stepped, i == step.interval))
+    if not (extra[at] > 0 or at in stepped):
+        at = step.interval
+    whole = int(extra[at])
+    booked = whole != 0 or at in stepped
+    size = step.size_s + whole * period + stepped.get(at, 0.0)
+    jump = size / period
+    # The rate may differ across a long gap: 50 ppm of it are not a phase of their own.
+    slack = max(WHOLE_PERIODS, 3.0 * step.std_s / period) + 5e-5 * abs(jump)
+    if jump > 0.5 and abs(jump - round(jump)) < slack:
+        extra[at] = round(jump)
+        stepped.pop(at, None)
+        return
+    extra[at] = 0
+    if booked and abs(jump) < slack:
+        stepped.pop(at, None)  # periods that were booked wrongly, taken back
+    else:
+        stepped[at] = size

@@ -1,0 +1,189 @@
+"""Tell whether a regular clock stands behind stamps, and what of their scatter is the stamps'.
+
+Stamps are instants of sampling plus errors of stamping. The error of one stamp makes one interval
+longer and the next one shorter by as much: the phase of a clock is kept. A loop that sleeps, or an
+exposure control, makes an interval longer and leaves the next alone: every interval begins anew
+where the last one ended, and the phase walks. Such stamps are as good as any, and jitter around an
+even clock says nothing about them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.detectors.stamps.clock import has_floor, mean_waiting
+from syncaudit.dsp.medians import median, quantiles
+
+__all__ = ["MIN_SCATTER_S", "Rhythm", "rhythm_of"]
+
+Floats = NDArray[np.float64]
+
+# Scatter below this moves no estimate and breaks no limit: nobody need know where it comes from.
+MIN_SCATTER_S = 5e-4
+# Fewer intervals have no spectrum to look at.
+MIN_INTERVALS = 24
+# Intervals that make up the usual one of a place: seven of them may be odd.
+LOCAL = 15
+# Slow modes of the intervals' spectrum: one in sixteen, within these bounds.
+MODE_SHARE, MIN_MODES, MAX_MODES = 16, 6, 16
+# Power of slow modes over that of all. 1: intervals are independent, the phase walks; errors of
+# single stamps around a clock have a few hundredths. This many normal deviations below 1 a walk
+# has a chance of 1 %.
+FREE_Z = 2.326
+# Far more than 1: the rate changes from place to place (6 independent modes: 0.05 %).
+PERSISTENT = 4.0
+# By so much of itself at least.
+RATE_SHARE = 0.03
+# Loops of software do not keep an interval better than this (the timers of Linux may be 50 us
+# late by default); crystals and disciplined clocks do.
+SOFTWARE_S = 1e-5
+# Samples over which the phase is taken as even where it wanders: at 30 Hz a second.
+LEVEL = 31
+# A phase wanders if its slow moves exceed the scatter of single stamps by this factor.
+WANDERS = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rhythm:
+    """How the intervals of stamps follow each other.
+
+    Parameters
+    ----------
+    is_regular : bool
+        Whether a regular clock stands behind the samples.
+    usual_s : ndarray, shape (n - 1,), optional
+        Usual interval around each one, where the clock is not regular.
+    jitter_s : float, optional
+        Error of single stamps (one sigma) where a straight clock does not show it, because the
+        phase wanders or there is no regular clock.
+    waiting_s : float, optional
+        Mean of such errors above their floor, where they are one-sided.
+    single_s : ndarray, shape (n,), optional
+        Stamps minus their neighbourhood, where a straight clock is no measure.
+    """
+
+    is_regular: bool = True
+    usual_s: Floats | None = None
+    jitter_s: float | None = None
+    waiting_s: float | None = None
+    single_s: Floats | None = None
+
+
+def rhythm_of(
+    steps_s: Floats, residual_s: Floats, *, tick_s: float, jumps: Sequence[int] = ()
+) -> Rhythm:
+    """Return the rhythm of stamps.
+
+    Intervals minus their mean have a spectrum. That of independent intervals is flat; errors of
+    stamps around a clock are differences there, and have a spectrum of f^2 with nothing at its
+    slow end; a changing rate has nearly all of it there. So the mean power of the slowest modes
+    (cosine transform) over that of all is 1, or near 0, or far above 1; the first has the
+    distribution of chi-squared, whatever that of the intervals (Lo and MacKinlay, "Stock market
+    prices do not follow random walks", 1988, doi:10.1093/rfs/1.1.41, for the same idea with
+    variances of sums).
+
+    Parameters
+    ----------
+    steps_s : ndarray, shape (n - 1,)
+        Intervals in file order.
+    residual_s : ndarray, shape (n,)
+        Stamps minus the straight clock that was fitted to them, missing samples counted and steps
+        taken off.
+    tick_s : float
+        Rounding of the stamps.
+    jumps : sequence of int
+        Intervals in which steps were taken off: what is left in them is no interval.
+    """
+    if steps_s.size < MIN_INTERVALS:
+        return Rhythm()
+    usual_s = _running_median(steps_s, LOCAL)
+    low, high = quantiles(usual_s, [0.05, 0.95])
+    if high - low > RATE_SHARE * median(usual_s) and _slow_power(_clipped(steps_s)) > PERSISTENT:
+        return _irregular(steps_s, usual_s, residual_s)
+    off_s = residual_s - median(residual_s)
+    most_s = 6.0 * 1.4826 * median(np.abs(off_s))
+    moves_s = np.diff(np.clip(off_s, -most_s, most_s))
+    moves_s[list(jumps)] = 0.0
+    spread_s = 1.4826 * median(np.abs(moves_s - median(moves_s)))
+    if spread_s > max(SOFTWARE_S, tick_s) and _slow_power(moves_s) > _least_of_a_walk(moves_s.size):
+        return _irregular(steps_s, usual_s, residual_s)
+    level_s = _running_median(residual_s, LEVEL)
+    single_s = residual_s - level_s
+    jitter_s = _spread(single_s)
+    if _spread(level_s) <= WANDERS * jitter_s:
+        return Rhythm()
+    return Rhythm(jitter_s=jitter_s, waiting_s=_waiting(single_s), single_s=single_s)
+
+
+def _irregular(steps_s: Floats, usual_s: Floats, residual_s: Floats) -> Rhythm:
+    """Return the rhythm of stamps without a regular clock.
+
+    Whatever the intervals were, independent errors of the stamps make neighbours covary by minus
+    their variance.
+    """
+    moves_s = _clipped(steps_s - usual_s)
+    moves_s -= np.mean(moves_s)
+    covariance = float(np.mean(moves_s[1:] * moves_s[:-1]))
+    # Independent intervals come that far by chance.
+    chance = 3.0 * float(np.var(moves_s)) / math.sqrt(moves_s.size)
+    if -covariance <= chance:
+        return Rhythm(is_regular=False, usual_s=usual_s)
+    single_s = residual_s - _running_median(residual_s, LEVEL)
+    return Rhythm(
+        is_regular=False,
+        usual_s=usual_s,
+        jitter_s=math.sqrt(-covariance),
+        waiting_s=_waiting(single_s),
+        single_s=single_s,
+    )
+
+
+def _waiting(single_s: Floats) -> float | None:
+    """Return the mean of one-sided errors above their floor; None if they are symmetric."""
+    if not has_floor(single_s):
+        return None
+    return mean_waiting(single_s - quantiles(single_s, [0.02])[0])
+
+
+def _slow_power(values: Floats) -> float:
+    """Return the mean power of the slowest modes over that of all modes."""
+    from scipy.fft import dct
+
+    power = dct(values - np.mean(values), type=2, norm="ortho")[1:] ** 2
+    mean = float(np.mean(power))
+    return float(np.mean(power[: _n_slow(values.size)])) / mean if mean > 0.0 else 0.0
+
+
+def _n_slow(n: int) -> int:
+    return min(max(n // MODE_SHARE, MIN_MODES), MAX_MODES)
+
+
+def _least_of_a_walk(n: int) -> float:
+    """Return the slow power that n independent intervals fall below with a chance of 1 %.
+
+    The mean of m squared normal numbers, by its cube root (Wilson and Hilferty, "The distribution
+    of chi-square", 1931, doi:10.1073/pnas.17.12.684): 0.14 for 6 modes, 0.36 for 16.
+    """
+    part = 2.0 / (9.0 * _n_slow(n))
+    return float((1.0 - part - FREE_Z * math.sqrt(part)) ** 3)
+
+
+def _running_median(values: Floats, size: int) -> Floats:
+    from scipy.ndimage import median_filter
+
+    return np.asarray(median_filter(values, size=size, mode="nearest"), dtype=np.float64)
+
+
+def _clipped(values: Floats) -> Floats:
+    """Return values without outliers: the outermost 2 % on either side are moved in."""
+    low, high = quantiles(values, [0.02, 0.98])
+    return np.clip(values, low, high)
+
+
+def _spread(values: Floats) -> float:
+    return 1.4826 * median(np.abs(values - median(values)))

@@ -1,0 +1,222 @@
+"""Find sudden, lasting jumps of stamps against their own rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.detectors.stamps.clock import centred
+from syncaudit.dsp.medians import median, median_of_five
+from syncaudit.dsp.sound import robust_line
+
+__all__ = ["MIN_SAMPLES", "LevelStep", "find_level_steps", "find_lone_steps"]
+
+# A step must exceed the scatter of such differences elsewhere by this factor. The search looks
+# at n / window independent places: 6 robust sigma leave less than 1e-4 of false alarms at 1e5
+# places of Gaussian scatter, with room for wander that is not white.
+SIGNIFICANCE = 6.0
+MAX_STEPS = 64
+MIN_SAMPLES = 24
+# Fewer stamps than this have no scatter to compare with.
+FEWEST = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelStep:
+    """One lasting jump.
+
+    Parameters
+    ----------
+    interval : int
+        The jump lies between samples `interval` and `interval + 1`.
+    size_s, std_s : float
+        Size and its one-sigma error.
+    """
+
+    interval: int
+    size_s: float
+    std_s: float
+
+
+def find_level_steps(
+    index: NDArray[np.int64],
+    times_s: NDArray[np.float64],
+    *,
+    min_size_s: float,
+    line: tuple[float, float] | None = None,
+) -> list[LevelStep]:
+    """Return the jumps of ``times - clock(index)`` that are sudden and last.
+
+    For every place the mean of a window after it minus that of a window before it is compared
+    with the robust scatter of the same difference over the whole recording, so that coloured
+    jitter and slow wander raise their own threshold. Peaks are verified with medians, with a
+    window a quarter as long (a change of rate or a wander would shrink there, a step does not),
+    removed, and the search is repeated. A moving-window form of change-point analysis
+    (MOSUM; Eichinger, Kirch, "A MOSUM procedure for the estimation of multiple random change
+    points", Bernoulli 2018, doi:10.3150/16-BEJ887). Steps closer together than the window
+    (at most 64 samples) merge.
+
+    Parameters
+    ----------
+    index : ndarray of int64, shape (n,)
+        Sample numbers.
+    times_s : ndarray, shape (n,)
+        Stamps in seconds.
+    min_size_s : float
+        Smaller jumps are not reported.
+    line : tuple of float, optional
+        `robust_line` through these very stamps, where it is known already.
+    """
+    n = times_s.size
+    if n < MIN_SAMPLES:
+        return []
+    window = _window(n)
+    x = centred(index)
+    work = times_s.copy()
+    found: dict[int, tuple[float, float]] = {}
+    for _ in range(4):
+        slope, level = robust_line(x, work) if line is None else line
+        line = None  # of the stamps as they came
+        # Spikes of one or two stamps are no steps.
+        residual = median_of_five(work - slope * x - level)
+        new = _one_pass(residual, window, min_size_s)
+        if not new or len(found) + len(new) > MAX_STEPS:
+            break
+        for step in new:
+            at = _sharpest(work - slope * x, step.interval)
+            old = found.get(at, (0.0, 0.0))[0]
+            found[at] = (old + step.size_s, step.std_s)
+            work[at + 1 :] -= step.size_s
+    steps = [LevelStep(interval=at, size_s=v[0], std_s=v[1]) for at, v in sorted(found.items())]
+    sized = _refined(x, times_s, steps, 4 * window)
+    return [s for s in sized if abs(s.size_s) >= max(min_size_s, 5.0 * s.std_s)]
+
+
+def find_lone_steps(
+    index: NDArray[np.int64], times_s: NDArray[np.float64], *, min_size_s: float
+) -> list[LevelStep]:
+    """Return jumps of few stamps: intervals far from what the others have for their samples.
+
+    Parameters
+    ----------
+    index : ndarray of int64, shape (n,)
+        Sample numbers, increasing.
+    times_s : ndarray, shape (n,)
+        Stamps in seconds.
+    min_size_s : float
+        Smaller jumps are not reported.
+    """
+    if times_s.size < FEWEST:
+        return []
+    samples, intervals_s = np.diff(index), np.diff(times_s)
+    off_s = intervals_s - median(intervals_s / samples) * samples
+    std_s = 1.4826 * median(np.abs(off_s))
+    # Student's t of a few intervals: the scatter is known to a third.
+    least_s = max(min_size_s, 2.0 * SIGNIFICANCE * std_s)
+    padded_s = np.concatenate(([0.0], off_s, [0.0]))
+    # One stamp that is off makes two such intervals, which cancel.
+    lasting_s = np.minimum(
+        np.abs(padded_s[1:-1] + padded_s[:-2]), np.abs(padded_s[1:-1] + padded_s[2:])
+    )
+    found = np.flatnonzero((np.abs(off_s) > least_s) & (lasting_s > 0.5 * np.abs(off_s)))
+    return [LevelStep(interval=i, size_s=float(off_s[i]), std_s=std_s) for i in found.tolist()]
+
+
+def _window(n: int) -> int:
+    """Return how many of `n` samples are averaged on either side of a jump."""
+    return min(max(n // 6, 6), 64)
+
+
+def _jumps(residual: NDArray[np.float64], window: int) -> NDArray[np.float64]:
+    """Return the mean of a window after every place minus that before it, along the last axis."""
+    n = residual.shape[-1]
+    sums = np.zeros((*residual.shape[:-1], n + 1))
+    np.add.accumulate(residual, axis=-1, out=sums[..., 1:])
+    jump: NDArray[np.float64] = sums[..., 2 * window :] - 2.0 * sums[..., window : n - window + 1]
+    jump += sums[..., : n - 2 * window + 1]
+    jump /= window
+    return jump
+
+
+def _refined(
+    x: NDArray[np.float64], times: NDArray[np.float64], steps: list[LevelStep], reach: int
+) -> list[LevelStep]:
+    """Measure the sizes again, against a slope that no step has touched."""
+    if not steps:
+        return steps
+    edges = [0, *(s.interval + 1 for s in steps), times.size]
+    slopes, weights = [], []
+    for a, b in pairwise(edges):
+        if b - a > 2:
+            slopes.append(robust_line(x[a:b], times[a:b])[0])
+            weights.append(float(b - a) ** 3)
+    if not slopes:
+        return steps
+    slope = float(np.average(slopes, weights=weights))
+    out: list[LevelStep] = []
+    for step, start, stop in zip(steps, edges, edges[2:], strict=False):
+        at = step.interval + 1
+        before = slice(max(start, at - reach), at)
+        after = slice(at, min(stop, at + reach))
+        level = [times[part] - slope * x[part] for part in (before, after)]
+        size = median(level[1]) - median(level[0])
+        spread = [1.4826 * median(np.abs(v - median(v))) for v in level]
+        std = max(1.2533 * s / v.size**0.5 for s, v in zip(spread, level, strict=True))
+        # A jump of less than half the jitter is no finding that a person could check.
+        if abs(size) >= 0.5 * max(spread):
+            out.append(LevelStep(interval=step.interval, size_s=size, std_s=2.0**0.5 * std))
+    return out
+
+
+def _one_pass(residual: NDArray[np.float64], window: int, min_size: float) -> list[LevelStep]:
+    n = residual.size
+    jump = _jumps(residual, window)
+    # No jump is farther from their median, nor any limit lower.
+    if float(jump.max()) - float(jump.min()) <= 0.7 * min_size:
+        return []
+    centre = median(jump)
+    scatter = 1.4826 * median(np.abs(jump - centre))
+    noise = 1.4826 * median(np.abs(residual[1:] - residual[:-1])) / np.sqrt(2.0)
+    std = max(scatter, noise * float(np.sqrt(2.0 / window)))
+    height = np.abs(jump - centre)
+    # The scatter itself is known from n / window places only.
+    least = SIGNIFICANCE * (1.0 + 6.0 * window / n) * std
+    limit = max(least, 0.7 * min_size)
+    steps: list[LevelStep] = []
+    if not np.any(height > limit):
+        return steps
+    order = np.flatnonzero(height > limit)
+    order = order[np.argsort(-height[order], kind="stable")]
+    taken: list[int] = []
+    short = max(3, window // 4)
+    for j in order[:200_000].tolist():
+        if any(abs(j - other) < 2 * window for other in taken):
+            continue
+        taken.append(j)
+        at = j + window  # first sample after the jump
+        after, before = residual[at : at + window], residual[at - window : at]
+        size = median(after) - median(before) - centre
+        near = median(after[:short]) - median(before[-short:]) - centre / 4.0
+        if abs(size) < max(least, min_size) or near / size < 0.55:
+            continue
+        steps.append(LevelStep(interval=at - 1, size_s=size, std_s=std))
+        if len(steps) >= MAX_STEPS:
+            break
+    return steps
+
+
+def _sharpest(detrended: NDArray[np.float64], interval: int) -> int:
+    """Move a step to the split that leaves the least scatter on both sides."""
+    low, high = max(0, interval - 8), min(detrended.size, interval + 10)
+    part = detrended[low:high]
+    cost = [
+        float(
+            np.sum(np.abs(part[:j] - median(part[:j])))
+            + np.sum(np.abs(part[j:] - median(part[j:])))
+        )
+        for j in range(1, part.size)
+    ]
+    return low + int(np.argmin(cost))

@@ -1,0 +1,202 @@
+"""Word what a stamp audit found for people."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.detectors.stamps.clock import ClockFit
+from syncaudit.detectors.stamps.grid import Grid
+from syncaudit.detectors.stamps.ledger import Ledger
+from syncaudit.dsp.medians import quantiles
+from syncaudit.model import ReasonCode, StampAudit, StampRemark
+from syncaudit.model.time import MAX_SPAN_S
+
+__all__ = [
+    "container_rate",
+    "container_remarks",
+    "count_remarks",
+    "figure_remarks",
+    "in_ms",
+    "irregular_remark",
+    "order_remarks",
+    "rounding_remarks",
+    "synthetic_remark",
+    "unit_remarks",
+]
+
+# One-sided delays below this are what every bus and every operating system does.
+WORTH_A_WORD_S = 5e-4
+
+
+def count_remarks(n: int, n_expected: int | None) -> list[StampRemark]:
+    """Word a difference between stamps and container."""
+    if n_expected is None or n_expected == n:
+        return []
+    more = "more" if n > n_expected else "fewer"
+    text = (
+        f"{n} timestamps for {n_expected} frames in the container: "
+        f"{abs(n - n_expected)} {more} timestamps than frames"
+    )
+    return [StampRemark(code=ReasonCode.LENGTH_MISMATCH, text=text)]
+
+
+def order_remarks(
+    stamps: NDArray[np.int64], steps_s: NDArray[np.float64], base: StampAudit
+) -> tuple[StampRemark, ...]:
+    """Word order and span."""
+    out: list[StampRemark] = []
+    if base.backwards:
+        at = int(np.argmin(steps_s))
+        text = (
+            f"timestamps go back {base.backwards} times, at most by {in_ms(-float(steps_s[at]))} "
+            f"after sample {at}"
+        )
+        out.append(StampRemark(code=ReasonCode.BACKWARDS, text=text, is_figure=True))
+    if base.duplicates:
+        at = int(np.argmax(steps_s == 0.0))
+        text = f"{base.duplicates} timestamps equal the one before, the first after sample {at}"
+        out.append(StampRemark(code=ReasonCode.DUPLICATE, text=text, is_figure=True))
+    span_ns = int(stamps.max()) - int(stamps.min())
+    if span_ns > MAX_SPAN_S * 1e9:
+        text = (
+            f"timestamps span {span_ns / 8.64e13:.3g} days: a wrong unit, or timestamps never set"
+        )
+        out.append(StampRemark(code=ReasonCode.RATE, text=text, is_defect=True))
+    return tuple(out)
+
+
+def figure_remarks(
+    audit: StampAudit, ledger: Ledger, fit: ClockFit, tick_s: float, grid: Grid
+) -> list[StampRemark]:
+    """Word what is wrong with the figures of an audit."""
+    out: list[StampRemark] = []
+
+    def say(code: ReasonCode, text: str, *, is_figure: bool) -> None:
+        out.append(StampRemark(code=code, text=text, is_figure=is_figure))
+
+    rate = audit.rate_hz or 0.0
+    if audit.missing:
+        say(
+            ReasonCode.MISSING_FRAMES,
+            f"{audit.missing} samples missing in {audit.gaps} gaps, the longest interval "
+            f"{in_ms(audit.max_gap_s or 0.0)} at a period of {in_ms(fit.period_s)}",
+            is_figure=True,
+        )
+    if audit.doubled:
+        say(
+            ReasonCode.DUPLICATE,
+            f"{audit.doubled} samples more than the clock has periods",
+            is_figure=True,
+        )
+    for (at_ns, size), (interval, _) in zip(audit.steps, ledger.steps, strict=True):
+        way = "forward" if size > 0.0 else "back"
+        say(
+            ReasonCode.STEP,
+            f"the clock jumps {way} by {in_ms(abs(size))} at {at_ns} ns (after sample "
+            f"{interval}): {abs(size) / fit.period_s:.2f} periods, so samples were not dropped",
+            is_figure=True,
+        )
+    out += rounding_remarks(tick_s)
+    if grid.is_bunched:
+        say(
+            ReasonCode.JITTER,
+            f"timestamps bunch: single intervals do not show the period of {in_ms(fit.period_s)} "
+            f"({rate:.4g} Hz over the whole recording)",
+            is_figure=False,
+        )
+    if audit.buffering_s is not None and audit.buffering_s >= WORTH_A_WORD_S:
+        say(
+            ReasonCode.JITTER,
+            f"delays are one-sided: timestamps are {in_ms(audit.buffering_s)} late on average, as "
+            "those taken on arrival behind a buffer are",
+            is_figure=True,
+        )
+    return out
+
+
+def irregular_remark(steps_s: NDArray[np.float64], usual_s: NDArray[np.float64]) -> StampRemark:
+    """Word that no regular clock stands behind stamps.
+
+    Parameters
+    ----------
+    steps_s : ndarray, shape (m,)
+        Positive intervals that are no gaps.
+    usual_s : ndarray, shape (n,)
+        Usual interval at each place.
+    """
+    shortest_s, longest_s = (
+        quantiles(steps_s, [0.01, 0.99]) if steps_s.size else [float(usual_s.min())] * 2
+    )
+    text = (
+        f"no regular clock fits the timestamps (intervals of {in_ms(shortest_s)} to "
+        f"{in_ms(longest_s)}): variable rate, sampling timed by software, or "
+        "several sources in one column"
+    )
+    return StampRemark(code=ReasonCode.RATE, text=text)
+
+
+def rounding_remarks(tick_s: float) -> list[StampRemark]:
+    """Word a rounding of the stamps that is coarse enough to hide jitter."""
+    if tick_s < 1e-5:
+        return []
+    text = f"timestamps are rounded to {in_ms(tick_s)}: smaller jitter cannot be seen"
+    return [StampRemark(code=ReasonCode.JITTER, text=text)]
+
+
+def synthetic_remark(n: int, nominal_hz: float, tick_s: float) -> StampRemark:
+    """Word stamps that were made up as index / rate."""
+    rounding = f" (as far as their rounding to {in_ms(tick_s)} shows)" if tick_s >= 1e-4 else ""
+    text = (
+        f"all {n} timestamps lie exactly on index / {nominal_hz:.6g} Hz: they "
+        f"were made up afterwards, and synthetic timestamps prove nothing{rounding}"
+    )
+    return StampRemark(code=ReasonCode.RATE, text=text)
+
+
+def unit_remarks(audit: StampAudit, fastest_hz: float) -> tuple[StampRemark, ...]:
+    """Word a rate that no device of the kind has: stamps in another unit than nanoseconds."""
+    rate = audit.rate_hz
+    if rate is None or rate <= fastest_hz:
+        return ()
+    text = (
+        f"the timestamps give a rate of {rate:.3g} Hz: they are not in ns (in milliseconds it "
+        f"would be {rate * 1e-6:.3g} Hz, in microseconds {rate * 1e-3:.3g} Hz). Export them in ns"
+    )
+    return (StampRemark(code=ReasonCode.RATE, text=text, is_defect=True),)
+
+
+def container_rate(pts_s: NDArray[np.float64]) -> float | None:
+    """Return the frames a second that a container plays; None with fewer than three of them.
+
+    Parameters
+    ----------
+    pts_s : ndarray, shape (m,)
+        Presentation times in any order; what is not finite does not count.
+    """
+    ordered = np.sort(pts_s[np.isfinite(pts_s)])
+    gaps = ordered[1:] - ordered[:-1]
+    gaps = gaps[gaps > 0.0]
+    return None if gaps.size < 2 else gaps.size / float(np.add.reduce(gaps))
+
+
+def container_remarks(plays_hz: float | None, n: int, rate_hz: float | None) -> list[StampRemark]:
+    """Word a container that plays at another rate than its `n` stamps say."""
+    if plays_hz is None or rate_hz is None:
+        return []
+    # Dropped frames lower both; 1 % and 2 frames' worth of difference are beyond any crystal.
+    span = n / rate_hz
+    if abs(plays_hz - rate_hz) <= max(0.01 * rate_hz, 2.0 / span):
+        return []
+    text = (
+        f"the container plays {plays_hz:.5g} frames a second, its timestamps {rate_hz:.5g}: "
+        "its presentation times are not times of capture"
+    )
+    return [StampRemark(code=ReasonCode.RATE, text=text)]
+
+
+def in_ms(seconds: float) -> str:
+    """Return a span in the unit that reads best."""
+    if seconds >= 10.0:
+        return f"{seconds:.4g} s"
+    return f"{seconds * 1e3:.4g} ms" if seconds >= 1e-4 else f"{seconds * 1e6:.3g} us"

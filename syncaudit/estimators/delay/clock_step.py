@@ -1,0 +1,255 @@
+"""Find a step of the clock inside a clip: the delay before and after is not the same."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.dsp.medians import median
+from syncaudit.estimators.delay.at import locate_step
+from syncaudit.estimators.delay.fit import DelayFit, fit_delay
+from syncaudit.estimators.delay.increments import Increments
+from syncaudit.estimators.delay.near import MIN_PIECE_S, measure_near
+from syncaudit.estimators.delay.refusals import DRIFT_Z
+from syncaudit.estimators.delay.stepped import ClockStep
+
+__all__ = [
+    "USUAL_DRIFT_PPM",
+    "ClockStep",
+    "best_step",
+    "find_step",
+    "is_significant",
+    "is_uneven",
+]
+
+Floats = NDArray[np.float64]
+
+MIN_PIECE_ROWS = 36
+MIN_PIECES = 3
+MAX_PIECES = 6
+MIN_STEP_S = 0.003
+# Rows of a piece that is compared by its residuals alone.
+MIN_COMPARED_ROWS = 8
+# Chi-square of six pieces (chance: 22 once in a thousand clips), and ratio of residuals.
+UNEVEN_CHI2 = 20.0
+UNEVEN_SPREAD = 2.0
+# With few rows the spread of a piece is told by chance too: it must also ask for another delay.
+UNEVEN_CHI2_WITH_SPREAD = 8.0
+# Improvement in chi-square of a step beside a drift over the drift alone at the best of five
+# places, over the scatter that is left. Where the pieces' errors are of unknown size, three degrees
+# of freedom tell it, and chance gives as much once in 17 clips (F distribution, Bonferroni over the
+# places); to be cut at all, clips must be uneven, as 5 of 2000 pairs without a step were (jitter up
+# to 5 ms, noise, quantisation, filters of their own, rests). Together: one false alarm in 6,000
+# clips.
+MIN_CHI2_GAIN = 30.0
+# Pieces that tell a step beside a drift and something of the scatter; of fewer, a step is held
+# against a drift.
+MIN_BOTH = 5
+# A clock's rate where the evidence does not tell it significantly, one sigma: quartz keeps that.
+USUAL_DRIFT_PPM = 200.0
+# The sides of a step are one clock: their drifts differ by no more standard errors.
+MAX_SIDES_Z = 4.0
+# Place and sides are found in turn.
+N_ROUNDS = 2
+# A step is that many standard errors high.
+MIN_STEP_Z = 5.0
+
+
+def find_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> ClockStep | None:
+    """Look for one step of the clock.
+
+    The clip is cut into up to six pieces, each measured alone near the delay of the whole; a step
+    between two pieces, beside a drift, must describe their delays far better than the drift alone,
+    the best of all places being tried (`MIN_CHI2_GAIN` bounds the false alarms). The instant is
+    then the one that leaves the smallest residuals.
+
+    Parameters
+    ----------
+    increments, driver
+        As for `fit_delay`.
+    fit : DelayFit
+        Of the whole clip.
+
+    Returns
+    -------
+    ClockStep or None
+        None where the pieces agree, drift steadily, or cannot be measured.
+    """
+    n_pieces = _n_pieces(increments)
+    if n_pieces < MIN_PIECES:
+        return None
+    chi2, spread = _unevenness(fit, n_pieces)
+    if chi2 <= UNEVEN_CHI2 and spread <= UNEVEN_SPREAD:
+        return None
+    step = _stepped(increments, driver, fit, n_pieces, min_gain=MIN_CHI2_GAIN)
+    return step if step is not None and is_significant(step) else None
+
+
+def best_step(increments: Increments, driver: RunningIntegral, fit: DelayFit) -> ClockStep | None:
+    """Return the step that describes a clip best, however little it is; None without pieces."""
+    n_pieces = _n_pieces(increments)
+    if n_pieces < MIN_PIECES:
+        return None
+    return _stepped(increments, driver, fit, n_pieces, min_gain=-math.inf)
+
+
+def is_significant(step: ClockStep) -> bool:
+    """Tell whether a step is one, rather than nothing."""
+    return abs(step.step_s) >= max(MIN_STEP_S, MIN_STEP_Z * step.step_std_s)
+
+
+def _n_pieces(increments: Increments) -> int:
+    """Return into how many pieces a clip can be cut."""
+    n_rows, span_s = increments.values.shape[0], float(np.ptp(increments.mid_s))
+    return min(MAX_PIECES, int(span_s / MIN_PIECE_S), int(n_rows // MIN_PIECE_ROWS))
+
+
+def _stepped(
+    increments: Increments,
+    driver: RunningIntegral,
+    fit: DelayFit,
+    n_pieces: int,
+    *,
+    min_gain: float,
+) -> ClockStep | None:
+    """Return the best step, if the pieces' delays speak for it by so much over a drift."""
+    mid_s = increments.mid_s
+    pieces = [
+        measure_near(increments.rows(rows), driver, fit.offset_s)
+        for rows in np.array_split(np.arange(mid_s.size), n_pieces)
+    ]
+    known = [piece for piece in pieces if piece is not None]
+    if len(known) < MIN_PIECES:
+        return None
+    times = np.array([piece.anchor_s for piece in known])
+    delays = np.array([piece.offset_s for piece in known])
+    std = np.array([math.hypot(piece.offset_std_s, 2e-4) for piece in known])
+    split = _best_split(times, delays, std, min_gain)
+    if split is None:
+        return None
+    border_s = 0.5 * (times[split - 1] + times[split])
+    reach_s = float(np.diff(times).max())
+    parts = slice(None, split), slice(split, None)
+    levels_s = [float(np.average(delays[part], weights=std[part] ** -2)) for part in parts]
+    step = ClockStep(
+        at_s=border_s,
+        before_s=levels_s[0],
+        before_std_s=0.0,
+        after_s=levels_s[1],
+        after_std_s=0.0,
+    )
+    correlation_factor = 1.0
+    for _ in range(N_ROUNDS):
+        border_s, border_std_s = locate_step(fit, step, reach_s, correlation_factor)
+        sides = _sides(increments, driver, border_s, levels_s)
+        joined = sides and _joined(border_s, *sides)
+        if sides is None or joined is None:
+            return None
+        step = replace(joined, at_std_s=border_std_s)
+        correlation_factor = max(side.correlation_factor for side in sides)
+    return step
+
+
+def _sides(
+    increments: Increments,
+    driver: RunningIntegral,
+    border_s: float,
+    near_s: list[float],
+) -> tuple[DelayFit, DelayFit] | None:
+    """Return both sides of a border, each with a drift of its own."""
+    is_before = increments.mid_s < border_s
+    fits = []
+    for own, start_s in zip((is_before, ~is_before), near_s, strict=True):
+        rows = increments.rows(own)
+        level = fit_delay(rows, driver, start_s=start_s)
+        fit = level and fit_delay(
+            rows, driver, start_s=level.offset_s, with_drift=True, known=level
+        )
+        if fit is None:
+            return None
+        fits.append(fit)
+    return fits[0], fits[1]
+
+
+def _joined(border_s: float, before: DelayFit, after: DelayFit) -> ClockStep | None:
+    """Return the step between two sides that drift alike; None where they do not.
+
+    A drift that is not significant is held against what clocks do (a normal prior).
+    """
+    drifts = np.array([side.drift_ppm or 0.0 for side in (before, after)])
+    weights = np.array([side.drift_std_ppm or math.inf for side in (before, after)]) ** -2
+    if abs(drifts[0] - drifts[1]) > MAX_SIDES_Z * math.sqrt(np.sum(1.0 / weights)):
+        return None
+    drift_ppm = float(np.average(drifts, weights=weights))
+    if abs(drift_ppm) <= DRIFT_Z * np.sum(weights) ** -0.5:
+        weights = np.append(weights, USUAL_DRIFT_PPM**-2)
+        drift_ppm = float(np.average(np.append(drifts, 0.0), weights=weights))
+    return ClockStep(
+        at_s=border_s,
+        before_s=before.offset_s,
+        before_std_s=before.offset_std_s,
+        after_s=after.offset_s,
+        after_std_s=after.offset_std_s,
+        before_at_s=before.anchor_s,
+        after_at_s=after.anchor_s,
+        drift_ppm=drift_ppm,
+        drift_std_ppm=float(np.sum(weights) ** -0.5),
+    )
+
+
+def is_uneven(fit: DelayFit) -> bool:
+    """Tell whether some piece of a clip would like another delay, where too few to measure each."""
+    n_pieces = min(MAX_PIECES, fit.n_rows // MIN_COMPARED_ROWS)
+    if n_pieces < 2:
+        return False
+    chi2, spread = _unevenness(fit, n_pieces)
+    return chi2 > UNEVEN_CHI2 or (spread > UNEVEN_SPREAD and chi2 > UNEVEN_CHI2_WITH_SPREAD)
+
+
+def _unevenness(fit: DelayFit, n_pieces: int) -> tuple[float, float]:
+    """Return how much the pieces of a clip would like other delays, and how much worse one fits.
+
+    A cheap score test that lets clips of one delay skip the search piece by piece.
+
+    Parameters
+    ----------
+    fit : DelayFit
+        Of the whole clip.
+    n_pieces : int
+        Pieces of equal length to compare.
+    """
+    scores = np.sum(fit.weights * fit.sensitivity * fit.residuals, axis=1)
+    information = np.sum(fit.weights * fit.sensitivity**2, axis=1)
+    scaled = np.sqrt(fit.weights) * fit.residuals
+    pieces = zip(*(np.array_split(x, n_pieces) for x in (scores, information, scaled)), strict=True)
+    wishes, spread = np.array(
+        [(s.sum() ** 2 / i.sum(), median(np.abs(r).ravel())) for s, i, r in pieces]
+    ).T
+    return float(wishes.sum()), float(spread.max() / max(median(spread), 1e-30))
+
+
+def _best_split(
+    times: Floats, delays: Floats, std: Floats, min_gain: float = MIN_CHI2_GAIN
+) -> int | None:
+    """Return before which piece a step lies, or None where a drift explains as much."""
+    since = times - times.mean()
+    level = np.ones_like(since)
+
+    def left_by(*columns: Floats) -> float:
+        design = np.stack(columns, axis=1) / std[:, None]
+        found = np.linalg.lstsq(design, delays / std, rcond=None)[0]
+        return float(np.sum((delays / std - design @ found) ** 2))
+
+    drift = (since,) if times.size >= MIN_BOTH else ()
+    chi2 = [
+        left_by(level, (np.arange(times.size) >= split).astype(np.float64), *drift)
+        for split in range(1, times.size)
+    ]
+    best = int(np.argmin(chi2))
+    scatter = max(1.0, chi2[best] / max(1, times.size - 2 - len(drift)))
+    gain = left_by(level, since) - chi2[best]
+    return best + 1 if gain / scatter > min_gain else None

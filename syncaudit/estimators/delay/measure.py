@@ -1,0 +1,232 @@
+"""Measure the delay of one pair: search, refine, test, and word the refusal."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.dsp.medians import median
+from syncaudit.estimators.delay.clock_step import ClockStep, find_step, is_uneven
+from syncaudit.estimators.delay.curve import DelayCurve
+from syncaudit.estimators.delay.fit import DelayFit, fit_delay
+from syncaudit.estimators.delay.increments import Increments
+from syncaudit.estimators.delay.null_test import chance_height, why_by_chance
+from syncaudit.estimators.delay.record import record_delay
+from syncaudit.estimators.delay.refusals import (
+    band_disagreement,
+    parts_of_equal_information,
+    why_ambiguous,
+    why_delay_wanders,
+    why_gain_is_off,
+    why_no_clock,
+    why_parts_disagree,
+    why_too_weak,
+)
+from syncaudit.estimators.delay.search import DelaySearch
+from syncaudit.estimators.delay.step_or_drift import is_unlike_quartz, step_for_drift
+from syncaudit.estimators.delay.task import DelayTask, refuse, refuse_vague
+from syncaudit.model import PairMeasurement
+
+__all__ = [
+    "MIN_ROWS",
+    "DelayTask",
+    "measure_delay",
+    "refuse",
+    "refuse_vague",
+    "search_range",
+]
+
+Floats = NDArray[np.float64]
+
+MIN_ROWS = 30
+# The fit starts from the best of delays this far apart.
+START_STEP_S = 0.01
+# A delay that wanders leaves residuals that hang together; below this nothing needs looking at.
+UNCORRELATED_FACTOR = 1.1
+
+
+def measure_delay(
+    task: DelayTask, increments: Increments, driver: RunningIntegral
+) -> PairMeasurement:
+    """Measure by how much the target's clock is ahead of the source's.
+
+    Parameters
+    ----------
+    task : DelayTask
+        Names, epochs, range, expectations.
+    increments : Increments
+        Of the source, seconds since `task.source_epoch_ns`.
+    driver : RunningIntegral
+        Of the target, seconds since `task.target_epoch_ns`.
+
+    Returns
+    -------
+    PairMeasurement
+        Accepted, or refused with the reason; never raises for lack of evidence.
+    """
+    n = increments.values.shape[0]
+    middle_s = median(increments.mid_s) if n else 0.0
+    if n < MIN_ROWS:
+        return refuse(task, middle_s, f"only {n} usable increments, needed {MIN_ROWS}", rows=n)
+    epochs_s = (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
+    lowest_s, highest_s = search_range(task, increments, driver, epochs_s)
+    steps = math.ceil(task.step_s / START_STEP_S - 1e-6)
+    search = DelaySearch.of(
+        increments,
+        driver,
+        lowest_s=lowest_s - task.step_s,
+        highest_s=highest_s + task.step_s,
+        step_s=task.step_s / steps,
+    )
+    curve = search.curve(lowest_s, highest_s, task.step_s)
+    if not np.isfinite(curve.log_likelihood).any():
+        return refuse(task, middle_s, "the two do not overlap in time", rows=n)
+    best = curve.best()
+    start_s = float(curve.delays_s[best])
+    if steps > 1:
+        near = search.curve(start_s - task.step_s, start_s + task.step_s, task.step_s / steps)
+        start_s = float(near.delays_s[near.best()])
+    fit = fit_delay(increments, driver, start_s=start_s)
+    if fit is None:
+        return refuse(task, middle_s, "nothing moves that both could see", rows=n)
+    step = None if task.is_one_clock else find_step(increments, driver, fit)
+    figures = _figures(curve, best, fit, task.lobe_s)
+    figures["offset_s"] = fit.offset_s + epochs_s
+    figures["offset_std_s"] = fit.offset_std_s
+    if task.is_rigid:
+        figures["is_uneven"] = float(is_uneven(fit))
+    why = _why_not(task, search, curve, best, fit, has_step=step is not None)
+    if why is None:
+        if step is not None:
+            # It splits the evidence: the longer part must stand out from chance alone.
+            search = DelaySearch.of(
+                step.longer_part(increments),
+                driver,
+                lowest_s=lowest_s - task.step_s,
+                highest_s=highest_s + task.step_s,
+                step_s=task.step_s / steps,
+            )
+            curve = search.curve(lowest_s, highest_s, task.step_s)
+        by_chance, needed = chance_height(search.by_chance(lowest_s, highest_s, task.step_s))
+        figures["by_chance"] = by_chance
+        # The curve counts every delay as if all overlapped; there is only as much as does.
+        held = search.held_at(float(curve.delays_s[curve.best()]))
+        why = why_by_chance(held * float(curve.log_likelihood.max()), by_chance, needed)
+    if why is None and task.why_not_fixed is not None:
+        part = fit if step is None else _fit_of_longer_part(step, increments, driver)
+        why = None if part is None else task.why_not_fixed(part)
+    parts: list[DelayFit] = []
+    if task.is_rigid and step is None and fit.correlation_factor > UNCORRELATED_FACTOR:
+        parts = parts_of_equal_information(driver, fit)
+        why = why or why_delay_wanders(parts, fit)
+    if why is not None:
+        return refuse(task, fit.anchor_s, why, **figures)
+    found = record_delay(task, increments, driver, fit, step, epochs_s, figures)
+    if step is None and is_unlike_quartz(figures):
+        step, why = step_for_drift(increments, driver, fit, figures)
+        if step is not None:
+            found = record_delay(task, increments, driver, fit, step, epochs_s, figures)
+    if step is None:
+        why = why or why_parts_disagree(parts, fit, partial(_answer_at, found, task, epochs_s))
+    why = why or why_no_clock(figures, most_ppm=task.max_drift_ppm)
+    return refuse_vague(task, found) if why is None else refuse(task, fit.anchor_s, why, **figures)
+
+
+def _fit_of_longer_part(
+    step: ClockStep, increments: Increments, driver: RunningIntegral
+) -> DelayFit | None:
+    rows = step.longer_part(increments)
+    return fit_delay(rows, driver, start_s=step.offset_at(median(rows.mid_s)))
+
+
+def _answer_at(
+    found: PairMeasurement, task: DelayTask, epochs_s: float, time_s: float
+) -> tuple[float, float]:
+    """Return the delay of a record at an instant, before `epochs_s` is added, and its error."""
+    since_s = time_s - (found.at_ns - task.source_epoch_ns) * 1e-9
+    drift, drift_std = 1e-6 * (found.drift_ppm or 0.0), 1e-6 * (found.drift_std_ppm or 0.0)
+    return (
+        (found.offset_s or 0.0) - epochs_s + drift * since_s,
+        math.hypot(found.offset_std_s or 0.0, drift_std * since_s),
+    )
+
+
+def search_range(
+    task: DelayTask, increments: Increments, driver: RunningIntegral, epochs_s: float
+) -> tuple[float, float]:
+    """Return the delays to search: the task's range, or every overlap of unrelated epochs."""
+    first_s, last_s = float(increments.start_s.min()), float(increments.stop_s.max())
+    overlap_s = min(last_s, driver.stop_s + epochs_s) - max(first_s, driver.start_s + epochs_s)
+    shorter_s = min(last_s - first_s, driver.stop_s - driver.start_s)
+    if overlap_s > 0.3 * shorter_s:
+        reach_s = min(task.max_offset_s, 0.4 * shorter_s)
+        return -epochs_s - reach_s, -epochs_s + reach_s
+    # Unrelated epochs: every delay that leaves half of the shorter recording in common.
+    return (
+        driver.start_s - last_s + 0.5 * shorter_s,
+        driver.stop_s - first_s - 0.5 * shorter_s,
+    )
+
+
+def _figures(curve: DelayCurve, best: int, fit: DelayFit, lobe_s: float) -> dict[str, float]:
+    return {
+        "rows": float(fit.n_rows),
+        "searched_s": 0.5 * float(curve.delays_s[-1] - curve.delays_s[0]),
+        "log_likelihood": float(curve.log_likelihood[best]),
+        "runner_up": curve.runner_up(best, apart_s=lobe_s),
+        "gain": fit.gain,
+        "explained": fit.explained,
+        "correlation_factor": fit.correlation_factor,
+        "information_kept": fit.information_kept,
+        "followed": fit.followed,
+    } | (
+        {}
+        if fit.line_delay_s is None or fit.line_delay_std_s is None
+        else {
+            "line_delay_s": fit.line_delay_s,
+            "line_delay_std_s": fit.line_delay_std_s,
+            "middle_row_shift_s": -fit.row_shift_s,
+        }
+    )
+
+
+def _why_not(
+    task: DelayTask,
+    search: DelaySearch,
+    curve: DelayCurve,
+    best: int,
+    fit: DelayFit,
+    *,
+    has_step: bool,
+) -> str | None:
+    if curve.is_at_edge(best):
+        return (
+            f"the best delay lies at the edge of the search range "
+            f"({curve.delays_s[0]:+.3g} to {curve.delays_s[-1]:+.3g} s)"
+        )
+    # A step splits the evidence into two lobes; both were checked on their own part.
+    if not has_step:
+        likelihood = float(curve.log_likelihood[best])
+        why = why_ambiguous(
+            likelihood,
+            curve.runner_up(best, apart_s=task.lobe_s),
+            fit.correlation_factor,
+            search.values.size,
+        )
+        if why is not None:
+            return why
+    why = why_too_weak(fit)
+    if why is not None:
+        return why
+    if task.expected_gain:
+        lowest, highest = task.gain_range
+        why = why_gain_is_off(fit.gain, expected=task.expected_gain, lowest=lowest, highest=highest)
+        if why is not None:
+            return f"{why}; {task.expected_unit}" if task.expected_unit else why
+    if not has_step:
+        return band_disagreement(fit, systematic_std_s=task.systematic_std_s)
+    return None

@@ -1,0 +1,273 @@
+"""The model of a delay at one point: linear parts solved and projected out.
+
+Increments of the source against those of the target's running integral at the delays given, with
+a free mixing matrix and slow terms. What is left depends on the delay alone (variable projection;
+see `fit`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter1d
+
+from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.dsp.medians import median
+from syncaudit.dsp.robust import mad_std_of_columns
+from syncaudit.estimators.delay.increments import Increments
+from syncaudit.estimators.delay.noise import MOTION_ROWS, noise_of_motion
+from syncaudit.estimators.delay.search import slow_basis
+
+__all__ = ["DelayModel", "Linearised"]
+
+Floats = NDArray[np.float64]
+
+
+# Ridge on columns scaled to unit length: what is left undetermined stays small.
+RIDGE = 1e-12
+# Rates at the ends of an increment are means over some time to either side: those of one instant
+# hold all of the driver's noise up to its last hertz, which would be taken for motion. So many
+# samples that noise is this part of their power (errors are claimed half as much too small); at
+# least the two between which nothing was sampled, and at most this part of the increment to either
+# side, for means blur what they are of.
+NOISE_SHARE = 0.05
+MIN_SAMPLES = 2.0
+RATE_SHARE = 0.25
+# The quietest increments, one of so many, hold all that noise makes of a change of rate.
+QUIET_PART = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DelayModel:
+    """Increments of a source as a driver's, with a free mixing matrix and slow terms.
+
+    Parameters
+    ----------
+    rows : Increments
+        Of the source, n rows of m columns.
+    driver : RunningIntegral
+        Of the target, k channels.
+    slow : ndarray, shape (n, b)
+        Slow terms of increments.
+    root : ndarray, shape (n, m)
+        Root of the increments' weights.
+    ridge : ndarray, shape (k + b, k + b)
+        What the scaled normal equations are held by.
+    reach_s : ndarray, shape (n,)
+        Rates at the ends are means over this time to either side.
+    noise2 : ndarray, shape (n,)
+        What the driver's noise makes of the square of their change, of all channels followed.
+    """
+
+    rows: Increments
+    driver: RunningIntegral
+    slow: Floats
+    root: Floats
+    ridge: Floats
+    reach_s: Floats
+    noise2: Floats
+
+    @classmethod
+    def of(cls, rows: Increments, driver: RunningIntegral) -> DelayModel:
+        """Return the model of some rows."""
+        slow = slow_basis(rows.mid_s, float(np.ptp(rows.mid_s))) * rows.width_s[:, None]
+        ridge = RIDGE * np.eye(driver.n_channels + slow.shape[1])
+        return cls(rows, driver, slow, np.sqrt(rows.weights), ridge, *_reach(rows, driver))
+
+    def at(
+        self, delays_s: Floats, robust: Floats, known: Floats, before: Linearised | None
+    ) -> Linearised | None:
+        """Return the model at delays, shape (n,); None where the delay changes nothing.
+
+        The weighted normal equations of each column are solved with columns scaled to unit length.
+        """
+        rows, driver = self.rows, self.driver
+        n, k = delays_s.size, driver.n_channels
+        reach_s = self.reach_s
+        begin_s, end_s = rows.start_s + delays_s, rows.stop_s + delays_s
+        at_s = np.concatenate(
+            [begin_s, end_s, begin_s - reach_s, begin_s + reach_s, end_s - reach_s, end_s + reach_s]
+        )
+        angles = driver.angles_at(np.minimum(np.maximum(at_s, driver.start_s), driver.stop_s))
+        change = angles[n : 2 * n] - angles[:n]
+        span_s = 2.0 * reach_s[:, None]
+        first = (angles[3 * n : 4 * n] - angles[2 * n : 3 * n]) / span_s
+        last = (angles[5 * n :] - angles[4 * n : 5 * n]) / span_s
+        bend = last - first
+        values = rows.values - known
+        design = np.concatenate([change, self.slow], axis=1)
+        weights = rows.weights * robust
+        if before is not None:
+            weights = weights / before.spread**2
+        weighted = design.T * weights.T[:, None, :]  # (m, p, n)
+        gram = weighted @ design
+        if driver.coupling_std is not None:
+            np.einsum("mpp->mp", gram)[:, :k] += _ridge(driver.coupling_std, before)
+        norm = np.sqrt(np.diagonal(gram, axis1=1, axis2=2)) + 1e-30
+        norms = norm[:, :, None] * norm[:, None, :]
+        solver = np.linalg.inv(gram / norms + self.ridge) / norms
+        beta = _coefficients(solver, weighted, values)
+        mixing = beta[:, :k]
+        bend = bend * self._motion_share(bend)[:, None]
+        residuals = values - design @ beta.T
+        raw = bend @ mixing.T
+        sensitivity = raw - design @ _coefficients(solver, weighted, raw).T
+        if not sensitivity.any():
+            return None
+        noise, spread = noise_of_motion(
+            residuals * self.root, sensitivity * self.root, is_even=rows.is_noise_even
+        )
+        return Linearised(
+            design=design,
+            fitted=change @ mixing.T,
+            weighted=weighted,
+            solver=solver,
+            residuals=residuals,
+            raw_sensitivity=raw,
+            sensitivity=sensitivity,
+            weights=rows.weights * robust / (noise * spread) ** 2,
+            scale=noise * spread / self.root,
+            noise=noise,
+            spread=spread,
+            bend=bend,
+            rate=0.5 * (first + last),
+            mixing=mixing,
+        )
+
+    def _motion_share(self, bend: Floats) -> Floats:
+        """Return how much of a change of rate is motion, shape (n,).
+
+        A rest shows noise, which tells nothing of the delay. There is no more of it than in the
+        quiet parts, whatever fast vibration makes the samples look like.
+        """
+        followed = bend[:, _is_followed(self.driver)]
+        power = uniform_filter1d(np.sum(followed**2, axis=1), MOTION_ROWS, mode="nearest")
+        quiet = np.partition(power, power.size // QUIET_PART)[power.size // QUIET_PART]
+        share: Floats = 1.0 - np.minimum(self.noise2, quiet) / (power + 1e-300)
+        return np.maximum(0.0, share)
+
+    def strength(self, found: Linearised) -> tuple[float, float]:
+        """Return gain and explained share of a fit, slow terms aside.
+
+        The gain is the size of the fitted signal over that of the driver: of all axes together
+        where both have as many, else the norm of the strongest row of the mixing matrix.
+        """
+        m, k = found.mixing.shape
+        n_signals = k if self.driver.n_signals is None else self.driver.n_signals
+        change, seen = self.fast(found)
+        fitted = change @ found.mixing.T
+        power = float(np.sum(found.weights * fitted**2))
+        left = float(np.sum(found.weights * found.residuals**2))
+        explained = power / (power + left + 1e-30)
+        if m == n_signals:
+            return float(np.sqrt(np.sum(fitted**2) / (np.sum(change**2) + 1e-30))), explained
+        gains = [
+            _shrunken_norm(
+                self.root[:, j] * seen[:, j],
+                self.root[:, [j]] * change[:, :n_signals],
+                float(found.noise[j]),
+            )
+            for j in range(m)
+        ]
+        return max(gains), explained
+
+    def fast(self, found: Linearised) -> tuple[Floats, Floats]:
+        """Return both sides without slow terms: the driver's, (n, k), and the source's, (n, m)."""
+        k = found.mixing.shape[1]
+        seen = found.design[:, :k] @ found.mixing.T + found.residuals
+        columns = np.concatenate([found.design[:, :k], seen], axis=1)
+        gram = self.slow.T @ self.slow
+        gram += RIDGE * np.trace(gram) * np.eye(gram.shape[0])
+        columns -= self.slow @ np.linalg.solve(gram, self.slow.T @ columns)
+        return columns[:, :k], columns[:, k:]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Linearised:
+    """The model linearised in the delay, mixing matrix and slow terms projected out."""
+
+    design: Floats
+    fitted: Floats
+    weighted: Floats
+    solver: Floats
+    residuals: Floats
+    raw_sensitivity: Floats
+    sensitivity: Floats
+    weights: Floats
+    scale: Floats
+    noise: Floats
+    spread: Floats
+    bend: Floats
+    rate: Floats
+    mixing: Floats
+
+    def leverage(self) -> Floats:
+        """Return how much of each value the linear part follows, shape (n, m)."""
+        leverage: Floats = np.einsum("mpn,np->nm", self.solver @ self.weighted, self.design)
+        return leverage
+
+    def project(self, matrix: Floats) -> Floats:
+        """Take the linear part out of every column of `matrix`, shape (n, m)."""
+        linear = _coefficients(self.solver, self.weighted, matrix)
+        projected: Floats = matrix - self.design @ linear.T
+        return projected
+
+
+def _reach(rows: Increments, driver: RunningIntegral) -> tuple[Floats, Floats]:
+    """Return over how long to either side rates are averaged, and the noise left, shape (n,) each.
+
+    Third differences of samples are noise, and motion up to a fifth of their rate leaves little in
+    them (where it leaves more, the mean is longer than it need be). Of a mean over m samples the
+    variance is an m-th; two of them make a change of rate. What shakes between two samples of the
+    source is in the driver alone.
+    """
+    rate, period_s = driver.integral.c[-2][:, _is_followed(driver)], driver.period_s
+    most_s = RATE_SHARE * rows.width_s
+    apart = max(1, round(median(rows.width_s) / period_s))
+    if rate.shape[0] <= apart + 3:
+        return most_s, np.zeros_like(most_s)
+    noise2 = float(np.sum(mad_std_of_columns(np.diff(rate, 3, axis=0)) ** 2)) / 20.0
+    change2 = float(np.mean(np.sum((rate[apart:] - rate[:-apart]) ** 2, axis=1)))
+    n_samples = 2.0 * noise2 / (NOISE_SHARE * change2 + 1e-300)
+    least_s = max(rows.period_s, period_s * max(MIN_SAMPLES, n_samples))
+    reach_s = np.minimum(most_s, 0.5 * least_s)
+    return reach_s, noise2 * period_s / np.maximum(reach_s, 0.5 * period_s)
+
+
+def _is_followed(driver: RunningIntegral) -> NDArray[np.bool_]:
+    """Tell which channels are followed, shape (k,): what leaks in is not."""
+    if driver.coupling_std is None:
+        return np.ones(driver.n_channels, dtype=np.bool_)
+    return np.isinf(driver.coupling_std)
+
+
+def _coefficients(solver: Floats, weighted: Floats, matrix: Floats) -> Floats:
+    """Return what each column of `matrix`, shape (n, m), holds of the linear part, shape (m, p)."""
+    found: Floats = (solver @ (weighted @ matrix.T[:, :, None]))[..., 0]
+    return found
+
+
+def _ridge(coupling_std: Floats, before: Linearised | None) -> Floats:
+    """Return how strongly the fit resists each channel, shape (m, k) or (k,): those that leak in.
+
+    Before anything is known of noise and gain, they may not at all.
+    """
+    is_free = np.isinf(coupling_std)
+    if before is None:
+        return np.where(is_free, 0.0, 1e18)
+    gain = np.abs(before.mixing[:, is_free]).max(axis=1) + 1e-30
+    strength: Floats = (before.noise[:, None] / (coupling_std * gain[:, None])) ** 2
+    return strength
+
+
+def _shrunken_norm(target: Floats, design: Floats, noise: float) -> float:
+    """Norm of the regression of a column on others, shape (n, p), shrunk where the noise rules.
+
+    Plain least squares would let axes that hardly move blow the norm up; the ridge is that of a
+    unit prior on every coefficient. Signals without any noise (made up, or constant but for one
+    damaged value) may leave it none: the shortest solution is taken then.
+    """
+    gram = design.T @ design + noise**2 * np.eye(design.shape[1])
+    return float(np.linalg.norm(np.linalg.lstsq(gram, design.T @ target, rcond=None)[0]))

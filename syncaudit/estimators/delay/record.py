@@ -1,0 +1,140 @@
+"""Write a fitted delay down: its systematic error, the step, or the drift where it can be told."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.estimators.delay.clock_step import USUAL_DRIFT_PPM, ClockStep
+from syncaudit.estimators.delay.fit import DelayFit, fit_delay
+from syncaudit.estimators.delay.increments import Increments
+from syncaudit.estimators.delay.refusals import DRIFT_Z
+from syncaudit.estimators.delay.task import DelayTask
+from syncaudit.model import PairMeasurement, nanoseconds
+
+__all__ = ["record_delay"]
+
+# Part of the standard error that no amount of data removes (exposure, row time, sensor filter).
+FLOOR_STD_S = 5e-5
+# A drift is reported when it is significant (`DRIFT_Z`), or known this well.
+DRIFT_STD_PPM = 20.0
+# Less well known than this it is no statement about any oscillator, unless it is twice as
+# significant as it need be.
+MAX_DRIFT_STD_PPM = 400.0
+# Beyond what quartz makes by so many standard errors a drift is likelier than none.
+LIKELY_Z = 2.0
+
+
+def record_delay(
+    task: DelayTask,
+    increments: Increments,
+    driver: RunningIntegral,
+    fit: DelayFit,
+    step: ClockStep | None,
+    epochs_s: float,
+    figures: dict[str, float],
+    *,
+    seen: Increments | None = None,
+    wider: float = 1.0,
+) -> PairMeasurement:
+    """Return the accepted record of a fit, with the step, or the drift where it can be told.
+
+    Parameters
+    ----------
+    task, increments, driver
+        As for `measure_delay`.
+    fit : DelayFit
+        The delay.
+    step : ClockStep or None
+        Of the clock inside the clip.
+    epochs_s : float
+        Target epoch after source epoch.
+    figures : dict of str to float
+        Diagnostics; those of the drift are added.
+    seen : Increments, optional
+        What the increments are mixtures of. Mixtures that were drawn at one delay show less of a
+        drift, which what is seen itself shows in full; and where it exceeds what quartz makes by
+        two standard errors, no offset without it is honest.
+    wider : float
+        By how much random errors exceed what the covariance of a fit claims, that of a drift as
+        well: whether it is significant is asked of the error that is stated.
+    """
+    systematic_s = math.hypot(task.systematic_std_s, FLOOR_STD_S)
+    if fit.line_delay_s is not None:
+        # What "the row that the stamp means" may be off by, when the manifest does not tell.
+        systematic_s = math.hypot(systematic_s, fit.row_shift_s)
+    record = PairMeasurement(
+        source=task.source,
+        target=task.target,
+        method=task.method,
+        at_ns=task.source_epoch_ns + nanoseconds(fit.anchor_s),
+        offset_s=fit.offset_s + epochs_s,
+        offset_std_s=math.hypot(fit.offset_std_s, systematic_s),
+        systematic_std_s=systematic_s,
+        accepted=True,
+        is_baseline_only=task.is_baseline_only,
+        diagnostics=figures,
+    )
+    if step is not None:
+        figures["step_at_std_s"] = step.at_std_s
+        at_s = step.anchor_near(fit.anchor_s)
+        drift_std_ppm = math.hypot(step.drift_std_ppm, _wander_ppm(systematic_s, fit.span_s))
+        has_drift = step.drift_std_ppm > 0.0 and _is_told(step.drift_ppm, drift_std_ppm)
+        return replace(
+            record,
+            at_ns=task.source_epoch_ns + nanoseconds(at_s),
+            offset_s=step.offset_at(at_s) + epochs_s,
+            offset_std_s=math.hypot(step.offset_std_at(at_s), systematic_s),
+            drift_ppm=step.drift_ppm if has_drift else None,
+            drift_std_ppm=drift_std_ppm if has_drift else None,
+            step_s=step.step_s,
+            step_std_s=step.step_std_s,
+            step_at_ns=task.source_epoch_ns + nanoseconds(step.at_s),
+        )
+    if task.is_baseline_only or task.is_one_clock:
+        return record  # what belongs to the vehicle tells of no oscillator, and one has no drift
+    drifting = fit_delay(
+        increments, driver, start_s=fit.offset_s - fit.row_shift_s, with_drift=True, known=fit
+    )
+    if drifting is None or drifting.drift_ppm is None or drifting.drift_std_ppm is None:
+        return record
+    whole = drifting
+    if seen is not None:
+        whole = fit_delay(seen, driver, start_s=drifting.offset_s, with_drift=True) or drifting
+    drift_ppm = whole.drift_ppm or 0.0
+    drift_std_ppm = math.hypot(
+        wider * (whole.drift_std_ppm or 0.0), _wander_ppm(systematic_s, drifting.span_s)
+    )
+    figures["drift_ppm"] = drift_ppm
+    figures["drift_std_ppm"] = drift_std_ppm
+    is_likely = seen is not None and abs(drift_ppm) > LIKELY_Z * math.hypot(
+        USUAL_DRIFT_PPM, drift_std_ppm
+    )
+    if not is_likely and not _is_told(drift_ppm, drift_std_ppm):
+        return record
+    return replace(
+        record,
+        at_ns=task.source_epoch_ns + nanoseconds(drifting.anchor_s),
+        offset_s=drifting.offset_s + epochs_s,
+        offset_std_s=math.hypot(drifting.offset_std_s, systematic_s),
+        drift_ppm=drift_ppm,
+        drift_std_ppm=drift_std_ppm,
+    )
+
+
+def _wander_ppm(systematic_s: float, span_s: float) -> float:
+    """Return the drift that a systematic error may feign, one sigma.
+
+    It need not be the same at both ends of the clip: half of it may turn round, which over a span T
+    reads as sqrt(12) / T of drift.
+    """
+    return 1e6 * math.sqrt(12.0) * 0.5 * systematic_s / max(span_s, 1e-3)
+
+
+def _is_told(drift_ppm: float, std_ppm: float) -> bool:
+    """Tell whether a drift is significant and says something of an oscillator, or known well."""
+    significance = abs(drift_ppm) / std_ppm
+    if significance > DRIFT_Z:
+        return std_ppm <= MAX_DRIFT_STD_PPM or significance > 2.0 * DRIFT_Z
+    return std_ppm <= DRIFT_STD_PPM

@@ -1,0 +1,228 @@
+"""Find the delay of one set of increments against another signal over a wide search range.
+
+For every lag the increments are regressed on those of the driving signal (free mixing matrix, so
+that mounting and scale need not be known) and the log-likelihood ratio against "no relation" is
+taken. Normalising each lag by its own energy is what makes the curve comparable over lags
+(Lewis, "Fast normalized cross-correlation", 1995).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.dsp.robust import mad_std_of_columns
+from syncaudit.estimators.delay.curve import DelayCurve
+from syncaudit.estimators.delay.increments import Increments
+from syncaudit.estimators.delay.lags import LagEquations, LagTable, tabulated
+from syncaudit.estimators.delay.null_test import chance_orders
+
+__all__ = ["DelaySearch", "search_delay", "slow_basis"]
+
+Floats = NDArray[np.float64]
+
+# Rows used for the coarse search; more only cost time.
+MAX_ROWS = 300
+# Period of the fastest nuisance term: slower changes (gyro bias, translation that leaks into
+# the rotation) are not evidence of a delay.
+NUISANCE_PERIOD_S = 8.0
+# Changes looked at together: arrays that the system need not fetch anew each time.
+CHUNK_VALUES = 40_000
+# Strides of a search: this part of the narrowest increment, and so many steps at most.
+STRIDE_SHARE = 0.25
+MAX_STRIDE = 4
+# Bodies shake at 1 to 5 Hz: lobes of 100 ms and more, of which peaks by chance are told so finely.
+CHANCE_STEP_S = 0.03
+# Shorter searches are quicker in one piece.
+MIN_LAGS = 200
+# What explains less than this part of the best cannot rival it in between either.
+NEAR_SHARE = 0.2
+# Fraction of the rows that must overlap at a lag.
+MIN_OVERLAP = 0.4
+
+
+def slow_basis(mid_s: Floats, span_s: float) -> Floats:
+    """Return slow cosines over the clip, shape (n, k): the rate of nuisance that is fitted away."""
+    n_terms = 1 + int(2.0 * span_s / NUISANCE_PERIOD_S)
+    phase = np.pi * (mid_s - mid_s.min()) / max(span_s, 1e-9)
+    basis: Floats = np.cos(
+        phase[:, None] * np.arange(min(n_terms, max(1, mid_s.size // 8)))[None, :]
+    )
+    return basis
+
+
+def search_delay(
+    increments: Increments,
+    driver: RunningIntegral,
+    *,
+    lowest_s: float,
+    highest_s: float,
+    step_s: float,
+) -> DelayCurve:
+    """Return the likelihood curve over delays from `lowest_s` to `highest_s`.
+
+    Parameters
+    ----------
+    increments : Increments
+        Of the source, m columns.
+    driver : RunningIntegral
+        Signal of the target, k channels.
+    lowest_s, highest_s, step_s : float
+        Delays to try, ``t_target = t_source + delay``.
+
+    Returns
+    -------
+    DelayCurve
+        One value a delay.
+    """
+    search = DelaySearch.of(
+        increments, driver, lowest_s=lowest_s, highest_s=highest_s, step_s=step_s
+    )
+    return search.curve(lowest_s, highest_s, step_s)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DelaySearch:
+    """What all searches of one pair share.
+
+    Parameters
+    ----------
+    increments : Increments
+        Of the source, thinned to n rows of m columns.
+    values : ndarray, shape (n, m)
+        Increments without slow terms and outliers.
+    basis : ndarray, shape (n, b)
+        Slow terms, orthonormal.
+    driver : RunningIntegral
+        Signal of the target, k channels.
+    table : LagTable
+        The driver where lags need it.
+    """
+
+    increments: Increments
+    values: Floats
+    basis: Floats
+    driver: RunningIntegral
+    table: LagTable
+
+    @classmethod
+    def of(
+        cls,
+        increments: Increments,
+        driver: RunningIntegral,
+        *,
+        lowest_s: float,
+        highest_s: float,
+        step_s: float,
+    ) -> DelaySearch:
+        """Prepare for delays in a range, in multiples of a step."""
+        n = increments.values.shape[0]
+        increments = replace(increments, values=_without_spikes(increments.values))
+        if n > MAX_ROWS:
+            increments = increments.rows(np.linspace(0, n - 1, MAX_ROWS).astype(np.intp))
+        values, basis = _without_nuisance(increments)
+        table = tabulated(
+            driver,
+            float(increments.start_s.min()) + lowest_s,
+            float(increments.stop_s.max()) + highest_s,
+            step_s,
+        )
+        return cls(increments, values, basis, driver, table)
+
+    def curve(self, lowest_s: float, highest_s: float, step_s: float) -> DelayCurve:
+        """Return the likelihood curve over delays, one value a delay.
+
+        Wide increments have wide lobes: they are looked for in longer strides, and between these
+        only lobes that come near the best are followed. The rest is as low as its lower end.
+        """
+        delays_s = np.arange(lowest_s, highest_s + 0.5 * step_s, step_s)
+        stride = min(MAX_STRIDE, int(STRIDE_SHARE * self.increments.width_s.min() / step_s))
+        is_long = delays_s.size > MIN_LAGS and self.driver.coupling_std is None
+        if stride < 2 or not is_long:
+            return DelayCurve(delays_s=delays_s, log_likelihood=self._likelihood(delays_s, step_s))
+        rough = self._likelihood(delays_s[::stride], stride * step_s)
+        is_near = (rough >= NEAR_SHARE * rough.max()) & np.isfinite(rough)
+        n_strides = (rough.size - 1) * stride
+        curve = np.full(delays_s.size, -np.inf)
+        curve[:n_strides] = np.repeat(np.minimum(rough[:-1], rough[1:]), stride)
+        curve[::stride] = rough
+        is_wanted = np.arange(delays_s.size) > n_strides
+        is_wanted[:n_strides] = np.repeat(is_near[:-1] | is_near[1:], stride)
+        borders = np.flatnonzero(np.diff(is_wanted, prepend=False, append=False))
+        for first, last in borders.reshape(-1, 2):
+            curve[first:last] = self._likelihood(delays_s[first:last], step_s)
+        return DelayCurve(delays_s=delays_s, log_likelihood=curve)
+
+    def held_at(self, delay_s: float) -> float:
+        """Return the share of the increments that the driver covers at a delay."""
+        begin_s, end_s = self.increments.start_s, self.increments.stop_s
+        return float(self.driver.covers(begin_s + delay_s, end_s + delay_s).mean())
+
+    def by_chance(self, lowest_s: float, highest_s: float, step_s: float) -> list[Floats]:
+        """Return what the delays explain of increments that are out of order.
+
+        Peaks are sought, not their instants: long strides do.
+        """
+        stride = max(1, int(CHANCE_STEP_S / step_s + 1e-6))
+        delays_s = np.arange(lowest_s, highest_s + 0.5 * step_s, step_s)[::stride]
+        curves = []
+        for order in chance_orders(self.values.shape[0]):
+            increments = replace(self.increments, weights=self.increments.weights[order])
+            other = replace(self, increments=increments, values=self.values[order])
+            curves.append(other._likelihood(delays_s, stride * step_s))
+        return curves
+
+    def _likelihood(self, delays_s: Floats, step_s: float) -> Floats:
+        """Return the log-likelihood ratio at evenly spaced delays, shape (l,)."""
+        increments, driver = self.increments, self.driver
+        n = self.values.shape[0]
+        parts: list[LagEquations] = []
+        searched: list[NDArray[np.intp]] = []
+        is_enough = np.zeros(delays_s.size, dtype=np.bool_)
+        n_chunks = max(1, delays_s.size * n * driver.n_channels // CHUNK_VALUES)
+        for chunk in np.array_split(np.arange(delays_s.size), n_chunks):
+            begin = increments.start_s[:, None] + delays_s[chunk]
+            end = increments.stop_s[:, None] + delays_s[chunk]
+            covered = driver.covers(begin, end)
+            is_enough[chunk] = covered.mean(axis=0) >= MIN_OVERLAP
+            if is_enough[chunk].any():
+                change = self.table.change(begin[:, 0], end[:, 0], chunk.size, step_s)
+                parts.append(
+                    LagEquations.of(self.values, increments.weights, self.basis, change, covered)
+                )
+                searched.append(chunk)
+        curve = np.full(delays_s.size, -np.inf)
+        if parts:
+            normal, lags = LagEquations.joined(parts), np.concatenate(searched)
+            curve[lags] = normal.log_likelihood(n)
+            curve[~is_enough] = -np.inf
+            if driver.coupling_std is not None:
+                best = int(np.searchsorted(lags, np.argmax(curve)))
+                curve[lags] = normal.log_likelihood(n, normal.ridge(best, n, driver.coupling_std))
+                curve[~is_enough] = -np.inf
+        return curve
+
+
+def _without_nuisance(increments: Increments) -> tuple[Floats, Floats]:
+    mid_s = increments.mid_s
+    span_s = float(np.ptp(mid_s)) if mid_s.size else 0.0
+    basis, _ = np.linalg.qr(slow_basis(mid_s, span_s) * increments.width_s[:, None])
+    return increments.values - basis @ (basis.T @ increments.values), basis
+
+
+def _without_spikes(values: Floats) -> Floats:
+    """Clip increments that stand alone: one bad one must not decide.
+
+    Motion lasts for several increments, so each may be as large as twice the largest of its
+    neighbours, and as six robust standard deviations in any case. The latter alone would clip all
+    motion of a recording that mostly rests.
+    """
+    size = np.abs(values)
+    n = size.shape[0]
+    padded = np.pad(size, ((2, 2), (0, 0)))
+    around = np.max([padded[k : k + n] for k in (0, 1, 3, 4)], axis=0)
+    most = np.maximum(2.0 * around, 6.0 * mad_std_of_columns(size)) + 1e-15
+    return np.asarray(np.clip(values, -most, most))

@@ -1,0 +1,99 @@
+"""What delay is to be measured, and the record of one that is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from syncaudit.estimators.delay.fit import DelayFit
+from syncaudit.estimators.delay.refusals import MAX_DRIFT_PPM
+from syncaudit.model import PairMeasurement, nanoseconds
+
+__all__ = ["DelayTask", "refuse", "refuse_vague"]
+
+# Offsets with a larger standard error say nothing about any tolerance.
+MAX_OFFSET_STD_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayTask:
+    """What is to be measured.
+
+    Parameters
+    ----------
+    source, target, method : str
+        Names for the record.
+    source_epoch_ns, target_epoch_ns : int
+        Zeros of the two time axes on their own clocks.
+    max_offset_s : float
+        Search range where the stamps overlap; clocks of unrelated epochs are searched over every
+        overlap.
+    step_s : float
+        Step of the coarse search.
+    expected_gain : tuple of float
+        Gains that are right (units); empty for "not known".
+    expected_unit : str
+        What they are, in words, for the refusal.
+    gain_range : tuple of float
+        Accepted ratio to the expected gain.
+    systematic_std_s : float
+        Known systematic uncertainty, added in quadrature.
+    lobe_s : float
+        Half the width of a lobe: a nearer peak is a ripple of the same one. It must be less likely
+        all the same.
+    is_rigid : bool
+        Whether both sides ride on one rigid body: then the delay does not depend on the motion.
+    why_not_fixed : callable, optional
+        Returns why a fit shows two sides that are not fixed to one body, or None.
+    is_one_clock : bool
+        Whether one clock stamps both: then nothing drifts or steps between them.
+    is_baseline_only : bool
+        See `PairMeasurement`.
+    max_drift_ppm : float
+        By how much clocks of this kind run wrong at most.
+    """
+
+    source: str
+    target: str
+    method: str
+    source_epoch_ns: int
+    target_epoch_ns: int
+    max_offset_s: float = 5.0
+    step_s: float = 0.005
+    expected_gain: tuple[float, ...] = (1.0,)
+    expected_unit: str = ""
+    gain_range: tuple[float, float] = (0.5, 2.0)
+    systematic_std_s: float = 0.0
+    lobe_s: float = 0.0
+    is_rigid: bool = False
+    why_not_fixed: Callable[[DelayFit], str | None] | None = None
+    is_one_clock: bool = False
+    is_baseline_only: bool = False
+    max_drift_ppm: float = MAX_DRIFT_PPM
+
+
+def refuse(task: DelayTask, at_s: float, why: str, **figures: float) -> PairMeasurement:
+    """Return a refused measurement that says why."""
+    return PairMeasurement.refused(
+        task.source,
+        task.target,
+        task.method,
+        task.source_epoch_ns + nanoseconds(at_s),
+        why,
+        figures,
+        is_baseline_only=task.is_baseline_only,
+    )
+
+
+def refuse_vague(task: DelayTask, measured: PairMeasurement) -> PairMeasurement:
+    """Refuse a measurement whose error, with everything that belongs to it, is of no use."""
+    std_s = measured.offset_std_s
+    if not measured.accepted or std_s is None or std_s <= MAX_OFFSET_STD_S:
+        return measured
+    why = (
+        f"standard error {1e3 * std_s:.0f} ms is too large to be of use, needed "
+        f"{1e3 * MAX_OFFSET_STD_S:.0f} ms"
+    )
+    figures = {**measured.diagnostics, "offset_s": measured.offset_s or 0.0, "offset_std_s": std_s}
+    at_s = (measured.at_ns - task.source_epoch_ns) * 1e-9
+    return refuse(task, at_s, why, **figures)

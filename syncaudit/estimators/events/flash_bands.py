@@ -1,0 +1,141 @@
+"""Bands that a flash shows in rolling shutters: how high they are, and what contradicts that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.model import FlashEdges
+from syncaudit.model.wording import word_duration, word_measure
+
+__all__ = [
+    "EDGE_SHIFT_PX",
+    "MAX_SHIFTS",
+    "MAX_STATED_Z",
+    "STATED_TOLERANCE",
+    "FlashBands",
+    "agree_with_bands",
+    "band_height_px",
+    "why_bands_contradict",
+]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# What is stated is contradicted beyond so many standard errors, and this part of it, better than
+# which rows are read by no camera.
+MAX_STATED_Z = 4.5
+STATED_TOLERANCE = 0.005
+# Rows by which encoders were seen to move both edges of a band apart, one sigma: that looks like
+# another exposure, by up to so many of them.
+EDGE_SHIFT_PX = 4.0
+MAX_SHIFTS = 3.0
+# A mean height of bands is believed from this many bands on.
+MIN_HEIGHTS = 3
+
+
+def band_height_px(edges: FlashEdges) -> tuple[float, float] | None:
+    """Return the median height of the bands with two edges (exposure over line delay).
+
+    Returns
+    -------
+    tuple of float or None
+        Height and its standard error; None with fewer than three such bands.
+    """
+    bands = FlashBands.of(edges)
+    both = (bands.n_upper > 0) & (bands.n_lower > 0)
+    heights = (bands.lower_px - bands.upper_px)[both]
+    if heights.size < MIN_HEIGHTS:
+        return None
+    height = float(np.median(heights))
+    if height <= 0.0:
+        return None
+    scatter = 1.4826 * float(np.median(np.abs(heights - height)))
+    formal = float(np.median(bands.std_px[both])) * 2.0
+    return height, 1.2533 * max(scatter, formal) / np.sqrt(heights.size)
+
+
+def agree_with_bands(edges: FlashEdges, height: tuple[float, float]) -> bool:
+    """Return whether stated exposure and line delay make bands of the height that they have.
+
+    Parameters
+    ----------
+    edges : FlashEdges
+        Where one of the two is not stated, anything agrees.
+    height : tuple of float
+        As of `band_height_px`.
+    """
+    if edges.exposure_s is None or not edges.line_delay_s:
+        return True
+    stated_px = edges.exposure_s / edges.line_delay_s
+    limit_px = max(
+        MAX_STATED_Z * height[1], STATED_TOLERANCE * stated_px, MAX_SHIFTS * EDGE_SHIFT_PX
+    )
+    return abs(height[0] - stated_px) <= limit_px
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FlashBands:
+    """Means over the edges of each band."""
+
+    number: Ints
+    frame_s: Floats
+    n_upper: Floats
+    n_lower: Floats
+    upper_px: Floats
+    lower_px: Floats
+    free_px: Floats
+    n_free: Floats
+    std_px: Floats
+    half_s: Floats
+    sense: Ints | None
+
+    @classmethod
+    def of(cls, edges: FlashEdges) -> FlashBands:
+        """Return the bands that the edges of a camera make."""
+        number, inverse = np.unique(edges.band, return_inverse=True)
+        m = number.size
+
+        def total(values: Floats | NDArray[np.bool_]) -> Floats:
+            sums = np.bincount(inverse, weights=values.astype(np.float64), minlength=m)
+            return sums.astype(np.float64)
+
+        rows, counts = [], []
+        for part in (0.5, -0.5, 0.0):
+            mask = edges.exposure_part == part
+            n = total(mask)
+            counts.append(n)
+            rows.append(total(mask * edges.row_px) / np.maximum(n, 1.0))
+        n_all = np.maximum(total(np.ones(inverse.size)), 1.0)
+        return cls(
+            number=number.astype(np.int64),
+            frame_s=total(edges.frame_s) / n_all,
+            n_upper=counts[0],
+            n_lower=counts[1],
+            upper_px=rows[0],
+            lower_px=rows[1],
+            free_px=rows[2],
+            n_free=counts[2],
+            std_px=np.sqrt(total(edges.row_std_px**2)) / n_all,
+            half_s=np.zeros(m) if edges.half_s is None else total(edges.half_s) / n_all,
+            sense=None
+            if edges.sense is None
+            else np.sign(total(edges.sense.astype(np.float64))).astype(np.int64),
+        )
+
+
+def why_bands_contradict(edges: FlashEdges) -> str | None:
+    """Return what bands say of the exposure and line delay that are stated, or None."""
+    height = band_height_px(edges)
+    if height is None or agree_with_bands(edges, height):
+        return None
+    assert edges.exposure_s is not None and edges.line_delay_s is not None  # noqa: S101, PT018
+    found_s, std_s = (edges.line_delay_s * each for each in height)
+    return (
+        f"the stated exposure of {word_duration(edges.exposure_s)} and line delay of "
+        f"{word_duration(edges.line_delay_s)} contradict the flashes: at this line delay the "
+        f"exposure is {word_measure(found_s, std_s)}. Correct what the manifest states of it; "
+        "until then flashes are dated without it, but the camera's turns are not."
+    )

@@ -1,0 +1,1 @@
+"""Knocks that a microphone hears and an accelerometer feels."""

@@ -1,0 +1,1 @@
+"""Cameras against gyroscopes, and against one another, by how they turn."""

@@ -1,0 +1,1 @@
+"""Two microphones that hear the same sounds."""

@@ -1,0 +1,179 @@
+"""Lay a robust line, with at most one step, through the offsets of blocks of sound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.estimators.sound.blocks import MIN_BLOCKS
+
+__all__ = ["BlockLine", "fit_blocks"]
+
+Floats = NDArray[np.float64]
+
+# A speaker who moves by 1.7 m, or another one who talks, changes the offset by 5 ms: no step.
+MIN_STEP_S = 5e-3
+# A step must cut the mean deviation from the line to this share of what it is without.
+STEP_GAIN = 0.6
+# Bends of the track below this are the rooms' own (reflections that come and go).
+STEADY_S = 5e-5
+# Blocks this close to the line err, and are not elsewhere.
+NEAR_S = 1e-4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BlockLine:
+    """Offset, drift and step of blocks.
+
+    Parameters
+    ----------
+    level_s, slope : float
+        Offset at zero, and its change.
+    level_std_s, slope_std : float
+        Standard errors for scatter 1, to be multiplied.
+    scatter_s : float
+        Of the kept blocks about the line.
+    kinship : float
+        Factor by which errors grow since neighbouring residuals are alike.
+    unsteady_s : float
+        Half of a jump too small to be called a step.
+    is_kept : ndarray of bool, shape (n,)
+        Blocks that are no outliers.
+    is_near : ndarray of bool, shape (n,)
+        Those, and blocks that err by less than a lobe.
+    n_free : int
+        Parameters fitted.
+    step_s, step_std : float, optional
+        Change of the offset, and its error for scatter 1.
+    split : int, optional
+        First block after the step.
+    """
+
+    level_s: float
+    slope: float
+    level_std_s: float
+    slope_std: float
+    scatter_s: float
+    kinship: float
+    unsteady_s: float
+    is_kept: NDArray[np.bool_]
+    is_near: NDArray[np.bool_]
+    n_free: int
+    step_s: float | None = None
+    step_std: float | None = None
+    split: int | None = None
+
+
+def fit_blocks(x: Floats, y: Floats, *, with_drift: bool) -> BlockLine:
+    """Fit offset, drift and at most one step by least squares without outliers.
+
+    Parameters
+    ----------
+    x : ndarray, shape (n,)
+        Times in order, zero where the offset is asked for.
+    y : ndarray, shape (n,)
+        Offsets in seconds.
+    with_drift : bool
+        Whether a drift is asked for; shorter spans with many blocks get a slope all the same,
+        since the drift is real there too.
+    """
+    is_kept = np.ones(x.size, dtype=bool)
+    slopes = with_drift or x.size >= 8
+    split, jump = _best_split(x, y, slopes)
+    is_step = split is not None and abs(jump) >= MIN_STEP_S
+    for _ in range(6):
+        design = _design(x, slopes, split if is_step else None)
+        beta, inverse, residual = _least_squares(design, y, is_kept)
+        robust = 1.4826 * float(np.median(np.abs(residual[is_kept])))
+        new = np.abs(residual) <= max(4.5 * robust, 2e-6)
+        if np.count_nonzero(new) < MIN_BLOCKS + is_step or np.array_equal(new, is_kept):
+            break
+        is_kept = new
+    n = int(np.count_nonzero(is_kept))
+    free = max(1, n - design.shape[1])
+    scatter = float(np.sqrt(np.sum(residual[is_kept] ** 2) / free))
+    return BlockLine(
+        level_s=float(beta[0]),
+        slope=float(beta[1]) if slopes else 0.0,
+        level_std_s=float(np.sqrt(inverse[0, 0])),
+        slope_std=float(np.sqrt(inverse[1, 1])) if slopes else 0.0,
+        scatter_s=scatter,
+        kinship=_kinship(residual[is_kept]),
+        unsteady_s=0.5 * abs(jump) if split is not None and not is_step else 0.0,
+        is_kept=is_kept,
+        is_near=is_kept | (np.abs(residual) < NEAR_S),
+        n_free=int(design.shape[1]),
+        step_s=float(beta[-1]) if is_step else None,
+        step_std=float(np.sqrt(inverse[-1, -1])) if is_step else None,
+        split=split if is_step else None,
+    )
+
+
+def _design(x: Floats, slopes: bool, split: int | None) -> Floats:
+    """Return columns level, slope, step; the step is zero on the side where x is zero."""
+    columns = [np.ones_like(x)]
+    if slopes:
+        columns.append(x)
+    if split is not None:
+        is_after = np.arange(x.size) >= split
+        zero_is_after = x[split - 1] + x[split] < 0.0
+        columns.append(is_after.astype(np.float64) - float(zero_is_after))
+    return np.column_stack(columns)
+
+
+def _least_squares(
+    design: Floats, y: Floats, is_kept: NDArray[np.bool_]
+) -> tuple[Floats, Floats, Floats]:
+    """Return parameters, unit covariance and the residuals of all rows."""
+    used = design[is_kept]
+    inverse = np.linalg.pinv(used.T @ used)
+    centre = float(np.mean(y[is_kept]))
+    beta = inverse @ (used.T @ (y[is_kept] - centre))
+    residual = y - centre - design @ beta
+    beta[0] += centre
+    return beta, np.asarray(inverse, dtype=np.float64), residual
+
+
+def _best_split(x: Floats, y: Floats, slopes: bool) -> tuple[int | None, float]:
+    """Return the first block after the best jump and its size, or (None, 0)."""
+    if x.size < 2 * MIN_BLOCKS:
+        return None, 0.0
+    plain, _ = _least_deviation(_design(x, slopes, None), y)
+    best, at, jump = plain, None, 0.0
+    for split in range(MIN_BLOCKS, x.size - MIN_BLOCKS + 1):
+        cost, beta = _least_deviation(_design(x, slopes, split), y)
+        if cost < best:
+            best, at, jump = cost, split, float(beta[-1])
+    if at is None or best > STEP_GAIN * plain or abs(jump) < STEADY_S:
+        return None, 0.0
+    return at, jump
+
+
+def _least_deviation(design: Floats, y: Floats) -> tuple[float, Floats]:
+    """Return mean absolute deviation and parameters (L1 by reweighting)."""
+    centre = float(np.median(y))
+    z = y - centre
+    weight = np.ones(y.size)
+    for _ in range(8):
+        weighted = design * weight[:, None]
+        beta = np.linalg.pinv(design.T @ weighted) @ (weighted.T @ z)
+        residual = np.abs(z - design @ beta)
+        weight = 1.0 / np.maximum(residual, 1e-7)
+    return float(np.mean(residual)), np.asarray(beta)
+
+
+def _kinship(residual: Floats) -> float:
+    """Return by how much the errors of sums grow, from the correlation of neighbours.
+
+    First-order autoregression: ``sqrt((1 + r) / (1 - r))``, where r exceeds chance (2 / sqrt(n)).
+    """
+    if residual.size < 8:
+        return 1.0
+    power = float(np.sum(residual**2))
+    r = float(np.sum(residual[1:] * residual[:-1])) / power if power > 0.0 else 0.0
+    if r < 2.0 / np.sqrt(residual.size):
+        return 1.0
+    r = min(r, 0.98)
+    return float(np.sqrt((1.0 + r) / (1.0 - r)))

@@ -1,0 +1,144 @@
+"""Weigh where the borders of a tier lie in its sound, by the classes on either side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.estimators.speech.course import Course
+from syncaudit.estimators.speech.lags import MIN_VARIANCE, class_tracks
+from syncaudit.estimators.speech.search import CLEAN_STD
+from syncaudit.estimators.speech.templates import (
+    CLASSES,
+    PRIOR_FRAMES,
+    class_codes,
+    prior_means,
+)
+from syncaudit.model import BandEnergies, SpokenTier
+
+__all__ = ["PhoneBoundaries", "weigh_boundaries"]
+
+Floats = NDArray[np.float64]
+
+# Weight of the pooled covariance against a class's own, in frames (one second).
+POOLED_FRAMES = 200.0
+# A frame speaks against a class by at most this many nats: wrong labels do no more.
+MAX_AGAINST = 8.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PhoneBoundaries:
+    """Stated borders between unlike sounds, and the evidence on where each lies.
+
+    Parameters
+    ----------
+    times_s : ndarray, shape (n,)
+        Tier times, in order.
+    room_s : ndarray, shape (n,)
+        How far each may be off before it meets a neighbour: the shorter of the sounds beside it.
+    before, after : ndarray of int, shape (n,)
+        Classes on either side.
+    sums : ndarray, shape (n_classes, n_frames + 1)
+        Log-likelihood of every class, added up from the start of the sound.
+    start_s, hop_s : float
+        Time of the first sum, and from one to the next.
+    """
+
+    times_s: Floats
+    room_s: Floats
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
+    sums: Floats
+    start_s: float
+    hop_s: float
+
+    def evidence(self, offsets_s: Floats, moves_s: Floats) -> Floats:
+        """Return the log-likelihood of every border at its offset and moves around it.
+
+        Parameters
+        ----------
+        offsets_s : ndarray, shape (n,)
+            Added to the borders' times.
+        moves_s : ndarray, shape (m,)
+            Added to that in turn.
+
+        Returns
+        -------
+        ndarray, shape (n, m)
+            But for a constant of each border.
+        """
+        at = (self.times_s + offsets_s)[:, None] + moves_s
+        position = np.clip((at - self.start_s) / self.hop_s, 0.0, self.sums.shape[1] - 1.000001)
+        whole = position.astype(np.int64)
+        part = position - whole
+        before, after = self.before[:, None], self.after[:, None]
+        left = self.sums[before, whole] - self.sums[after, whole]
+        right = self.sums[before, whole + 1] - self.sums[after, whole + 1]
+        return np.asarray(left + part * (right - left))
+
+
+def weigh_boundaries(spoken: SpokenTier, sound: BandEnergies, course: Course) -> PhoneBoundaries:
+    """Learn the classes from the sound at a course, and return what they say of the borders.
+
+    Every class is a normal distribution of band energies: its mean drawn to the template, its
+    covariance to that of all classes. Borders that the tier does not state itself, and those
+    between sounds of one class, have no vote.
+
+    Parameters
+    ----------
+    spoken : SpokenTier
+        Tier.
+    sound : BandEnergies
+        Of its audio.
+    course : Course
+        Where the tier is thought to lie.
+    """
+    codes = class_codes(spoken.classes)
+    start_s = spoken.start_s + course.at(spoken.start_s)
+    stop_s = np.maximum(spoken.stop_s + course.at(spoken.start_s), start_s)
+    stop_s[:-1] = np.minimum(stop_s[:-1], np.maximum(start_s[1:], start_s[:-1]))
+    frame_s = sound.start_s + sound.hop_s * np.arange(len(sound.values), dtype=np.float64)
+    tracks = class_tracks(start_s, stop_s, codes, len(CLASSES), frame_s, sound.hop_s)
+    likelihood = _likelihood(sound, tracks)
+    sums = np.concatenate((np.zeros((len(CLASSES), 1)), np.cumsum(likelihood, axis=1)), axis=1)
+    k = np.flatnonzero((codes[1:] != codes[:-1]) & spoken.is_stated[1:]) + 1
+    length_s = spoken.stop_s - spoken.start_s
+    inside = (start_s[k] > frame_s[0]) & (start_s[k] < frame_s[-1])
+    k = k[inside]
+    return PhoneBoundaries(
+        times_s=spoken.start_s[k],
+        room_s=np.minimum(length_s[k - 1], length_s[k]),
+        before=codes[k - 1],
+        after=codes[k],
+        sums=sums,
+        start_s=sound.start_s - 0.5 * sound.hop_s,
+        hop_s=sound.hop_s,
+    )
+
+
+def _likelihood(sound: BandEnergies, tracks: Floats) -> Floats:
+    """Return the log-likelihood of every class at every frame, shape (n_classes, n_frames)."""
+    weight = tracks.sum(axis=0)
+    x = sound.values - (weight @ sound.values) / max(float(weight.sum()), 1e-9)
+    is_covered = weight > 0.0
+    scale = float(x[is_covered].std()) / CLEAN_STD if is_covered.any() else 1.0
+    count = tracks.sum(axis=1)
+    prior = PRIOR_FRAMES * prior_means(sound.centres_hz, scale)
+    means = (tracks @ x + prior) / (count + PRIOR_FRAMES)[:, None]
+    scatter = np.array(
+        [
+            ((x - mean) * track[:, None]).T @ (x - mean)
+            for mean, track in zip(means, tracks, strict=True)
+        ]
+    )
+    pooled = scatter.sum(axis=0) / max(float(count.sum()), 1.0)
+    pooled = pooled + MIN_VARIANCE * np.eye(x.shape[1])
+    likelihood = np.empty((len(tracks), len(x)))
+    for manner, mean in enumerate(means):
+        covariance = (scatter[manner] + POOLED_FRAMES * pooled) / (count[manner] + POOLED_FRAMES)
+        root = np.linalg.cholesky(covariance)
+        scaled = np.linalg.solve(root, (x - mean).T)
+        likelihood[manner] = -0.5 * np.sum(scaled**2, axis=0) - np.sum(np.log(np.diag(root)))
+    return np.asarray(np.maximum(likelihood, likelihood.max(axis=0) - MAX_AGAINST))

@@ -1,0 +1,162 @@
+"""Measured minus injected: how far off are the figures, and do their claimed errors cover it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from syncaudit.evaluation.injected import Injected
+from syncaudit.evaluation.judged import Judged, JudgedSource
+from syncaudit.evaluation.rates import Rate
+
+__all__ = ["Accuracy", "Miss", "Quantity", "accuracy_of", "miss_of"]
+
+# Two-sided 95 % of a normal error: how claimed errors are held to account (formats, section 1).
+_Z = 1.96
+
+
+class Quantity(StrEnum):
+    """What was injected."""
+
+    OFFSET = "offset_s"
+    DRIFT = "drift_ppm"
+
+    def injected(self, injected: Injected, at_ns: int | None) -> float:
+        """Return its injected size at an instant."""
+        return injected.drift_ppm if self is Quantity.DRIFT else injected.offset_at(at_ns)
+
+    def measured(self, source: JudgedSource) -> tuple[float | None, float | None]:
+        """Return its measured size and claimed error."""
+        if self is Quantity.DRIFT:
+            return source.drift_ppm, source.drift_std_ppm
+        return source.offset_s, source.offset_std_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Miss:
+    """One measurement against what was injected.
+
+    Parameters
+    ----------
+    clip_id : str
+        The original.
+    error : float
+        Measured minus injected; holds what the clip was off by before, too.
+    std : float, optional
+        Claimed standard error.
+    change : float, optional
+        `error` less what was measured before: what the moving alone added.
+    """
+
+    clip_id: str
+    error: float
+    std: float | None
+    change: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accuracy:
+    """Errors over many variants, in the unit of the quantity.
+
+    Parameters
+    ----------
+    n : int
+        Variants in which the moved source was measured against another.
+    rmse, bias : float, optional
+        Root mean square and mean of measured minus injected.
+    coverage : Rate
+        How often that lies within 1.96 claimed standard errors.
+    n_changes : int
+        Variants whose control was measured too.
+    change_rmse, change_bias : float, optional
+        The same of the change against the control.
+    """
+
+    n: int
+    rmse: float | None
+    bias: float | None
+    coverage: Rate
+    n_changes: int
+    change_rmse: float | None
+    change_bias: float | None
+
+    def to_json(self) -> dict[str, object]:
+        """Return the figures."""
+        return {
+            "n": self.n,
+            "rmse": self.rmse,
+            "bias": self.bias,
+            "coverage": self.coverage.to_json(),
+            "n_changes": self.n_changes,
+            "change_rmse": self.change_rmse,
+            "change_bias": self.change_bias,
+        }
+
+
+def miss_of(
+    quantity: Quantity, injected: Injected, variant: Judged, control: Judged | None
+) -> Miss | None:
+    """Return measured minus injected of a variant; None where nothing was measured.
+
+    A moved clock from which the reference time is read cannot be measured: others seem moved.
+    """
+    source = variant.sources.get(injected.source or "")
+    if source is None or source.clock == variant.reference:
+        return None
+    measured, std = quantity.measured(source)
+    if measured is None:
+        return None
+    error = measured - quantity.injected(injected, variant.at_ns)
+    before = None if control is None else _against(quantity, control, source, variant.reference)
+    return Miss(
+        clip_id=injected.original,
+        error=error,
+        std=std,
+        change=None if before is None else error - before,
+    )
+
+
+def _against(
+    quantity: Quantity, control: Judged, source: JudgedSource, reference: str | None
+) -> float | None:
+    """Return what the control says of a clock against the reference of the variant."""
+
+    def of(clock: str | None) -> float | None:
+        if clock == control.reference:
+            return 0.0
+        values = (quantity.measured(s)[0] for s in control.sources.values() if s.clock == clock)
+        return next((value for value in values if value is not None), None)
+
+    own, other = of(source.clock), of(reference)
+    return None if own is None or other is None else own - other
+
+
+def accuracy_of(misses: Sequence[Miss]) -> Accuracy:
+    """Return the errors of many variants."""
+    errors = [miss.error for miss in misses]
+    changes = [miss.change for miss in misses if miss.change is not None]
+    claimed = [miss for miss in misses if miss.std is not None]
+    coverage = Rate(
+        n_hits=sum(abs(miss.error) <= _Z * (miss.std or 0.0) for miss in claimed),
+        n=len(claimed),
+        n_clips=len({miss.clip_id for miss in claimed}),
+    )
+    return Accuracy(
+        n=len(errors),
+        rmse=_rmse(errors),
+        bias=_mean(errors),
+        coverage=coverage,
+        n_changes=len(changes),
+        change_rmse=_rmse(changes),
+        change_bias=_mean(changes),
+    )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None
+
+
+def _rmse(values: Sequence[float]) -> float | None:
+    return math.sqrt(math.fsum(v * v for v in values) / len(values)) if values else None

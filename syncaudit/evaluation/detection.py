@@ -1,0 +1,214 @@
+"""Which injected errors were found, by their size: per kind of source and per source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from syncaudit.evaluation.accuracy import Accuracy, Miss, Quantity, accuracy_of, miss_of
+from syncaudit.evaluation.injected import Injected
+from syncaudit.evaluation.judged import Judged
+from syncaudit.evaluation.outcomes import Outcome, outcome_of
+from syncaudit.evaluation.rates import Rate
+from syncaudit.model import Verdict
+
+__all__ = ["WANTED", "Detection", "Group", "Size", "detect"]
+
+WANTED = 0.95
+"""Share of variants that must be found at the smallest offset that counts as found."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Size:
+    """Variants of one group and one injected size.
+
+    Parameters
+    ----------
+    size : float
+        Absolute value of what was injected, in the unit of the quantity.
+    """
+
+    size: float
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    clips: set[str] = field(default_factory=set)
+
+    def rate(self, outcome: Outcome) -> Rate:
+        """Return how often it came out so."""
+        n = self.outcomes.total()
+        return Rate(n_hits=self.outcomes[outcome], n=n, n_clips=len(self.clips))
+
+    def to_json(self) -> dict[str, object]:
+        """Return the rate of every outcome."""
+        rates = {str(outcome): self.rate(outcome).to_json() for outcome in Outcome}
+        return {
+            "size": self.size,
+            "n": self.outcomes.total(),
+            "clips": len(self.clips),
+            **rates,
+        }
+
+
+@dataclass(slots=True, kw_only=True)
+class Group:
+    """Variants of one kind of source, or of one source, in which one quantity was injected.
+
+    Parameters
+    ----------
+    quantity : Quantity
+        What was injected.
+    kind : str
+        Kind of source.
+    source : str, optional
+        Name; None: all of the kind.
+    """
+
+    quantity: Quantity
+    kind: str
+    source: str | None
+    by_size: dict[float, Size] = field(default_factory=dict)
+    misses: list[Miss] = field(default_factory=list)
+
+    @property
+    def sizes(self) -> Sequence[Size]:
+        """Small ones first."""
+        return [self.by_size[size] for size in sorted(self.by_size)]
+
+    @property
+    def found_from(self) -> Size | None:
+        """Smallest size from which on `WANTED` are shown to be found, by the lower bound."""
+        return self._from(lambda rate: rate.interval()[0] >= WANTED)
+
+    @property
+    def seen_from(self) -> Size | None:
+        """Smallest size from which on `WANTED` of these variants were found: no promise."""
+        return self._from(lambda rate: (rate.share or 0.0) >= WANTED)
+
+    @property
+    def clips_to_promise(self) -> int:
+        """Clips without a miss by which `seen_from` would be shown; of the size that needs most."""
+        seen = self.seen_from
+        if seen is None:
+            return 0
+        rates = [each.rate(Outcome.FOUND) for each in self.sizes if each.size >= seen.size]
+        return max(rate.clips_to_promise(WANTED) for rate in rates)
+
+    def _from(self, is_enough: Callable[[Rate], bool]) -> Size | None:
+        found = None
+        for each in reversed(self.sizes):
+            if not is_enough(each.rate(Outcome.FOUND)):
+                break
+            found = each
+        return found
+
+    @property
+    def accuracy(self) -> Accuracy:
+        """Measured minus injected."""
+        return accuracy_of(self.misses)
+
+    def to_json(self) -> dict[str, object]:
+        """Return everything that was counted."""
+        found, seen = self.found_from, self.seen_from
+        return {
+            "quantity": str(self.quantity),
+            "kind": self.kind,
+            "source": self.source,
+            "found_in_95_percent_from": None if found is None else found.size,
+            "seen_in_95_percent_from": None if seen is None else seen.size,
+            "clips_to_promise": self.clips_to_promise,
+            "sizes": [each.to_json() for each in self.sizes],
+            "measured_minus_injected": self.accuracy.to_json(),
+        }
+
+
+@dataclass(slots=True, kw_only=True)
+class Detection:
+    """What a run made of injected errors.
+
+    Parameters
+    ----------
+    groups : list of Group
+        Kinds first, then their sources.
+    controls : Counter of Verdict
+        Verdicts on clips in which nothing was moved.
+    n_variants : int
+        Variants that were counted.
+    n_without_verdict : int
+        Variants and controls of the truth that the run did not judge.
+    n_rejected_before : int
+        Variants not counted: the moved source was rejected with nothing moved, or has no verdict.
+    n_without_control : int
+        Variants counted although no verdict on the unmoved clip is known.
+    """
+
+    groups: list[Group]
+    controls: Counter[Verdict]
+    n_variants: int = 0
+    n_without_verdict: int = 0
+    n_rejected_before: int = 0
+    n_without_control: int = 0
+
+    def control_rate(self, verdict: Verdict) -> Rate:
+        """Return how often a control got a verdict."""
+        n = self.controls.total()
+        return Rate(n_hits=self.controls[verdict], n=n, n_clips=n)
+
+    def to_json(self) -> dict[str, object]:
+        """Return everything that was counted."""
+        return {
+            "variants": self.n_variants,
+            "without_verdict": self.n_without_verdict,
+            "rejected_before": self.n_rejected_before,
+            "without_control": self.n_without_control,
+            "controls": {str(v): self.control_rate(v).to_json() for v in Verdict},
+            "groups": [group.to_json() for group in self.groups],
+        }
+
+
+def detect(
+    truth: Iterable[Injected], judged: Mapping[str, Judged], originals: Mapping[str, Judged]
+) -> Detection:
+    """Count what a run made of injected errors.
+
+    Parameters
+    ----------
+    truth : iterable of Injected
+        What was injected.
+    judged : mapping of str to Judged
+        The run, by clip.
+    originals : mapping of str to Judged
+        Verdicts on the clips that variants were made of, for those without a control.
+    """
+    rows = list(truth)
+    controls = {r.original: judged[r.clip_id] for r in rows if r.is_control and r.clip_id in judged}
+    groups: dict[tuple[Quantity, str, str], Group] = {}
+    found = Detection(groups=[], controls=Counter(c.verdict for c in controls.values()))
+    for row in rows:
+        variant = judged.get(row.clip_id)
+        if variant is None:
+            found.n_without_verdict += 1
+        if variant is None or row.source is None or row.kind is None:
+            continue
+        control = controls.get(row.original) or originals.get(row.original)
+        outcome = outcome_of(row, variant, control)
+        if outcome is None:
+            found.n_rejected_before += 1
+            continue
+        found.n_variants += 1
+        found.n_without_control += control is None
+        quantity = Quantity.DRIFT if row.drift_ppm else Quantity.OFFSET
+        miss = miss_of(quantity, row, variant, control)
+        size = abs(row.drift_ppm or row.offset_s)
+        for source in (None, row.source):
+            key = (quantity, row.kind, source or "")
+            if key not in groups:
+                groups[key] = Group(quantity=quantity, kind=row.kind, source=source)
+            cell = groups[key].by_size.setdefault(size, Size(size=size))
+            cell.outcomes[outcome] += 1
+            cell.clips.add(row.original)
+            if miss is not None:
+                groups[key].misses.append(miss)
+    found.groups = [
+        groups[key] for key in sorted(groups, key=lambda k: (k[0] != "offset_s", *k[1:]))
+    ]
+    return found

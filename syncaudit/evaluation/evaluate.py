@@ -1,0 +1,111 @@
+"""Everything that is known of how often a run errs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from syncaudit.errors import UsageError
+from syncaudit.evaluation.agreement import Agreement, agreement_of
+from syncaudit.evaluation.detection import Detection, detect
+from syncaudit.evaluation.injected import read_truth
+from syncaudit.evaluation.judged import Judged, read_judged
+from syncaudit.evaluation.labels import read_labels
+from syncaudit.evaluation.outcomes import Outcome
+from syncaudit.model import Verdict
+
+__all__ = ["Evaluation", "evaluate_run"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """How often a run errs, by what it was compared with.
+
+    Parameters
+    ----------
+    detection : Detection, optional
+        By injected errors.
+    agreement : Agreement, optional
+        By people's labels.
+    """
+
+    detection: Detection | None
+    agreement: Agreement | None
+
+    @property
+    def is_void(self) -> bool:
+        """Whether errors were injected and the run could judge none of them."""
+        if self.detection is None or not self.detection.n_variants:
+            return False
+        cells = (cell for group in self.detection.groups for cell in group.by_size.values())
+        return all(set(cell.outcomes) <= {Outcome.UNVERIFIED, Outcome.UNJUDGED} for cell in cells)
+
+    def to_json(self) -> dict[str, object]:
+        """Return what ``syncaudit evaluate --json`` prints."""
+        return {
+            "version": 1,
+            "detection": None if self.detection is None else self.detection.to_json(),
+            "labels": None if self.agreement is None else self.agreement.to_json(),
+        }
+
+
+def evaluate_run(
+    run: str,
+    *,
+    truth: str | None = None,
+    labels: str | None = None,
+    originals: str | None = None,
+    partial: bool = False,
+) -> Evaluation:
+    """Compare a run with what was injected, with labels, or with both.
+
+    Parameters
+    ----------
+    run : str
+        Output folder of ``syncaudit validate``, or a verdict file.
+    truth : str, optional
+        ``truth.jsonl`` of the variants that were judged.
+    labels : str, optional
+        Label file of the viewer.
+    originals : str, optional
+        Run over the clips that the variants were made of; used where the run has no control.
+    partial : bool
+        Take what is there of runs that were not finished.
+
+    Raises
+    ------
+    UsageError
+        If a file is missing, damaged or empty, or does not belong to this run.
+    """
+    injected = {} if truth is None else read_truth(truth)
+    given = None if labels is None else read_labels(labels)
+    made_of = {each.original for each in injected.values()}
+    judged: dict[str, Judged] = {}
+    before: dict[str, Judged] = {}
+    verdicts: dict[str, Verdict] = {}
+    for each in read_judged(run, partial=partial):
+        verdicts[each.clip_id] = each.verdict
+        if each.clip_id in injected:
+            judged[each.clip_id] = each
+        elif each.clip_id in made_of:
+            before[each.clip_id] = each
+    if originals is not None:
+        known = read_judged(originals, partial=partial)
+        before |= {each.clip_id: each for each in known if each.clip_id in made_of}
+    if truth is not None and not judged:
+        raise _of_another_run("truth", truth, next(iter(injected)), next(iter(verdicts)))
+    if labels is not None and given is not None and not given.by_clip.keys() & verdicts.keys():
+        clip_id = next(iter(given.by_clip), None)
+        raise _of_another_run("labels", labels, clip_id or "none", next(iter(verdicts)))
+    return Evaluation(
+        detection=None if truth is None else detect(injected.values(), judged, before),
+        agreement=None if given is None else agreement_of(given, verdicts),
+    )
+
+
+def _of_another_run(what: str, path: str, theirs: str, ours: str) -> UsageError:
+    return UsageError(
+        f"the {what} of another run: none of its clips was judged (it names '{theirs}', the run "
+        f"judged '{ours}')",
+        path=path,
+        hint="Give the file that belongs to the clips of this run.",
+    )

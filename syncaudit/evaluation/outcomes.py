@@ -1,0 +1,63 @@
+"""What the filter made of one variant, against its control."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from syncaudit.evaluation.injected import Injected
+from syncaudit.evaluation.judged import Judged
+from syncaudit.model import Verdict
+
+__all__ = ["Outcome", "outcome_of"]
+
+
+class Outcome(StrEnum):
+    """What became of an injected error."""
+
+    FOUND = "found"
+    """Rejected, and the moved source is named."""
+    OTHER_BLAMED = "other_blamed"
+    """Rejected by what was moved, but for another source."""
+    UNVERIFIED = "unverified"
+    """Held back: too little evidence."""
+    UNJUDGED = "unjudged"
+    """The clip passed, while the moved source itself was unverified and not required."""
+    PASSED = "passed"
+    """Taken for right."""
+
+
+def outcome_of(injected: Injected, variant: Judged, control: Judged | None) -> Outcome | None:
+    """Return what became of a variant.
+
+    Parameters
+    ----------
+    injected : Injected
+        What was moved.
+    variant : Judged
+        Verdict on it.
+    control : Judged, optional
+        Verdict on the same clip with nothing moved. What was blamed there already says nothing of
+        what was moved.
+
+    Returns
+    -------
+    Outcome or None
+        None where the moved source was rejected before it was moved, or has no verdict.
+    """
+    moved = set(injected.moved)
+    before = frozenset[str]() if control is None else control.blamed
+    source = variant.sources.get(injected.source or "")
+    if source is None or moved & before:
+        return None
+    was_rejected = control is not None and control.verdict is Verdict.REJECT
+    if moved & variant.blamed:
+        return Outcome.FOUND
+    is_rejected = variant.verdict is Verdict.REJECT
+    if variant.blamed - before or (is_rejected and not was_rejected):
+        return Outcome.OTHER_BLAMED
+    if variant.verdict is Verdict.UNVERIFIED:
+        return Outcome.UNVERIFIED
+    if source.verdict is Verdict.UNVERIFIED:
+        # Of a clip that is rejected for something else, nothing gets past the filter.
+        return Outcome.UNVERIFIED if is_rejected else Outcome.UNJUDGED
+    return Outcome.PASSED

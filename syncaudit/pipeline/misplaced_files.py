@@ -1,0 +1,172 @@
+"""Ask whether the files of a clip belong to it: same window, and every source its own file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.model import (
+    CameraStream,
+    Clip,
+    EventStream,
+    Finding,
+    ReasonCode,
+    Severity,
+    SignalStream,
+    SourceSpec,
+    Stream,
+)
+from syncaudit.model.wording import word_duration
+from syncaudit.pipeline.window import NEAR_S, Window
+
+__all__ = ["find_misplaced_files"]
+
+# What parts sources that share a file; all else in a row may differ and the data be the same.
+_PARTS = ("kind", "stream", "rows", "pts_ns", "columns", "signals", "tier", "stamps", "audio")
+# Fewer sources do not outvote one.
+MIN_SOURCES = 3
+# Bytes compared at the beginning, in the middle and at the end of files of one size.
+_SAMPLE_BYTES = 65536
+
+
+def find_misplaced_files(
+    clip: Clip, streams: Mapping[str, Stream], window: Window
+) -> tuple[Finding, ...]:
+    """Return warnings about files that may be of another clip or another source.
+
+    Parameters
+    ----------
+    clip : Clip
+        The manifest row.
+    streams : mapping of str to Stream
+        As read and cropped.
+    window : Window
+        What is judged.
+
+    Notes
+    -----
+    Clocks are not known here and may be off by a second, so nothing rejects. Where the manifest
+    states the window, `syncaudit.policy.judge_coverage` tells what does not cover it.
+    """
+    findings: list[Finding] = []
+    if clip.start_ns is not None or clip.end_ns is not None:
+        return _twins(clip, streams)
+    ends = {
+        name: _ends(stream.time_ns)
+        for name, stream in streams.items()
+        if isinstance(stream, CameraStream | SignalStream | EventStream) and stream.time_ns.size
+    }
+    usual = [pair for name, pair in ends.items() if not isinstance(streams[name], EventStream)]
+    window = _usual(usual) or window
+    if window.stop_ns > window.start_ns:
+        for name, pair in ends.items():
+            findings += _outside(name, streams[name], pair, window)
+    return (*findings, *_twins(clip, streams))
+
+
+def _ends(time_ns: NDArray[np.int64]) -> tuple[int, int]:
+    """Return first and last by time, in a quarter of the time that `min` and `max` take."""
+    return time_ns.item(time_ns.argmin()), time_ns.item(time_ns.argmax())
+
+
+def _usual(ends: Sequence[tuple[int, int]]) -> Window | None:
+    """Return when most sources begin and end; None where too few are there to tell."""
+    if len(ends) < MIN_SOURCES:
+        return None
+    starts, stops = (sorted(column) for column in zip(*ends, strict=True))
+    return Window(start_ns=starts[len(ends) // 2], stop_ns=stops[(len(ends) - 1) // 2])
+
+
+def _outside(name: str, stream: Stream, ends: tuple[int, int], window: Window) -> list[Finding]:
+    first, last = ends
+    late_s, early_s = (first - window.start_ns) * 1e-9, (window.stop_ns - last) * 1e-9
+    if late_s > window.span_s + NEAR_S or early_s > window.span_s + NEAR_S:
+        way = "after" if late_s > 0.0 else "before"
+        away_s = late_s - window.span_s if late_s > 0.0 else early_s - window.span_s
+        text = (
+            f"{stream.uri}: all of its stamps lie {way} the clip, the nearest by "
+            f"{word_duration(away_s)}: a file of another clip, or a clock of another epoch. Check "
+            f"the uri of {name}."
+        )
+        return [_warning(ReasonCode.LENGTH_MISMATCH, name, text, away_s, 0.0)]
+    if isinstance(stream, EventStream):
+        return []  # nothing need happen at the ends
+    found = []
+    for lacks_s, words in ((late_s, "begins {} after the clip"), (early_s, "ends {} before it")):
+        if lacks_s > NEAR_S:
+            text = f"{stream.uri}: {words.format(word_duration(lacks_s))}; the rest is missing."
+            found.append(_warning(ReasonCode.GAP, name, text, lacks_s, NEAR_S))
+    return found
+
+
+def _twins(clip: Clip, streams: Mapping[str, Stream]) -> tuple[Finding, ...]:
+    """Return a warning for every two sources that hold the same data."""
+    by_size: dict[int, list[tuple[str, str]]] = {}
+    for name, stream in streams.items():
+        path = _main_file(stream)
+        if path is not None and (size := _size_known(stream) or _size_of_file(path)):
+            by_size.setdefault(size, []).append((name, path))
+    findings = []
+    for files in by_size.values():
+        for (one, path), (other, other_path) in combinations(files, 2):
+            if _part(clip.sources[one]) != _part(clip.sources[other]):
+                continue
+            if path != other_path and _digest(path) != _digest(other_path):
+                continue
+            text = (
+                f"{one} and {other} hold the same data ({streams[one].uri}, {streams[other].uri}): "
+                "one was copied over the other, or named twice. Check their uris."
+            )
+            findings.append(_warning(ReasonCode.DUPLICATE, other, text))
+    return tuple(findings)
+
+
+def _part(spec: SourceSpec) -> list[object]:
+    return [getattr(spec, key, None) for key in _PARTS]
+
+
+def _main_file(stream: Stream) -> str | None:
+    """Return the local file that a stream was read from (of many pictures the middle one)."""
+    if isinstance(stream, CameraStream):
+        paths = stream.files.paths
+        return paths[len(paths) // 2] if paths else None
+    return stream.uri if stream.uri and "://" not in stream.uri else None
+
+
+def _size_known(stream: Stream) -> int | None:
+    """Return the size in bytes of a stream's file where reading it has told it."""
+    return stream.files.n_bytes if isinstance(stream, CameraStream) else None
+
+
+def _size_of_file(path: str) -> int:
+    """Return the size in bytes of a regular file; 0 for whatever else."""
+    try:
+        status = os.stat(path)  # noqa: PTH116  # for every source of every clip
+    except (OSError, ValueError):
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+
+def _digest(path: str) -> bytes:
+    size = _size_of_file(path)
+    digest = hashlib.sha256()
+    with Path(path).open("rb") as file:
+        for start in (0, size // 2, max(0, size - _SAMPLE_BYTES)):
+            file.seek(start)
+            digest.update(file.read(_SAMPLE_BYTES))
+    return digest.digest()
+
+
+def _warning(
+    code: ReasonCode, name: str, text: str, value: float | None = None, limit: float | None = None
+) -> Finding:
+    return Finding(
+        code=code, source=name, message=text, value=value, limit=limit, severity=Severity.WARNING
+    )

@@ -1,0 +1,27 @@
+"""What a manifest states of a camera, and its flashes contradict."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from syncaudit.datasets import load_manifest
+from syncaudit.model import Severity
+from syncaudit.pipeline import examine
+
+SAMPLES = Path(__file__).parents[2] / "sample_data"
+
+
+@pytest.mark.parametrize("exposure_s", [0.008, 0.016])
+def test_a_stated_exposure_that_flashes_contradict_is_told(exposure_s):
+    clips = load_manifest(str(SAMPLES / "manifest.jsonl"))
+    clip = next(clip for clip in clips if clip.clip_id == "flashes")
+    names = ("cam_front", "trigger")
+    sources = {name: clip.sources[name] for name in names}
+    sources["cam_front"] = dataclasses.replace(sources["cam_front"], exposure_s=exposure_s)
+    verdict = examine(dataclasses.replace(clip, sources=sources)).verdict
+    told = [each for each in verdict.warnings if "contradict the flashes" in each.message]
+    assert [each.source for each in told] == ["cam_front"] * (exposure_s != 0.008)
+    assert all(each.severity is Severity.WARNING for each in told)  # stamped at mid-exposure
+    measured = next(pair for pair in verdict.pairs if pair.accepted)
+    assert abs(measured.offset_s) < 3.0 * measured.offset_std_s < 2e-3
