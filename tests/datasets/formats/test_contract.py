@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-import tracemalloc
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -21,8 +21,10 @@ from syncaudit.readers.uris import local_path, resolve
 
 each_format = pytest.mark.parametrize("name", sorted(EXAMPLES))
 
-# What one more clip may cost of memory while a data set is imported, in bytes.
-GROWTH_PER_CLIP = 500
+# What one more clip may cost of memory while a data set is imported, in blocks of Python's
+# allocator: an index of names takes 8, a row that is kept 15 or more. Not traced: in CPython 3.11
+# tracemalloc crashes where it stops while a thread of Arrow's reads a file (python/cpython#128679).
+GROWTH_PER_CLIP = 10
 
 
 def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
@@ -126,12 +128,10 @@ def test_memory_does_not_grow_with_the_number_of_clips(name, tmp_path):
     gc.collect()
     gc.freeze()  # so that collecting what the import leaves behind is quick
     held = []
-    tracemalloc.start()
     for number, _ in enumerate(clips, start=1):
         if number % 10 == 0:
             gc.collect()
-            held.append(tracemalloc.get_traced_memory()[0])
-    tracemalloc.stop()
+            held.append(sys.getallocatedblocks())
     gc.unfreeze()
     # What grows with the clips does so from each ten to the next; what others allocate does not.
     assert len(held) == 4
@@ -143,19 +143,17 @@ def test_nothing_of_later_clips_is_held_at_the_first(name, tmp_path):
     held = {}
     for n_clips in (11, 41):
         source = Source(str(EXAMPLES[name].write(tmp_path / f"data{n_clips}", n_clips)))
-        held[n_clips] = min(held_at_first(name, source, tmp_path) for _ in range(3))
+        held[n_clips] = [held_at_first(name, source, tmp_path) for _ in range(3)][-1]
     assert held[41] - held[11] < 30 * GROWTH_PER_CLIP
 
 
 def held_at_first(name: str, source: Source, folder: Path) -> int:
     gc.collect()
-    tracemalloc.start()
+    before = sys.getallocatedblocks()
     clips = all_formats()[name].clips(source, Import(sidecars=Sidecars(folder / "side")))
     next(clips)
     gc.collect()
-    held = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    return held
+    return sys.getallocatedblocks() - before
 
 
 @pytest.mark.parametrize(
