@@ -41,7 +41,7 @@ from syncaudit.model import (
     Tier,
 )
 from syncaudit.pipeline import read_clip
-from syncaudit.pipeline.clip_evidence import ClipEvidence
+from syncaudit.model import ClipEvidence
 from syncaudit.pipeline.evidence import find_evidence
 from syncaudit.pipeline.stages import Stages
 from syncaudit.readers.audio import read_audio

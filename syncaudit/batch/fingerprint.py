@@ -16,6 +16,7 @@ from syncaudit.batch.json_encoding import json_line, plain
 from syncaudit.batch.remote_version import remote_version
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, Clip
+from syncaudit.plugins import ESTIMATORS, versions_of
 from syncaudit.policy import Policy
 from syncaudit.readers.remote import answer_within, file_system
 from syncaudit.readers.roots import treated_apart
@@ -40,11 +41,12 @@ def fingerprint_of(
     """Return a digest of everything that a clip's verdict depends on, in two halves.
 
     The first half covers what is measured: the manifest row, the calibration, the search range,
-    the version of syncaudit, and the size and modification time of every file the row names, or
-    that a stamp table which it names does (the pictures of a camera), and which of them are not
-    opened, or not quoted, because they lie outside of the roots. Contents are not read: that
-    would cost as much as half an audit. The second half covers the policy, so that a clip whose
-    first half is unchanged is judged again without its files.
+    the versions of syncaudit and of estimators that other packages add, and the size and
+    modification time of every file the row names, or that a stamp table which it names does (the
+    pictures of a camera), and which of them are not opened, or not quoted, because they lie
+    outside of the roots. Contents are not read: that would cost as much as half an audit. The
+    second half covers the policy, so that a clip whose first half is unchanged is judged again
+    without its files.
 
     Parameters
     ----------
@@ -93,6 +95,8 @@ def fingerprint_of(
         "calibration": plain(calibration),
         "files": files,
     }
+    if added := versions_of(ESTIMATORS):
+        subject["estimators"] = added
     if settings:
         subject["settings"] = plain(settings)
     if apart := treated_apart(named):

@@ -210,7 +210,9 @@ def _check(clips: Sequence[Clip], workers: int, timeout_s: float | None) -> None
 
 
 def _pipeline_audit() -> AuditFunction:
+    from syncaudit.estimators import all_estimators
     from syncaudit.pipeline import audit
 
+    all_estimators()  # raises here what every clip would
     function: AuditFunction = audit
     return function

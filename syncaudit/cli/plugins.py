@@ -12,15 +12,14 @@ from importlib import metadata
 import typer
 
 from syncaudit.errors import MissingExtraError, UsageError
+from syncaudit.plugins import COMMANDS, entry_points_of, package_of
 
-__all__ = ["GROUP", "add_plugins"]
-
-GROUP = "syncaudit.commands"
+__all__ = ["add_plugins"]
 
 
 def add_plugins(app: typer.Typer) -> None:
     """Add every installed command to `app`; one that cannot be imported says what it lacks."""
-    for point in sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name):
+    for point in entry_points_of(COMMANDS):
         try:
             command = point.load()
             if not callable(command):
@@ -53,7 +52,7 @@ def _add_unavailable(app: typer.Typer, point: metadata.EntryPoint, error: BaseEx
 def _cure(point: metadata.EntryPoint, error: BaseException) -> str:
     if isinstance(error, MissingExtraError) and error.hint:
         return error.hint
-    package = point.dist.name if point.dist is not None else "syncaudit"
+    package = package_of(point)
     if point.extras:
         return f"Install it with: pip install '{package}[{','.join(point.extras)}]'"
     return f"Install it again with: pip install --upgrade '{package}'"

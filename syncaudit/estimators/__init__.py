@@ -1,23 +1,42 @@
-"""Who is how far from whom: one function a pair of kinds, each measures or refuses."""
+"""Who is how far from whom: one estimator a kind of evidence, each measures or refuses.
 
-from syncaudit.estimators.events import EventEvidence, limit_light, measure_flashes
+Outside packages add theirs through the entry-point group ``syncaudit.estimators``: the object is
+an `Estimator`. One that cannot be imported stops every audit with a message: clips would pass or
+fail without what it is there to tell.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from syncaudit.errors import UsageError
+from syncaudit.estimators.events import EventEvidence, measure_flashes
+from syncaudit.estimators.events.pairs import LIGHT
 from syncaudit.estimators.inertial import measure_imu_imu
-from syncaudit.estimators.knocks.measure import estimate_knocks
+from syncaudit.estimators.knocks import estimate_knocks
+from syncaudit.estimators.motion_pairs import BUSES, IMUS
+from syncaudit.estimators.protocol import Estimator
 from syncaudit.estimators.rotation.measure import (
     measure_camera_camera,
     measure_camera_gyro,
     measure_yaw_camera,
 )
-from syncaudit.estimators.sound.measure import estimate_microphones
+from syncaudit.estimators.rotation.pairs import MAX_HUBS, ROTATION, rank_by_motion
+from syncaudit.estimators.sound import estimate_microphones
+from syncaudit.estimators.sound_pairs import KNOCKS, MICROPHONES, SPEECH
 from syncaudit.estimators.speech import measure_speech
 from syncaudit.estimators.state import measure_camera_state, measure_states
+from syncaudit.estimators.state.pairs import ROBOT
 from syncaudit.estimators.vehicle import measure_can_imu
+from syncaudit.plugins import ESTIMATORS, entry_points_of, package_of
 
 __all__ = [
+    "MAX_HUBS",
+    "Estimator",
     "EventEvidence",
+    "all_estimators",
     "estimate_knocks",
     "estimate_microphones",
-    "limit_light",
     "measure_camera_camera",
     "measure_camera_gyro",
     "measure_camera_state",
@@ -27,4 +46,39 @@ __all__ = [
     "measure_speech",
     "measure_states",
     "measure_yaw_camera",
+    "rank_by_motion",
 ]
+
+# In this order: cameras that a robot's state explains are not held against one another.
+_BUILT_IN = (IMUS, BUSES, ROBOT, ROTATION, MICROPHONES, KNOCKS, LIGHT, SPEECH)
+
+
+@cache
+def all_estimators() -> tuple[Estimator, ...]:
+    """Return every estimator in the order in which they measure, built in ones first.
+
+    Raises
+    ------
+    UsageError
+        If one of another package cannot be imported, or is no `Estimator`.
+    """
+    found = {each.name: each for each in _BUILT_IN}
+    for point in entry_points_of(ESTIMATORS):
+        package = package_of(point)
+        try:
+            added = point.load()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # others' code breaks itself alone
+            raise _unusable(package, f"cannot be imported ({error!r})") from error
+        if not isinstance(added, Estimator) or added.name in found:
+            raise _unusable(package, "is no Estimator with a name of its own")
+        found[added.name] = added
+    return tuple(found.values())
+
+
+def _unusable(package: str, why: str) -> UsageError:
+    return UsageError(
+        f"the estimator of the package {package} {why}",
+        hint=f"Install it again, or remove it with: pip uninstall {package}",
+    )

@@ -27,7 +27,7 @@ from syncaudit.estimators.delay.refusals import DRIFT_Z
 from syncaudit.estimators.inertial import imu_integral
 from syncaudit.model import Activity, PairMeasurement, Quantity
 
-__all__ = ["measure_can_imu"]
+__all__ = ["BUS_METHODS", "measure_can_imu"]
 
 PERIODS_PER_INCREMENT = 4
 # Increments of 0.2 s make lobes three times as wide, and the fit starts from a finer search.
@@ -127,6 +127,8 @@ _RELATIONS: Mapping[Quantity, _Relation] = {
         is_baseline_only=True,
     ),
 }
+
+BUS_METHODS = tuple(relation.method for relation in _RELATIONS.values())
 
 
 def measure_can_imu(

@@ -34,6 +34,7 @@ from syncaudit.model.evidence import (
     Quantity,
     RotationIncrements,
 )
+from syncaudit.model.evidence.clip_evidence import ClipEvidence
 from syncaudit.model.finding import Finding, ReasonCode, Severity
 from syncaudit.model.lens import Distortion
 from syncaudit.model.measurement import PairMeasurement
@@ -71,6 +72,7 @@ __all__ = [
     "CanSpec",
     "Channel",
     "Clip",
+    "ClipEvidence",
     "ClipRecord",
     "ClipVerdict",
     "ClockCorrection",

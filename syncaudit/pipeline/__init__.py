@@ -1,6 +1,6 @@
 """From one clip to its verdict: the only place that knows every step."""
 
-from syncaudit.pipeline.clip_evidence import ClipEvidence
+from syncaudit.model import ClipEvidence
 from syncaudit.pipeline.conclude import conclude
 from syncaudit.pipeline.data_sets import DataSet
 from syncaudit.pipeline.evidence import find_events

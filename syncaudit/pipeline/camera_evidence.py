@@ -14,8 +14,15 @@ from syncaudit.detectors import (
     choose_increments,
 )
 from syncaudit.estimators.events import why_bands_contradict
-from syncaudit.model import Activity, CameraStream, Finding, FlashEdges, ReasonCode, Severity
-from syncaudit.pipeline.clip_evidence import ClipEvidence
+from syncaudit.model import (
+    Activity,
+    CameraStream,
+    ClipEvidence,
+    Finding,
+    FlashEdges,
+    ReasonCode,
+    Severity,
+)
 from syncaudit.pipeline.decode_pass import Watcher, watch
 from syncaudit.pipeline.pictures import PictureLook
 from syncaudit.pipeline.stages import Stages

@@ -25,6 +25,7 @@ from syncaudit.model import (
     Activity,
     AudioStream,
     CameraStream,
+    ClipEvidence,
     EventStream,
     Quantity,
     SignalStream,
@@ -34,7 +35,6 @@ from syncaudit.model import (
 )
 from syncaudit.pipeline.camera_evidence import find_flashes, find_in_pictures, find_rotation
 from syncaudit.pipeline.cameras import look_at_each
-from syncaudit.pipeline.clip_evidence import ClipEvidence
 from syncaudit.pipeline.pictures import PictureLook, audit_pictures
 from syncaudit.pipeline.stages import Stages
 

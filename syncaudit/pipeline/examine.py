@@ -13,6 +13,7 @@ from syncaudit.detectors import audit_streams
 from syncaudit.model import (
     CameraStream,
     Clip,
+    ClipEvidence,
     ClipRecord,
     ClipVerdict,
     ClockSolution,
@@ -25,7 +26,6 @@ from syncaudit.model import (
     Stream,
     TranscriptStream,
 )
-from syncaudit.pipeline.clip_evidence import ClipEvidence
 from syncaudit.pipeline.conclude import conclude
 from syncaudit.pipeline.evidence import find_evidence, track_all_frames
 from syncaudit.pipeline.known_corrections import (

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from syncaudit.model import Activity, PairMeasurement, RotationIncrements
-from syncaudit.pipeline.clip_evidence import ClipEvidence
+from syncaudit.model import Activity, ClipEvidence, PairMeasurement, RotationIncrements
 
 __all__ = ["still_sources", "with_range"]
 

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from syncaudit.model import PairMeasurement, Quantity, RotationIncrements
-from syncaudit.pipeline.clip_evidence import ClipEvidence
-from syncaudit.pipeline.pairing import MAX_HUBS, rank_by_motion
+from syncaudit.estimators import MAX_HUBS, rank_by_motion
+from syncaudit.model import ClipEvidence, PairMeasurement, Quantity, RotationIncrements
 
 __all__ = ["cameras_to_track"]
 

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
+from syncaudit.estimators.state import pairs
 from syncaudit.model import (
     Activity,
+    ClipEvidence,
     EventTrain,
     FlashIntervals,
     PairMeasurement,
     PictureMotion,
     Quantity,
 )
-from syncaudit.pipeline import pairing
-from syncaudit.pipeline.clip_evidence import ClipEvidence
 from syncaudit.pipeline.pairing import measure_pairs
 
 # Instants of points are exact to some microseconds.
@@ -111,8 +111,8 @@ def test_robots_sensors_on_one_clock_are_measured_as_such(monkeypatch):
         asked[source.source] = is_one_clock
         return PairMeasurement.refused(source.source, target.source, "joint_motion", 0, "a test")
 
-    monkeypatch.setattr(pairing, "measure_states", note)
-    monkeypatch.setattr(pairing, "measure_camera_state", note)
+    monkeypatch.setattr(pairs, "measure_states", note)
+    monkeypatch.setattr(pairs, "measure_camera_state", note)
     named = {
         name: Activity(
             source=name,

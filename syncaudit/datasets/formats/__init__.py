@@ -7,7 +7,6 @@ Outside packages add theirs through the entry-point group ``syncaudit.formats``:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import metadata
 
 from syncaudit.datasets.formats.comma2k19 import Comma2k19Format
 from syncaudit.datasets.formats.folder import FolderFormat
@@ -19,10 +18,9 @@ from syncaudit.datasets.formats.webdataset import WebDatasetFormat
 from syncaudit.datasets.source import Source
 from syncaudit.errors import UsageError, nearest_name
 from syncaudit.model import Clip
+from syncaudit.plugins import FORMATS, entry_points_of
 
-__all__ = ["GROUP", "DatasetFormat", "Import", "all_formats", "get_format"]
-
-GROUP = "syncaudit.formats"
+__all__ = ["DatasetFormat", "Import", "all_formats", "get_format"]
 
 # In the order of probing: the more special before the more general.
 _BUILT_IN: tuple[DatasetFormat, ...] = (
@@ -39,7 +37,7 @@ _BUILT_IN: tuple[DatasetFormat, ...] = (
 def all_formats() -> dict[str, DatasetFormat]:
     """Return every format by name, built in ones first, in the order of probing."""
     formats = {each.name: each for each in _BUILT_IN}
-    for point in sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name):
+    for point in entry_points_of(FORMATS):
         try:
             added: DatasetFormat = point.load()
             formats.setdefault(added.name, added)

@@ -1,1 +1,5 @@
 """Two microphones that hear the same sounds."""
+
+from syncaudit.estimators.sound.measure import METHOD, estimate_microphones
+
+__all__ = ["METHOD", "estimate_microphones"]

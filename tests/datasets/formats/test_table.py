@@ -6,12 +6,13 @@ from importlib import metadata
 
 import pytest
 
-from syncaudit.datasets.formats import GROUP, Import, all_formats, get_format
+from syncaudit.datasets.formats import Import, all_formats, get_format
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.datasets.sidecars import Sidecars
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, UsageError
 from syncaudit.model import Clip, ImuSpec
+from syncaudit.plugins import FORMATS
 
 
 class _One:
@@ -36,11 +37,11 @@ def plugin(monkeypatch):
     real = metadata.entry_points
 
     def install(value):
-        point = metadata.EntryPoint(name="one", group=GROUP, value=value)
+        point = metadata.EntryPoint(name="one", group=FORMATS, value=value)
         monkeypatch.setattr(
             metadata,
             "entry_points",
-            lambda **wanted: [point] if wanted == {"group": GROUP} else real(**wanted),
+            lambda **wanted: [point] if wanted == {"group": FORMATS} else real(**wanted),
         )
 
     return install

@@ -1,0 +1,37 @@
+"""What an estimator is: one way to measure the delays between sources of a clip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from syncaudit.model import ClipEvidence, PairMeasurement
+
+__all__ = ["Estimator", "Measure"]
+
+Measure: TypeAlias = Callable[
+    [ClipEvidence, Sequence[PairMeasurement], float], list[PairMeasurement]
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimator:
+    """One way to measure delays.
+
+    Parameters
+    ----------
+    name : str
+        What it goes by, unique among all estimators.
+    methods : tuple of str
+        Values of `PairMeasurement.method` that it answers with.
+    measure : callable
+        Takes the evidence of a clip, what estimators before it measured, and the search range in
+        seconds, either sign. Returns a measurement of every pair of sources that it can compare:
+        accepted, or refused with the reason; an empty list where it has nothing to compare.
+        It raises nothing for what evidence holds.
+    """
+
+    name: str
+    methods: tuple[str, ...]
+    measure: Measure
