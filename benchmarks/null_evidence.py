@@ -34,6 +34,7 @@ from syncaudit.model import (
     AudioSpec,
     AudioStream,
     Clip,
+    ClipEvidence,
     EventTrain,
     Quantity,
     RotationIncrements,
@@ -41,7 +42,6 @@ from syncaudit.model import (
     Tier,
 )
 from syncaudit.pipeline import read_clip
-from syncaudit.model import ClipEvidence
 from syncaudit.pipeline.evidence import find_evidence
 from syncaudit.pipeline.stages import Stages
 from syncaudit.readers.audio import read_audio

@@ -7,17 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from syncaudit.errors import ManifestError, nearest_name
-from syncaudit.model import (
-    AudioSpec,
-    CameraSpec,
-    CanSpec,
-    Distortion,
-    EventsSpec,
-    ImuSpec,
-    SourceKind,
-    StateSpec,
-    TranscriptSpec,
-)
+from syncaudit.model import SPEC_OF_KIND, Distortion, SourceKind
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -26,16 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["checked", "describe", "word_validation_error"]
 
 _Content = TypeVar("_Content")
-
-_SPECS: dict[str, type] = {
-    "camera": CameraSpec,
-    "imu": ImuSpec,
-    "can": CanSpec,
-    "audio": AudioSpec,
-    "transcript": TranscriptSpec,
-    "events": EventsSpec,
-    "state": StateSpec,
-}
 
 _UNKNOWN_KEY = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
 
@@ -149,8 +129,8 @@ def _place(loc: tuple[int | str, ...], row: type) -> tuple[str, type]:
     """Return the key path without pydantic's union tags, and the class that owns the key."""
     parts = [str(part) for part in loc]
     owner = row
-    if len(parts) >= 3 and parts[0] == "sources" and parts[2] in _SPECS:
-        owner = _SPECS[parts[2]]
+    if len(parts) >= 3 and parts[0] == "sources" and parts[2] in SPEC_OF_KIND:
+        owner = SPEC_OF_KIND[parts[2]]
         del parts[2]
         if parts[2:3] == ["distortion"] and len(parts) > 3:
             owner = Distortion

@@ -1,6 +1,7 @@
 """Types that the steps hand to one another; numpy only, no behaviour beyond checks."""
 
 from syncaudit.model.clip import (
+    SPEC_OF_KIND,
     AudioSpec,
     CameraSpec,
     CanSpec,
@@ -61,6 +62,7 @@ from syncaudit.model.verdict import ClipVerdict, SourceVerdict, Verdict
 
 __all__ = [
     "MOST_VALUE",
+    "SPEC_OF_KIND",
     "Activity",
     "ArrivalAudit",
     "Arrivals",

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from syncaudit.model.field_names import field_names
 from syncaudit.model.lens import Distortion
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MOST_EPISODES",
+    "SPEC_OF_KIND",
     "AudioSpec",
     "CameraSpec",
     "CanSpec",
@@ -194,6 +195,11 @@ class StateSpec(_TableSpec):
 
 
 SourceSpec = CameraSpec | ImuSpec | CanSpec | AudioSpec | TranscriptSpec | EventsSpec | StateSpec
+
+SPEC_OF_KIND: Mapping[str, type] = {
+    spec.__dataclass_fields__["kind"].default: spec for spec in get_args(SourceSpec)
+}
+"""What a row says of a source, by its kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

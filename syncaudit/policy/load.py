@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
 from syncaudit.errors import PolicyError, nearest_name
 from syncaudit.model import SourceKind
@@ -19,7 +19,7 @@ __all__ = ["DEFAULT_PROFILE", "load_policy", "policy_from_plain", "profile_names
 
 DEFAULT_PROFILE = "driving"
 
-_Kind = Literal["camera", "imu", "can", "audio", "transcript", "events", "state"]
+_Kind = Annotated[SourceKind, Strict(False)]  # TOML has its text
 _Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
 _Share = Annotated[float, Field(ge=0.0, le=1.0)]
