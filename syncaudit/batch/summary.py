@@ -13,6 +13,7 @@ from typing import Any
 
 from syncaudit.model import Verdict
 from syncaudit.readers.runs import FoundVerdicts
+from syncaudit.report import Causes, WorstClips
 
 __all__ = ["BatchSummary", "Progress", "SourceTally", "Tally", "VerdictCounter"]
 
@@ -127,7 +128,7 @@ class Tally:
     """Counts over verdict rows, one row at a time, in the order of their file.
 
     `passed_with` counts the clips that passed with a warning by its code, and `first_with` keeps
-    the first of each: its clip and its sentence.
+    the first of each: its clip and its sentence. `causes` and `worst` are what a terminal shows.
     """
 
     found: FoundVerdicts = field(default_factory=FoundVerdicts)
@@ -139,10 +140,14 @@ class Tally:
     stages_s: dict[str, float] = field(default_factory=dict)
     fallbacks: Counter[str] = field(default_factory=Counter)
     cpu_s: float = 0.0
+    causes: Causes = field(default_factory=Causes)
+    worst: WorstClips = field(default_factory=WorstClips)
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Count one row of ``verdicts.jsonl``."""
         self.found.add(row["clip_id"], row["verdict"])
+        self.causes.add(row)
+        self.worst.add(row)
         self.reasons.update({reason["code"] for reason in row["reasons"]})
         self.warnings.update({warning["code"] for warning in row["warnings"]})
         if row["verdict"] == Verdict.PASS:

@@ -7,13 +7,14 @@ import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 from typer.core import TyperGroup
+from typer.main import get_command
 
 from syncaudit import __version__
 from syncaudit.cli.align import align
@@ -35,6 +36,7 @@ from syncaudit.cli.simulate import simulate
 from syncaudit.cli.system_errors import worded_system_error
 from syncaudit.cli.trace import trace
 from syncaudit.cli.validate import validate
+from syncaudit.cli.value_names import named_values
 from syncaudit.errors import SyncAuditError
 
 __all__ = ["build_app", "run"]
@@ -53,13 +55,36 @@ Stamps claim when a frame, a sample or a message was taken. syncaudit looks at t
 
 - `syncaudit manifest auto FOLDER --out manifest.jsonl`  the manifest of a data set
 
-- `syncaudit simulate drive --out sim/`  a recording with known truth
+- `syncaudit simulate good --out sim/`  a recording with known truth
 
 - `syncaudit doctor`  what this machine can do
 
 **Exit codes**: 0 all good · 1 a clip was rejected · 2 wrong usage, manifest or policy ·
 3 stopped early · 4 nothing could be verified · 130 interrupted.
 """
+
+
+_AUDIT = "Audit"
+_RIG = "Calibrate and correct"
+_DATA = "Data sets"
+_RATES = "How often it errs"
+_SPEECH = "Speech"
+_COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
+    _AUDIT: (validate, inspect, judge, merge),
+    _RIG: (),
+    _DATA: (manifest, export_shards, trace),
+    _RATES: (sample, evaluate, baseline),
+    _SPEECH: (align, sample_speech),
+    "This machine, and data to try": (doctor, simulate),
+}
+# Of commands in packages that come with this one.
+_PANELS = {
+    "view": _AUDIT,
+    "calibrate": _RIG,
+    "flash-plan": _RIG,
+    "apply": _RIG,
+    "inject": _RATES,
+}
 
 
 class _Guarded(TyperGroup):
@@ -98,22 +123,11 @@ def build_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    app.command()(validate)
-    app.command()(inspect)
-    app.command()(judge)
-    app.command()(baseline)
-    app.command()(merge)
-    app.command()(sample)
-    app.command()(evaluate)
-    app.command()(export_shards)
-    app.command()(trace)
-    app.command()(manifest)
-    app.command()(simulate)
-    app.command()(sample_speech)
-    app.command()(align)
-    app.command()(doctor)
-    app.add_typer(policy_app, name="policy")
-    add_plugins(app)
+    for panel, commands in _COMMANDS.items():
+        for command in commands:
+            app.command(rich_help_panel=panel)(command)
+    app.add_typer(policy_app, name="policy", rich_help_panel=_AUDIT)
+    add_plugins(app, _PANELS)
     return app
 
 
@@ -132,7 +146,7 @@ def run(arguments: Sequence[str]) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without UTF-8 gets question marks
     try:
-        build_app()(args=list(arguments), prog_name="syncaudit")
+        named_values(get_command(build_app()))(args=list(arguments), prog_name="syncaudit")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except BrokenPipeError:  # whoever reads the output has seen enough

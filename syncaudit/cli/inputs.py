@@ -237,8 +237,9 @@ def pick_clip(clips: Sequence[Clip], clip_id: str | None) -> Clip:
         if len(clips) == 1:
             return clips[0]
         names = ", ".join(clip.clip_id for clip in clips[:5])
+        more = f" and {len(clips) - 5} more" if len(clips) > 5 else ""
         raise UsageError(
-            f"the manifest holds {len(clips)} clips: {names}{', ...' if len(clips) > 5 else ''}",
+            f"the manifest holds {len(clips)} clips: {names}{more}",
             hint="Name one with --clip ID.",
         )
     for clip in clips:

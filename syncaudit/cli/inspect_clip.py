@@ -37,7 +37,7 @@ def inspect(
 
     **Examples**
 
-    - `syncaudit inspect sample_data/manifest.jsonl --clip good_city`
+    - `syncaudit inspect sample_data/manifest.jsonl --clip good`
 
     - `syncaudit inspect manifest.jsonl --clip drive07/000123 --json | jq .verdict`
     """

@@ -24,6 +24,9 @@ def merge(
     fail_on: Annotated[
         FailOn, typer.Option("--fail-on", help="Which verdicts make the exit code 1.")
     ] = FailOn.REJECT,
+    details: Annotated[
+        bool, typer.Option("--details", help="Print every source of every clip.")
+    ] = False,
     prune: Prune = False,
     force: Force = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
@@ -53,5 +56,5 @@ def merge(
         to_row = place.to_row(clip_to_row)
         summary = merge_shards(shards, out=place.folder, to_row=to_row, prune=prune, force=force)
         if not quiet:
-            print_outcome(stdout(), summary, out, kept="joined")
+            print_outcome(stdout(), summary, out, is_detailed=details, kept="joined")
     raise typer.Exit(code_for(summary.counts, fail_on=fail_on))

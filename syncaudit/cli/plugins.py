@@ -7,6 +7,7 @@ keep heavy imports inside. Entry points that need an extra name it: ``view = "pk
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import metadata
 
 import typer
@@ -16,9 +17,14 @@ from syncaudit.plugins import COMMANDS, entry_points_of, package_of
 
 __all__ = ["add_plugins"]
 
+_OTHERS = "Of other packages"
 
-def add_plugins(app: typer.Typer) -> None:
-    """Add every installed command to `app`; one that cannot be imported says what it lacks."""
+
+def add_plugins(app: typer.Typer, panels: Mapping[str, str] | None = None) -> None:
+    """Add every installed command to `app`; one that cannot be imported says what it lacks.
+
+    `panels` names the heading of the help that a command stands under.
+    """
     for point in entry_points_of(COMMANDS):
         try:
             command = point.load()
@@ -29,10 +35,11 @@ def add_plugins(app: typer.Typer) -> None:
         except BaseException as error:  # noqa: BLE001  # others' code breaks itself alone
             _add_unavailable(app, point, error)
             continue
+        panel = (panels or {}).get(point.name, _OTHERS)
         if isinstance(command, typer.Typer):
-            app.add_typer(command, name=point.name)
+            app.add_typer(command, name=point.name, rich_help_panel=panel)
         else:
-            app.command(point.name)(command)
+            app.command(point.name, rich_help_panel=panel)(command)
 
 
 def _add_unavailable(app: typer.Typer, point: metadata.EntryPoint, error: BaseException) -> None:

@@ -27,10 +27,19 @@ def _policy() -> None:
 def show(
     policy: Annotated[Path | None, typer.Option("--policy", help="Policy file (TOML).")] = None,
     profile: Annotated[str | None, typer.Option("--profile", help="Policy profile.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Every field in seconds, also those that are not set.")
+    ] = False,
 ) -> None:
-    """Print the policy in force as JSON, with every default filled in."""
+    """Print the policy in force as a policy file (TOML): all that is set.
+
+    **Example**: `syncaudit policy show --profile vla > mine.toml`
+    """
     from syncaudit.batch.json_encoding import plain
-    from syncaudit.policy import load_policy
+    from syncaudit.policy import load_policy, policy_toml
 
     rules = load_policy(None if policy is None else str(policy), profile=profile)
+    if not as_json:
+        typer.echo(policy_toml(rules), nl=False)
+        return
     typer.echo(json.dumps(plain(rules), indent=2, ensure_ascii=False))

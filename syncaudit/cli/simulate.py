@@ -134,9 +134,17 @@ def _print_scenarios() -> None:
     table.add_column("scenario", no_wrap=True)
     table.add_column("driving", no_wrap=True)
     table.add_column("fault", overflow="fold")
+    told: dict[str, str] = {}
     for name, config in SCENARIOS.items():
-        table.add_row(name, config.style, _faults(config))
+        faults = _faults(config)
+        first = told.setdefault(faults, name)
+        is_said = first != name and len(faults) > _SHORT
+        table.add_row(name, config.style, f"as {first}" if is_said else faults)
     stdout().print(table)
+
+
+# Faults of more characters are listed once.
+_SHORT = 40
 
 
 def _faults(config: RigConfig) -> str:

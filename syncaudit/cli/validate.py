@@ -102,6 +102,9 @@ def validate(
     sarif: Annotated[
         Path | None, typer.Option("--sarif", help="SARIF for code-scanning views.")
     ] = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="Print every source of every clip.")
+    ] = False,
     prune: Prune = False,
     force: Force = False,
     root: Root = None,
@@ -218,5 +221,5 @@ def validate(
             stderr().print(Text(f"Decoder: {choice.took} ({choice.why})", style="dim"))
         write_for_ci(summary, manifest, junit=junit, sarif=sarif, force=force)
         if not quiet:
-            print_outcome(stdout(), summary, out)
+            print_outcome(stdout(), summary, out, is_detailed=details)
     raise typer.Exit(code_for(summary.counts, fail_on=fail_on, stopped=summary.stopped))

@@ -13,18 +13,18 @@ from rich.text import Text
 
 from syncaudit.batch import BatchSummary
 from syncaudit.cli.console import printable
+from syncaudit.cli.fleet_table import MOST_LINES, cause_table, clip_lines
 from syncaudit.cli.glyphs import STYLES, glyph, verdict_text
 from syncaudit.cli.progress import word_span
 from syncaudit.model import Verdict
 from syncaudit.model.wording import PLUS_MINUS, word_count, word_drift, word_measure
 from syncaudit.report.phrases import word_correction, word_unmeasured
 
-__all__ = ["SHOW_ALL_UP_TO", "print_outcome", "print_totals", "source_lines", "verdict_table"]
+__all__ = ["print_outcome", "print_totals", "source_lines", "verdict_table"]
 
-SHOW_ALL_UP_TO = 20
-SHOW_REJECTED = 20
-# Rows that are looked through for those: all that is common to a hundred thousand is told once.
-MOST_READ = 5000
+IN_DETAIL_UP_TO = 3
+_AT_ONCE = 100  # clips of one table, which is laid out as a whole
+_NOTES = f"early: the timestamps are too small, so add the offset; {PLUS_MINUS}."
 SHOW_MOVING = 10
 SHOW_REPEATED = 3
 # A finding of more characters takes more than one line on a narrow terminal.
@@ -47,9 +47,14 @@ _PURPOSES = {
 
 
 def print_outcome(
-    console: Console, summary: BatchSummary, out: str, *, kept: str = _FROM_LAST_RUN
+    console: Console,
+    summary: BatchSummary,
+    out: str,
+    *,
+    is_detailed: bool = False,
+    kept: str = _FROM_LAST_RUN,
 ) -> None:
-    """Print the table, the totals and where the outputs lie.
+    """Print what is wrong with which source, the worst clips, totals, and where outputs lie.
 
     Parameters
     ----------
@@ -59,29 +64,29 @@ def print_outcome(
         The run.
     out : str
         The output folder as the user named it.
+    is_detailed : bool
+        Print every source of every clip, as of a few clips is done anyway.
     kept : str
         What became of the verdicts that were there already.
     """
-    is_short = summary.done <= SHOW_ALL_UP_TO
-    if is_short:
-        rows = list(summary.rows())
-    else:
-        rejected = (
-            row
-            for row in islice(summary.rows(), MOST_READ)
-            if row["verdict"] == Verdict.REJECT and not _is_common(row, summary.data_sets)
-        )
-        rows = list(islice(rejected, SHOW_REJECTED))
-    if rows:
-        console.print(verdict_table(rows, only_guilty=not is_short))
-        notes = f"early: the stamps are too small, so add the offset; {PLUS_MINUS}."
-        console.print(Text(notes, style="dim"))
-    if not is_short:
-        hidden = summary.counts[Verdict.REJECT] - len(rows)
+    if is_detailed or summary.done <= IN_DETAIL_UP_TO:
+        rows = summary.rows()
+        while some := list(islice(rows, _AT_ONCE)):
+            console.print(verdict_table(some))
+            console.print()
+        console.print(Text(_NOTES, style="dim"))
+    elif causes := summary.tally.causes.to_view():
+        console.print(cause_table(causes))
+        console.print()
+        worst = [
+            row for row in summary.tally.worst.rows() if not _is_common(row, summary.data_sets)
+        ]
+        for line in clip_lines(worst, console.width):
+            console.print(line, no_wrap=True)
+        hidden = summary.counts[Verdict.REJECT] - min(len(worst), MOST_LINES)
         if hidden > 0:
-            console.print(f"... and {hidden} more rejected clips, see the report.")
-        elif not rows:
-            console.print("No clip was rejected.")
+            more = word_count(hidden, "more rejected clip")
+            console.print(Text(f"... and {more}; every source of every clip: --details", "dim"))
     print_totals(console, summary, out, kept=kept)
 
 
@@ -95,9 +100,8 @@ def print_totals(
     for line in recording_lines(summary.recordings):
         console.print(line, soft_wrap=True)
     console.print(_totals(summary, kept))
-    if summary.done > SHOW_ALL_UP_TO:
-        for line in _remark_lines(summary):
-            console.print(line)
+    for line in _remark_lines(summary):
+        console.print(line)
     for why, n_videos in summary.tally.fallbacks.most_common(SHOW_MOVING):
         console.print(
             Text(f"The CPU decoded {word_count(n_videos, 'video')}: {printable(why)}", style="dim")
@@ -200,15 +204,13 @@ def recording_lines(recordings: Sequence[Mapping[str, Any]]) -> list[Text]:
     )
 
 
-def verdict_table(rows: Iterable[Mapping[str, Any]], *, only_guilty: bool = False) -> Table:
+def verdict_table(rows: Iterable[Mapping[str, Any]]) -> Table:
     """Return a table with one section a clip and one line a source.
 
     Parameters
     ----------
     rows : iterable of mapping
         Rows of ``verdicts.jsonl``.
-    only_guilty : bool
-        Leave out the sources that passed.
     """
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, show_edge=False)
     table.add_column("clip", max_width=28, overflow="fold")
@@ -216,7 +218,7 @@ def verdict_table(rows: Iterable[Mapping[str, Any]], *, only_guilty: bool = Fals
     table.add_column("finding", overflow="fold")
     for row in rows:
         heads = [verdict_text(row["verdict"]), Text(printable(row["clip_id"]))]
-        body = _clip_lines(row, only_guilty=only_guilty)
+        body = _clip_lines(row)
         first = body[0][1].plain
         if len(body) == 1 or "\n" in first or len(first) > WIDE_FINDING:
             heads = [Text("\n").join(heads)]
@@ -226,7 +228,7 @@ def verdict_table(rows: Iterable[Mapping[str, Any]], *, only_guilty: bool = Fals
     return table
 
 
-def _clip_lines(row: Mapping[str, Any], *, only_guilty: bool) -> list[tuple[Text, Text]]:
+def _clip_lines(row: Mapping[str, Any]) -> list[tuple[Text, Text]]:
     lines = [
         (Text("clip", style="dim"), _sentence(finding, row["verdict"]))
         for finding in row["reasons"]
@@ -243,8 +245,6 @@ def _clip_lines(row: Mapping[str, Any], *, only_guilty: bool) -> list[tuple[Text
     for name, source in row["sources"].items():
         findings = [reason for reason in row["reasons"] if reason["source"] == name]
         if is_unseen and source["verdict"] == Verdict.UNVERIFIED and not findings:
-            continue
-        if only_guilty and source["verdict"] == Verdict.PASS and not findings:
             continue
         said = source_lines(source, findings, row["reference"])
         if is_passed:

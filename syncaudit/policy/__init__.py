@@ -3,13 +3,13 @@
 from syncaudit.policy.coverage import judge_coverage
 from syncaudit.policy.data_sets import calibration_of, data_set_row, is_outside
 from syncaudit.policy.fleet import MIN_CLIPS, Fleet, FleetBaseline
-from syncaudit.policy.fleet_file import policy_text
 from syncaudit.policy.judge import judge
 from syncaudit.policy.limits import Baseline, Limits, Policy
 from syncaudit.policy.load import DEFAULT_PROFILE, load_policy, policy_from_plain, profile_names
 from syncaudit.policy.pictures import judge_pictures
 from syncaudit.policy.recordings import judge_with_recording
 from syncaudit.policy.reference import is_undecided
+from syncaudit.policy.toml_text import policy_text, policy_toml
 
 __all__ = [
     "DEFAULT_PROFILE",
@@ -30,5 +30,6 @@ __all__ = [
     "load_policy",
     "policy_from_plain",
     "policy_text",
+    "policy_toml",
     "profile_names",
 ]

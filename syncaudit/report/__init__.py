@@ -1,18 +1,24 @@
 """What a run tells people and CI servers: HTML pages, a sheet to judge speech by, JUnit, SARIF."""
 
+from syncaudit.report.causes import Causes
 from syncaudit.report.html import PictureMaker, write_report
 from syncaudit.report.junit import write_junit
 from syncaudit.report.phrases import word_correction
 from syncaudit.report.picture import Picture
+from syncaudit.report.reasons import ACTIONS
 from syncaudit.report.sarif import write_sarif
 from syncaudit.report.speech_sheet import LABELS, TierRow, Utterance, write_speech_sheet
+from syncaudit.report.worst import WorstClips
 
 __all__ = [
+    "ACTIONS",
     "LABELS",
+    "Causes",
     "Picture",
     "PictureMaker",
     "TierRow",
     "Utterance",
+    "WorstClips",
     "word_correction",
     "write_junit",
     "write_report",

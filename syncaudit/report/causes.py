@@ -107,6 +107,7 @@ class Causes:
             "offset_s": None if code != "offset" else median if is_constant else extreme,
             "size": _size(code, cause.sizes_s, is_constant=is_constant),
             "is_constant": is_constant,
+            "spread_s": cause.sizes_s.spread(),
             "cure": cure_of(code, is_constant=is_constant and code == "offset"),
         }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CURES", "REASONS", "cure_of"]
+__all__ = ["ACTIONS", "CURES", "REASONS", "cure_of"]
 
 # Stable codes (formats, section 3) in plain words.
 REASONS = {
@@ -58,6 +58,30 @@ CURES = {
     "(`syncaudit flash-plan`) would show it.",
     "timeout": "Run again with more time for a clip, or look why its files read slowly.",
     "manifest": "Correct the manifest row.",
+}
+
+# Stable codes as a table of 80 columns has them: what it is, and the first thing to do.
+ACTIONS = {
+    "offset": ("early or late", "syncaudit apply"),
+    "drift": ("clock drifts", "one clock, or apply"),
+    "step": ("clock jumps", "lost frames? cut it"),
+    "inconsistent": ("contradiction", "syncaudit view"),
+    "jitter": ("jitter", "stamp in the driver"),
+    "gap": ("gap", "check the recorder"),
+    "missing_frames": ("frames missing", "check the recorder"),
+    "duplicate": ("duplicates", "check the export"),
+    "backwards": ("runs backwards", "keep capture order"),
+    "rate": ("wrong rate", "correct the rate"),
+    "unreadable": ("unreadable", "copy it again"),
+    "corrupt": ("damaged", "copy it again"),
+    "non_finite": ("NaN or infinite", "export it again"),
+    "missing_file": ("missing file", "copy it"),
+    "empty": ("no data", "record it again"),
+    "bad_text": ("wrong text", "export as UTF-8"),
+    "length_mismatch": ("frames ≠ stamps", "one stamp a frame"),
+    "unobservable": ("not measurable", "motion, or flashes"),
+    "timeout": ("took too long", "raise --timeout"),
+    "manifest": ("manifest", "correct the row"),
 }
 
 _CONSTANT = (

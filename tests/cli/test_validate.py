@@ -37,7 +37,7 @@ def test_exit_code(validate, clip_ids, options, code):
 
 
 def test_the_table_says_what_is_wrong_in_words(validate):
-    result = validate("pass1", "reject1", "silent1", "broken1")
+    result = validate("pass1", "reject1", "silent1", "broken1", options=["--details"])
     assert "✓ pass" in result.stdout
     assert "✕ reject" in result.stdout
     assert "? unverified" in result.stdout
@@ -73,13 +73,24 @@ def test_outputs_are_written_and_named(validate, tmp_path):
     assert passed[0]["sources"]["imu"]["uri"] == "../imu.csv"
 
 
-def test_many_clips_show_only_the_rejected(validate):
-    result = validate(*[f"pass{i}" for i in range(20)], *[f"reject{i}" for i in range(25)])
+def test_many_clips_are_told_by_cause_and_by_the_worst(validate):
+    ids = [*[f"pass{i}" for i in range(20)], *[f"reject{i}" for i in range(25)], "broken1"]
+    result = validate(*ids, width=80)
+    lines = result.stdout.splitlines()
+    assert len(lines) < 30
+    assert max(map(len, lines[:-8])) <= 80
+    (cause,) = [line for line in lines if line.startswith("✕ early or late")]
+    assert cause.split()[4:9] == ["cam_rear", "25", "35.1", "ms", "early"]
+    assert any(line.startswith("✕ reject0  ") for line in lines)
+    assert any(line.startswith("✕ broken1  ") for line in lines)
+    assert "22 more rejected clips" in result.stdout
     assert "pass3" not in result.stdout
-    assert "reject0" in result.stdout
-    assert "reject24" not in result.stdout
-    assert "5 more rejected" in result.stdout
     assert "20 pass" in result.stdout
+
+
+def test_details_show_every_source_of_every_clip(validate):
+    result = validate(*[f"pass{i}" for i in range(25)], options=["--details"])
+    assert result.stdout.count("✓ pass") == 25
 
 
 def test_quiet_prints_nothing(validate, tmp_path):
