@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from syncaudit.datasets.naming import escaped
 from syncaudit.datasets.signal_names import roles_of
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
+from syncaudit.model.units import NS_PER_UNIT, STAMPS_KEY, si_per_unit, units_of
 
 __all__ = ["TABLES", "columns_of", "starter_rules"]
 
@@ -21,13 +22,16 @@ _LONGEST_HEADER = 1 << 16
 _STAMPS = re.compile(r"^#?(timestamp.*|time([_ ].*)?|stamp|t|t_?ns|utc.*|epoch.*)$", re.IGNORECASE)
 _FRAMES = re.compile(r"^(frame|index|idx|image|file|picture|sample)", re.IGNORECASE)
 _INERTIAL = tuple(
-    (f"{triple}_{axis}", re.compile(rf"^({names})[_ .]?{axis}\b", re.IGNORECASE))
+    (f"{triple}_{axis}", re.compile(rf"^({names})[_ .]?{axis}(\b|_)", re.IGNORECASE))
     for triple, names in (
         ("gyro", "gyro(scope)?|w|omega|angular_?(velocity|rate)|ang_?vel|rot(ation)?_?rate"),
         ("accel", "acc(el)?(eration|erometer)?|a|lin(ear)?_?acc(el)?(eration)?"),
     )
     for axis in "xyz"
 )
+
+# The unit that a header ends in: "time [us]", "gyro_x (deg/s)", "acc_x_g".
+_UNIT = re.compile(r"[ _\[(]([^ _\[\]()]+)[\])]?$")
 
 
 def columns_of(source: Source, name: str) -> list[str]:
@@ -75,6 +79,8 @@ def starter_rules(source: Source, folder: str, videos: Sequence[str], tables: Se
             rule += f"timestamps = [{json.dumps(escaped(own))}]\n"
             if not is_sound and (stamp := _stamp_column(columns[own])) != "timestamp_ns":
                 rule += f"stamps = {json.dumps(stamp)}\n"
+                unit = _unit_of(stamp or "", NS_PER_UNIT)
+                rule += "" if unit in (None, "ns") else f'units = {{stamps = "{unit}"}}\n'
             taken.add(own)
         parts.append(rule)
     parts += [
@@ -100,6 +106,8 @@ def _guess(columns: Sequence[str]) -> dict[str, Any]:
     """Return the keys of a source that a header suggests."""
     stamp = _stamp_column(columns)
     keys: dict[str, Any] = {} if stamp in (None, "timestamp_ns") else {"stamps": stamp}
+    in_time = _unit_of(stamp or "", NS_PER_UNIT)
+    units = {} if in_time in (None, "ns") else {STAMPS_KEY: in_time}
     named = {
         role: name
         for role, pattern in _INERTIAL
@@ -108,10 +116,31 @@ def _guess(columns: Sequence[str]) -> dict[str, Any]:
     }
     if len(named) >= 3:
         renamed = {role: name for role, name in named.items() if role != name}
-        return {"kind": "imu", **keys, **({"columns": renamed} if renamed else {})}
+        for role, name in named.items():
+            units |= _other_unit(role.partition("_")[0], name)
+        return {"kind": "imu", **keys} | _filled(columns=renamed, units=units)
     if roles := roles_of(name for name in columns if name != stamp):
-        return {"kind": "can", **keys, "signals": roles}
-    return {"kind": "events" if len(columns) == 1 else "state", **keys}
+        for role, name in roles.items():
+            units |= _other_unit(role, name)
+        return {"kind": "can", **keys, "signals": roles} | _filled(units=units)
+    return {"kind": "events" if len(columns) == 1 else "state", **keys} | _filled(units=units)
+
+
+def _filled(**keys: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: dict(value) for key, value in keys.items() if value}
+
+
+def _unit_of(column: str, known: Collection[str]) -> str | None:
+    """Return the unit that a header names, where it is one of those that are known."""
+    found = _UNIT.search(column)
+    unit = found[1].lower() if found else ""
+    return unit if unit in known else None
+
+
+def _other_unit(channel: str, column: str) -> dict[str, str]:
+    """Return the unit of a channel by its header, where it is none of SI."""
+    unit = _unit_of(column, units_of(channel))
+    return {} if unit is None or si_per_unit(unit) == 1.0 else {channel: unit}
 
 
 def _rule(match: str, keys: Mapping[str, Any], about: str) -> str:

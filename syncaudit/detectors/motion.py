@@ -7,15 +7,14 @@ is said by the stamp audit and by the readers.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.model import Activity, Channel, Quantity, SignalStream, is_usable, seconds_since
 from syncaudit.model.time import MAX_SPAN_S, spans_too_long
+from syncaudit.model.units import si_per_unit
 
-__all__ = ["SI_PER_UNIT", "detect_motion", "quantity_of"]
+__all__ = ["detect_motion", "quantity_of"]
 
 _QUANTITIES = {
     "gyro": Quantity.ANGULAR_RATE,
@@ -26,28 +25,6 @@ _QUANTITIES = {
     "brake": Quantity.BRAKE,
     "long_accel": Quantity.LONG_ACCEL,
     "lateral_accel": Quantity.LATERAL_ACCEL,
-}
-
-SI_PER_UNIT = {
-    **dict.fromkeys(("m/s", "rad/s", "rad/sec", "rad"), 1.0),
-    **dict.fromkeys(("m/s^2", "m/s2", "m/s²", "m/s**2", "m/s/s", "m/sec^2", "m/sec2"), 1.0),
-    "km/h": 1.0 / 3.6,
-    "kmh": 1.0 / 3.6,
-    "kph": 1.0 / 3.6,
-    "kmph": 1.0 / 3.6,
-    "mph": 0.44704,
-    "mi/h": 0.44704,
-    "deg/s": math.pi / 180.0,
-    "deg/sec": math.pi / 180.0,
-    "degree/s": math.pi / 180.0,
-    "degrees/s": math.pi / 180.0,
-    "dps": math.pi / 180.0,
-    "°/s": math.pi / 180.0,
-    "deg": math.pi / 180.0,
-    "degree": math.pi / 180.0,
-    "degrees": math.pi / 180.0,
-    "°": math.pi / 180.0,
-    "g": 9.80665,
 }
 
 MIN_SAMPLES = 8
@@ -102,7 +79,7 @@ def _activity(source: str, quantity: Quantity, channel: Channel) -> Activity | N
     time_ns, values = _one_a_stamp(time_ns, values)
     if time_ns.size < MIN_SAMPLES:
         return None
-    si = SI_PER_UNIT.get(channel.unit.strip().lower())
+    si = si_per_unit(channel.unit)
     return Activity(
         source=source,
         quantity=quantity,

@@ -58,7 +58,11 @@ class SourceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _AnySpec:
-    """Keys that every kind of source takes."""
+    """Keys that every kind of source takes.
+
+    `units` says what a table is in that is neither nanoseconds nor SI: ``stamps``, a triple of an
+    IMU, or a role of a bus, to its unit (`syncaudit.model.units`).
+    """
 
     __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
 
@@ -67,6 +71,7 @@ class _AnySpec:
     stamp_kind: StampKind = "capture"
     arrivals: str | None = None
     findings: list[str] = field(default_factory=list)
+    units: Mapping[str, str] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle in half the time that dataclasses take: clips travel to every worker."""

@@ -23,6 +23,7 @@ from syncaudit.model import (
     StateSpec,
     Stream,
 )
+from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.arrivals import read_arrivals
 from syncaudit.readers.audio import read_audio
 from syncaudit.readers.camera import read_camera
@@ -34,6 +35,7 @@ from syncaudit.readers.imu import read_imu
 from syncaudit.readers.near_rows import rows_near
 from syncaudit.readers.roots import RefusedError, is_outside, refuse_outside
 from syncaudit.readers.state import read_state
+from syncaudit.readers.stated_units import check_units
 from syncaudit.readers.transcript import read_transcript
 from syncaudit.readers.uris import resolve, too_long_a_name
 
@@ -102,6 +104,7 @@ def read_source(
     try:
         for place in places:
             refuse_outside(place)
+        check_units(name, spec)
         near = spec if near_ns is None else _near(spec, base_uri, near_ns)
         stream: Stream = reader(name, near, base_uri, scratch=scratch)
     except SyncAuditError as error:
@@ -137,6 +140,7 @@ def _near(spec: SourceSpec, base_uri: str, near_ns: tuple[int, int]) -> SourceSp
         spec.stamps or renamed or STAMPS,
         near_ns,
         may_be_seconds=spec.stamps is not None,
+        unit=spec.units.get(STAMPS_KEY),
     )
     return spec if rows is None else replace(spec, rows=list(rows))
 

@@ -20,6 +20,7 @@ from syncaudit.model import (
     SourceKind,
     clock_of,
 )
+from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.findings import assumed_start, empty_stream
 from syncaudit.readers.sound_defects import sound_defects
 from syncaudit.readers.tables import STAMPS, read_table
@@ -175,7 +176,7 @@ def _stamps(
     table_uri = resolve(spec.timestamps, base_uri)
     table = read_table(table_uri, text_columns=(STAMPS, "sample"))
     anchors = table.stamps("sample", purpose="sample that each stamp belongs to")
-    time_ns = table.stamps()
+    time_ns = table.stamps(unit=spec.units.get(STAMPS_KEY))
     findings = table.findings
     if not table.n_rows:
         findings += empty_stream(table_uri, "stamps")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -18,6 +19,7 @@ from syncaudit.model import (
     SourceKind,
     clock_of,
 )
+from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.buslogs import RAW_LOGS, read_frames
 from syncaudit.readers.canlog import EXTENDED, BusFrames
 from syncaudit.readers.dbc import BusSignal, decode, find_signals
@@ -87,7 +89,10 @@ def read_can(
         uri=uri,
         stamp_kind=spec.stamp_kind,
         findings=tuple(findings),
-        channels=tuple(channels),
+        channels=tuple(
+            replace(channel, unit=spec.units.get(channel.name, channel.unit))
+            for channel in channels
+        ),
     )
 
 
@@ -108,7 +113,9 @@ def _from_table(uri: str, spec: CanSpec) -> _Read:
     table = read_table(
         uri, text_columns=(stamps,), rows=spec.rows, columns=(stamps, *spec.signals.values())
     )
-    time_ns = table.stamps(stamps, may_be_seconds=spec.stamps is not None)
+    time_ns = table.stamps(
+        stamps, may_be_seconds=spec.stamps is not None, unit=spec.units.get(STAMPS_KEY)
+    )
     findings = list(table.findings)
     if not table.n_rows:
         findings += empty_stream(uri, "bus samples")

@@ -17,7 +17,13 @@ from syncaudit.limits import TABLE_COLUMNS
 from syncaudit.model import Finding
 from syncaudit.readers.arrow_columns import as_array, without_dictionary
 from syncaudit.readers.number_columns import numbers_of
-from syncaudit.readers.stamp_columns import is_fraction, stamps_from_seconds, stamps_of
+from syncaudit.readers.stamp_columns import (
+    is_fraction,
+    stamps_from_counts,
+    stamps_from_numbers,
+    stamps_from_seconds,
+    stamps_of,
+)
 
 __all__ = ["STAMPS", "Table", "base_column", "check_names"]
 
@@ -113,6 +119,7 @@ class Table:
         name: str | None = STAMPS,
         *,
         may_be_seconds: bool = False,
+        unit: str | None = None,
         purpose: str = "stamps in integer nanoseconds",
     ) -> NDArray[np.int64]:
         """Return a column of integer nanoseconds (or other integers), exactly as written.
@@ -123,6 +130,9 @@ class Table:
             Column; None is ``timestamp_ns``.
         may_be_seconds : bool
             Whether floats are seconds since some start; else they are refused.
+        unit : str, optional
+            What the manifest says that they are in, a key of `syncaudit.model.units.NS_PER_UNIT`;
+            floats will do then.
         purpose : str
             What it is for, in messages.
 
@@ -138,10 +148,24 @@ class Table:
         name = STAMPS if name is None else name
         self.require([name], purpose=purpose)
         column = self.data.column(name)
+        if unit is not None and unit != "ns":
+            return self._stamps_in(name, unit)
         if may_be_seconds and is_fraction(without_dictionary(column)):
             times_s = self.numbers(name, purpose="stamps")
             return stamps_from_seconds(times_s, name, uri=self.uri, where=self.where)
         return stamps_of(column, name, uri=self.uri, where=self.where)
+
+    def _stamps_in(self, name: str, unit: str) -> NDArray[np.int64]:
+        """Return stamps of another unit in nanoseconds: integers to the last digit."""
+        column = self.data.column(name)
+        if is_fraction(without_dictionary(column)):
+            numbers = self.numbers(name, purpose="stamps")
+            is_single = bool(pa.types.is_float32(column.type))
+            return stamps_from_numbers(
+                numbers, unit, name, is_single=is_single, uri=self.uri, where=self.where
+            )
+        counts = stamps_of(column, name, uri=self.uri, where=self.where)
+        return stamps_from_counts(counts, unit, name, uri=self.uri, where=self.where)
 
     def numbers(self, name: str, *, purpose: str = "numbers") -> NDArray[np.float64]:
         """Return a column of numbers; blank cells are NaN.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from syncaudit.model import EventsSpec, EventStream, SourceKind, clock_of
+from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.findings import empty_stream
 from syncaudit.readers.tables import STAMPS, read_table
 from syncaudit.readers.uris import resolve
@@ -29,7 +30,9 @@ def read_events(
     uri = resolve(spec.uri, base_uri)
     column = spec.stamps or STAMPS
     table = read_table(uri, text_columns=(column,), rows=spec.rows, columns=(column,))
-    time_ns = table.stamps(column, may_be_seconds=spec.stamps is not None)
+    time_ns = table.stamps(
+        column, may_be_seconds=spec.stamps is not None, unit=spec.units.get(STAMPS_KEY)
+    )
     findings = table.findings if table.n_rows else table.findings + empty_stream(uri, "events")
     return EventStream(
         name=name,

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, Finding
+from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.findings import empty_stream
 from syncaudit.readers.tables import STAMPS, read_table
 from syncaudit.readers.uris import resolve
@@ -39,7 +40,9 @@ class FrameStamps:
         uri = resolve(spec.timestamps or "", base_uri)
         columns = (spec.stamps or STAMPS, FILE)
         table = read_table(uri, text_columns=columns, rows=spec.rows, columns=columns)
-        time_ns = table.stamps(spec.stamps, may_be_seconds=spec.stamps is not None)
+        time_ns = table.stamps(
+            spec.stamps, may_be_seconds=spec.stamps is not None, unit=spec.units.get(STAMPS_KEY)
+        )
         findings = table.findings if table.n_rows else table.findings + empty_stream(uri, "stamps")
         names = table.data.column(FILE).to_pylist() if table.has(FILE) else None
         if names is not None and not all(map(_is_name, names)):

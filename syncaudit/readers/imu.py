@@ -6,9 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError, nearest_name
-from syncaudit.model import Channel, Finding, ImuSpec, SignalStream, SourceKind, clock_of
+from syncaudit.model import (
+    Channel,
+    Finding,
+    ImuSpec,
+    ReasonCode,
+    Severity,
+    SignalStream,
+    SourceKind,
+    clock_of,
+)
+from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.findings import empty_stream, non_finite
 from syncaudit.readers.tables import STAMPS, Table, read_table
 from syncaudit.readers.uris import resolve
@@ -19,6 +30,8 @@ _TRIPLES = {
     "gyro": (("gyro_x", "gyro_y", "gyro_z"), "rad/s"),
     "accel": (("accel_x", "accel_y", "accel_z"), "m/s^2"),
 }
+# Samples that show the unit of a sensor.
+MIN_SHOWING = 50
 _CANONICAL = (STAMPS, *_TRIPLES["gyro"][0], *_TRIPLES["accel"][0])
 
 
@@ -59,7 +72,9 @@ def read_imu(
     )
     wanted = _wanted(table, actual, spec.columns)
     # A renamed column keeps the rule of integers; only `stamps` may name one of seconds.
-    time_ns = table.stamps(actual[STAMPS], may_be_seconds=spec.stamps is not None)
+    time_ns = table.stamps(
+        actual[STAMPS], may_be_seconds=spec.stamps is not None, unit=spec.units.get(STAMPS_KEY)
+    )
     channels: list[Channel] = []
     findings: list[Finding] = list(table.findings)
     if not table.n_rows:
@@ -79,8 +94,15 @@ def read_imu(
                 )
             values[:, axis] = numbers
         findings += non_finite(values, names, uri=uri, first_row=table.first_row)
+        if triple not in spec.units:
+            findings += _other_unit(triple, values, uri)
         channels.append(
-            Channel(name=triple, time_ns=time_ns, values=values, unit=_TRIPLES[triple][1])
+            Channel(
+                name=triple,
+                time_ns=time_ns,
+                values=values,
+                unit=spec.units.get(triple, _TRIPLES[triple][1]),
+            )
         )
     return SignalStream(
         name=name,
@@ -92,6 +114,37 @@ def read_imu(
         findings=tuple(findings),
         channels=tuple(channels),
     )
+
+
+# At rest an accelerometer shows gravity. In m/s^2 nothing that a recording is made with feels a
+# tenth of it on average, in g nothing feels half or twice of it.
+_LIKE_G = (0.8, 1.25)
+# Gyroscopes end at 4,000 deg/s: 70 rad/s.
+_FASTEST_RADPS = 75.0
+_SAMPLED = 100_000
+
+
+def _other_unit(triple: str, values: NDArray[np.float64], uri: str) -> list[Finding]:
+    """Warn of values that are no rad/s or m/s^2, by what no sensor shows."""
+    some = values[:: max(1, len(values) // _SAMPLED)]
+    some = some[np.isfinite(some).all(axis=1)]
+    if len(some) < MIN_SHOWING:
+        return []
+    size = np.linalg.norm(some, axis=1)
+    if triple == "accel" and _LIKE_G[0] <= np.median(size) <= _LIKE_G[1]:
+        seen, unit, right = f"a median size of {np.median(size):.3g}", "g", "m/s^2"
+    elif triple == "gyro" and np.quantile(size, 0.99) > _FASTEST_RADPS:
+        seen, unit, right = f"rates of {np.quantile(size, 0.99):.3g}", "deg/s", "rad/s"
+    else:
+        return []
+    return [
+        Finding(
+            code=ReasonCode.MANIFEST,
+            message=f"{uri}: {triple} looks like {unit}, not {right}: it has {seen}. If so, state "
+            f'it in the manifest: "units": {{"{triple}": "{unit}"}}.',
+            severity=Severity.WARNING,
+        )
+    ]
 
 
 def _check_renames(columns: Mapping[str, str], uri: str) -> None:

@@ -11,7 +11,7 @@ __all__ = ["rows_near"]
 
 
 def rows_near(
-    uri: str, stamps: str, near_ns: tuple[int, int], *, may_be_seconds: bool
+    uri: str, stamps: str, near_ns: tuple[int, int], *, may_be_seconds: bool, unit: str | None
 ) -> tuple[int, int] | None:
     """Return the rows from the first in ``[low, high)`` to the last, reading stamps alone.
 
@@ -25,7 +25,7 @@ def rows_near(
         Column of stamps.
     near_ns : tuple of two int
         Low and high.
-    may_be_seconds : bool
+    may_be_seconds, unit
         As of `Table.stamps`.
 
     Returns
@@ -38,7 +38,7 @@ def rows_near(
     at, first, last = 0, None, 0
     try:
         for part in read_stamp_parts(uri, stamps):
-            time_ns = part.stamps(stamps, may_be_seconds=may_be_seconds)
+            time_ns = part.stamps(stamps, may_be_seconds=may_be_seconds, unit=unit)
             inside = np.flatnonzero((time_ns >= low) & (time_ns < high))
             if inside.size:
                 first = at + int(inside[0]) if first is None else first

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
 from syncaudit.model.time import stamps_of_seconds
+from syncaudit.model.units import NS_PER_UNIT
 from syncaudit.readers.arrow_columns import (
     as_array,
     first_of,
@@ -21,13 +22,23 @@ from syncaudit.readers.arrow_columns import (
     without_dictionary,
 )
 
-__all__ = ["is_fraction", "stamps_from_seconds", "stamps_of"]
+__all__ = [
+    "is_fraction",
+    "stamps_from_counts",
+    "stamps_from_numbers",
+    "stamps_from_seconds",
+    "stamps_of",
+]
 
 _INTEGER = r"^[+-]?[0-9]+$"
 _FLOAT = re.compile(r"^[+-]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?$")
 _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}|^\d{1,2}:\d{2}:")
 
 _Where = Callable[[int], str]
+
+# Nanoseconds as signed 64-bit integers, with room for a rounding.
+_MOST_NS = 9.2e18
+_MOST_LOST_NS = 1e4
 
 
 def is_fraction(column: pa.ChunkedArray) -> bool:
@@ -77,8 +88,8 @@ def stamps_of(column: pa.ChunkedArray, name: str, *, uri: str, where: _Where) ->
             f"column '{name}' is of type {kind}, expected int64 nanoseconds"
             + (": floats cannot hold unix nanoseconds" if pa.types.is_floating(kind) else ""),
             path=uri,
-            hint="Write the stamps as 64-bit integers from the start; a cast now would keep "
-            "the rounding (about 128 ns to 256 ns).",
+            hint="Write the stamps as 64-bit integers from the start, or state what the floats "
+            "are in: 'units': {'stamps': 's'}.",
         )
     return as_array(_checked_cast(column, pa.int64(), uri, name), np.int64)
 
@@ -102,9 +113,64 @@ def stamps_from_seconds(
             f"'{name}' holds floats up to {np.max(np.abs(times_s)):.4g}, which are no seconds "
             "since a start (more than 30 days)",
             path=uri,
-            hint="Unix seconds as floats have steps of 0.24 us or worse: write integer "
-            "nanoseconds.",
+            hint="Where they are unix seconds say so: 'units': {'stamps': 's'} (they have steps "
+            "of 0.24 us or worse).",
         ) from error
+
+
+def stamps_from_counts(
+    counts: NDArray[np.int64], unit: str, name: str, *, uri: str, where: _Where
+) -> NDArray[np.int64]:
+    """Return integers of a unit as nanoseconds, exactly; parameters and errors as of `stamps_of`.
+
+    `unit` is a key of `syncaudit.model.units.NS_PER_UNIT`.
+    """
+    factor = NS_PER_UNIT[unit]
+    beyond = np.abs(counts.astype(np.float64)) > _MOST_NS / factor
+    if beyond.any():
+        index = int(np.argmax(beyond))
+        raise _out_of_range(name, str(counts[index]), unit, where(index), uri)
+    return counts * factor
+
+
+def stamps_from_numbers(
+    numbers: NDArray[np.float64],
+    unit: str,
+    name: str,
+    *,
+    is_single: bool,
+    uri: str,
+    where: _Where,
+) -> NDArray[np.int64]:
+    """Return floats of a unit as nanoseconds; parameters and errors as of `stamps_from_counts`.
+
+    What a float cannot hold is lost: 0.24 us of unix seconds. `is_single` tells floats of 32 bits,
+    which lose two minutes of those and are refused where they lose more than 10 us.
+    """
+    factor = NS_PER_UNIT[unit]
+    for is_bad in (~np.isfinite(numbers), np.abs(numbers) > _MOST_NS / factor):
+        if is_bad.any():
+            index = int(np.argmax(is_bad))
+            raise _out_of_range(name, str(numbers[index]), unit, where(index), uri)
+    largest = float(np.abs(numbers).max(initial=0.0))
+    lost_ns = factor * float(np.spacing(np.float32(largest)))
+    if is_single and lost_ns > _MOST_LOST_NS:
+        raise StreamReadError(
+            f"column '{name}' holds floats of 32 bits, which round {largest:.9g} {unit} by up to "
+            f"{0.5e-9 * lost_ns:.2g} s",
+            path=uri,
+            hint="Export the stamps as integers, or as floats of 64 bits.",
+        )
+    return np.rint(numbers * factor).astype(np.int64)
+
+
+def _out_of_range(name: str, cell: str, unit: str, place: str, uri: str) -> StreamReadError:
+    return StreamReadError(
+        f"{place}: '{name}' is {cell} {unit}, which is no time that nanoseconds can hold",
+        code="corrupt",
+        path=uri,
+        hint="Correct the cell, or the unit that the manifest states.",
+    )
 
 
 def _stamps_from_text(
@@ -141,8 +207,8 @@ def _bad_stamp(name: str, place: str, cell: str, uri: str) -> StreamReadError:
     code = "unreadable"
     if _FLOAT.match(cell):
         hint = (
-            "Write stamps as integers (unix seconds as float have steps of 0.24 us): "
-            "convert at the recorder, e.g. seconds * 10**9 + nanoseconds."
+            "State what they are in, such as 'units': {'stamps': 's'}, or write integers (unix "
+            "seconds as float have steps of 0.24 us)."
         )
     elif _DATE.match(cell):
         hint = "Dates and clock times are not read; write nanoseconds since 1970 as integers."

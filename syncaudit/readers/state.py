@@ -9,6 +9,7 @@ import numpy as np
 
 from syncaudit.errors import StreamReadError
 from syncaudit.model import Channel, Finding, SignalStream, SourceKind, StateSpec, clock_of
+from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.findings import empty_stream, non_finite
 from syncaudit.readers.tables import STAMPS, read_table
 from syncaudit.readers.uris import resolve
@@ -56,7 +57,9 @@ def read_state(
             *(name for group in spec.columns.values() for name in group),
         ]
     table = read_table(uri, text_columns=(spec.stamps or STAMPS,), rows=spec.rows, columns=wanted)
-    time_ns = table.stamps(spec.stamps, may_be_seconds=spec.stamps is not None)
+    time_ns = table.stamps(
+        spec.stamps, may_be_seconds=spec.stamps is not None, unit=spec.units.get(STAMPS_KEY)
+    )
     groups: Mapping[str, Sequence[str]]
     if spec.columns is not None:
         groups = spec.columns

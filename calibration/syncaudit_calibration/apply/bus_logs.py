@@ -9,9 +9,9 @@ from pathlib import PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.detectors.motion import SI_PER_UNIT
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CanSpec
+from syncaudit.model.units import si_per_unit
 from syncaudit.readers.buslogs import RAW_LOGS, read_frames
 from syncaudit.readers.can import read_can
 from syncaudit.readers.canlog import EXTENDED, BusFrames
@@ -141,7 +141,7 @@ def _write_decoded(task: Task, spec: CanSpec) -> Written:
         stop = start + channel.time_ns.size
         values, is_blank = np.zeros(time_ns.size), np.ones(time_ns.size, dtype=np.bool_)
         # A table states no unit and is read as SI.
-        si = SI_PER_UNIT.get(channel.unit.strip().lower(), 1.0)
+        si = si_per_unit(channel.unit) or 1.0
         values[start:stop] = si * channel.values[:, 0]
         is_blank[start:stop] = False
         columns[channel.name] = pa.array(values[order], mask=is_blank[order])
@@ -152,6 +152,10 @@ def _write_decoded(task: Task, spec: CanSpec) -> Written:
     return Written(
         correction=correction,
         files={"uri": path},
-        fields={"dbc": None, "signals": {channel.name: channel.name for channel in channels}},
+        fields={
+            "dbc": None,
+            "signals": {channel.name: channel.name for channel in channels},
+            "units": None,  # the table is in SI units
+        },
         remarks=(*remarks, "decoded signals were written as Parquet, in SI units"),
     )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec
+from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.camera import read_camera
 from syncaudit.readers.frame_stamps import FILE
 from syncaudit.readers.tables import STAMPS, read_table
@@ -36,7 +37,9 @@ def write_camera(task: Task, spec: CameraSpec) -> Written:
         uri = task.resolve(spec.timestamps)
         columns = (spec.stamps or STAMPS, FILE)
         table = read_table(uri, text_columns=columns, rows=spec.rows, columns=columns)
-        stamps = table.stamps(spec.stamps, may_be_seconds=spec.stamps is not None)
+        stamps = table.stamps(
+            spec.stamps, may_be_seconds=spec.stamps is not None, unit=spec.units.get(STAMPS_KEY)
+        )
         findings = table.findings
         pictures = table.data.column(FILE) if FILE in table.names else None
     else:
@@ -57,7 +60,7 @@ def write_camera(task: Task, spec: CameraSpec) -> Written:
         correction=correction,
         files={"timestamps": path},
         # The table says it all, in rows of its own.
-        fields={"start_ns": None, "stamps": None, "rows": None},
+        fields={"start_ns": None, "stamps": None, "rows": None, "units": None},
         remarks=(*remarks, *(finding.message for finding in findings)),
     )
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from syncaudit.errors import StreamReadError
 from syncaudit.model import AudioSpec, AudioStream, ClockCorrection
+from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.audio import read_audio
 from syncaudit.readers.tables import STAMPS
 from syncaudit_calibration.apply.tables import restamp_table
@@ -26,6 +27,12 @@ def write_audio(task: Task, spec: AudioSpec) -> Written:
         If the table or the sound cannot be read.
     """
     if spec.timestamps is not None:
+        if spec.units.get(STAMPS_KEY, "ns") != "ns":
+            raise StreamReadError(
+                f"its stamps are in {spec.units[STAMPS_KEY]}; those of sound are corrected in ns",
+                path=task.resolve(spec.timestamps),
+                hint="Export them as integer nanoseconds.",
+            )
         table = restamp_table(task, task.resolve(spec.timestamps), ending=".timestamps")
         return Written(
             correction=table.correction,

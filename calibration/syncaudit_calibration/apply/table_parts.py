@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CanSpec, EventsSpec, ImuSpec, StateSpec
+from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.columns import base_column
 from syncaudit.readers.tables import STAMPS, read_table
 from syncaudit_calibration.apply.task import Task, Written, put
@@ -21,8 +22,8 @@ TableSpec = CanSpec | EventsSpec | ImuSpec | StateSpec
 def restamp_part(task: Task, spec: TableSpec) -> Written:
     """Write a Parquet table with the rows of the clip, the columns that it uses, and its stamps.
 
-    Used where the manifest names `stamps` or `rows`: stamps become integer nanoseconds, and both
-    keys go, since the copy holds nothing else.
+    Used where the manifest names `stamps` or `rows`, or a unit of the stamps: they become integer
+    nanoseconds, and these keys go, since the copy holds nothing else.
 
     Raises
     ------
@@ -30,11 +31,15 @@ def restamp_part(task: Task, spec: TableSpec) -> Written:
         If the table cannot be read or holds no stamps.
     """
     uri = task.resolve(spec.uri)
-    column = spec.stamps or STAMPS
+    renamed = dict(spec.columns) if isinstance(spec, ImuSpec) else {}
+    column = spec.stamps or renamed.pop(STAMPS, STAMPS)
     used = _used_columns(spec)
     columns = None if used is None else (column, *used)
     table = read_table(uri, text_columns=(column,), rows=spec.rows, columns=columns)
-    stamps = table.stamps(column, may_be_seconds=spec.stamps is not None)
+    units = dict(spec.units)
+    stamps = table.stamps(
+        column, may_be_seconds=spec.stamps is not None, unit=units.pop(STAMPS_KEY, None)
+    )
     if not stamps.size:
         raise StreamReadError("holds no stamps", code="empty", path=uri, hint="Record it again.")
     correction, remarks = task.settled(int(stamps[0]))
@@ -47,7 +52,8 @@ def restamp_part(task: Task, spec: TableSpec) -> Written:
     return Written(
         correction=correction,
         files={"uri": put(task.beside(".parquet"), sink.getvalue())},
-        fields={"stamps": None, "rows": None},
+        fields={"stamps": None, "rows": None, "units": units or None}
+        | ({"columns": renamed} if isinstance(spec, ImuSpec) else {}),
         remarks=(*remarks, *(finding.message for finding in table.findings)),
     )
 

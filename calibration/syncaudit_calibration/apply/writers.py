@@ -9,6 +9,7 @@ from syncaudit.model import (
     ImuSpec,
     TranscriptSpec,
 )
+from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.tables import STAMPS
 from syncaudit_calibration.apply.bus_logs import write_can
 from syncaudit_calibration.apply.cameras import write_camera
@@ -34,12 +35,12 @@ def write_source(task: Task) -> Written:
     if isinstance(spec, AudioSpec):
         return write_audio(task, spec)
     if isinstance(spec, CanSpec):
-        if spec.stamps is not None or spec.rows is not None:
+        if spec.stamps is not None or spec.rows is not None or STAMPS_KEY in spec.units:
             return restamp_part(task, spec)
         return write_can(task, spec)
     if isinstance(spec, TranscriptSpec):
         raise TypeError("a transcript is written against its sound: use write_transcript")
-    if spec.stamps is not None or spec.rows is not None:
+    if spec.stamps is not None or spec.rows is not None or STAMPS_KEY in spec.units:
         return restamp_part(task, spec)
     column = spec.columns.get(STAMPS, STAMPS) if isinstance(spec, ImuSpec) else STAMPS
     table = restamp_table(task, task.resolve(spec.uri), column=column)

@@ -159,9 +159,13 @@ def unit_remarks(audit: StampAudit, fastest_hz: float) -> tuple[StampRemark, ...
     rate = audit.rate_hz
     if rate is None or rate <= fastest_hz:
         return ()
+    # Of the units that people use, the finest by which a device of the kind could be so fast.
+    unit, name = ("us", "microseconds") if rate * 1e-3 <= fastest_hz else ("ms", "milliseconds")
+    as_such = rate * (1e-3 if unit == "us" else 1e-6)
     text = (
-        f"the timestamps give a rate of {rate:.3g} Hz: they are not in ns (in milliseconds it "
-        f"would be {rate * 1e-6:.3g} Hz, in microseconds {rate * 1e-3:.3g} Hz). Export them in ns"
+        f"the timestamps give a rate of {rate:.3g} Hz: they look like {name}, not nanoseconds "
+        f'({as_such:.3g} Hz then). State the unit in the manifest, "units": {{"stamps": '
+        f'"{unit}"}}, or export them in ns'
     )
     return (StampRemark(code=ReasonCode.RATE, text=text, is_defect=True),)
 

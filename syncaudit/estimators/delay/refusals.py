@@ -105,6 +105,10 @@ def why_too_weak(fit: DelayFit) -> str | None:
     )
 
 
+# Gains, source over target, that angles in degrees make.
+_OF_DEGREES = {180.0 / math.pi: "the source", math.pi / 180.0: "the target"}
+
+
 def why_gain_is_off(
     gain: float, *, expected: tuple[float, ...], lowest: float, highest: float
 ) -> str | None:
@@ -121,6 +125,12 @@ def why_gain_is_off(
     """
     if any(lowest <= gain / unit <= highest for unit in expected):
         return None
+    for unit, which in _OF_DEGREES.items():
+        if any(lowest <= gain / (unit * each) <= highest for each in expected):
+            return (
+                f"gain {gain:.3g} is what {which} in degrees would make: if it is, state it in the "
+                'manifest, such as "units": {"gyro": "deg/s"}'
+            )
     return (
         f"gain {gain:.3g} is outside [{lowest:g}, {highest:g}] of the expected "
         f"{' or '.join(f'{unit:.3g}' for unit in expected)}: the two do not measure the same "

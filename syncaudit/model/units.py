@@ -1,0 +1,56 @@
+"""Units that timestamps and signals may be in, and what one of each is in nanoseconds or SI."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+
+__all__ = ["NS_PER_UNIT", "STAMPS_KEY", "si_per_unit", "units_of"]
+
+STAMPS_KEY = "stamps"
+"""What a manifest's ``units`` calls the timestamps of a source."""
+
+NS_PER_UNIT: Mapping[str, int] = MappingProxyType(
+    {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9}
+)
+
+_DEGREE = math.pi / 180.0
+_RATES = {
+    **dict.fromkeys(("rad/s", "rad/sec"), 1.0),
+    **dict.fromkeys(("deg/s", "deg/sec", "degree/s", "degrees/s", "dps", "°/s"), _DEGREE),
+    "rpm": math.pi / 30.0,
+}
+_ACCELERATIONS = {
+    **dict.fromkeys(("m/s^2", "m/s2", "m/s²", "m/s**2", "m/s/s", "m/sec^2", "m/sec2"), 1.0),
+    "g": 9.80665,
+    "mg": 9.80665e-3,
+}
+_SPEEDS = {
+    "m/s": 1.0,
+    **dict.fromkeys(("km/h", "kmh", "kph", "kmph"), 1.0 / 3.6),
+    **dict.fromkeys(("mph", "mi/h"), 0.44704),
+}
+_ANGLES = {"rad": 1.0, **dict.fromkeys(("deg", "degree", "degrees", "°"), _DEGREE)}
+_SI_PER_UNIT = {**_RATES, **_ACCELERATIONS, **_SPEEDS, **_ANGLES}
+# What a channel of an IMU or a bus is in; of others any unit will do.
+_UNITS_OF_CHANNEL = {
+    "gyro": _RATES,
+    "yaw_rate": _RATES,
+    "accel": _ACCELERATIONS,
+    "long_accel": _ACCELERATIONS,
+    "lateral_accel": _ACCELERATIONS,
+    "speed": _SPEEDS,
+    "steering_angle": _ANGLES,
+}
+
+
+def si_per_unit(unit: str) -> float | None:
+    """Return how many of the SI unit one of `unit` is; None where it is not known."""
+    return _SI_PER_UNIT.get(unit.strip().lower())
+
+
+def units_of(channel: str) -> tuple[str, ...]:
+    """Return the units that a channel or CAN role may be in; those of all where it is no motion."""
+    known = {**_SPEEDS, **_RATES} if channel.startswith("wheel_speed") else None
+    return tuple(known or _UNITS_OF_CHANNEL.get(channel, _SI_PER_UNIT))
