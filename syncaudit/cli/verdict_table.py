@@ -272,7 +272,7 @@ def source_lines(
     has_offset = bool(source["observable"]) and source["offset_s"] is not None
     if source["clock"] == reference and reference is not None:
         lines.append(Text.assemble(sign, ("reference clock", "dim")))
-    elif has_offset:
+    elif has_offset and not _moves(findings):
         stated = next((f for f in findings if f["code"] == "offset"), None)
         words = f"stamps {word_correction(source['offset_s'], source['offset_std_s'])}"
         if stated is not None and stated["limit"] is not None:
@@ -286,6 +286,12 @@ def source_lines(
         mark = sign if not lines else Text("  ")
         lines.append(Text.assemble(mark, _sentence(finding, verdict)))
     return lines
+
+
+def _moves(findings: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether the clock moves within the clip: one offset would say that it is right."""
+    codes = {finding["code"] for finding in findings}
+    return bool(codes & {"drift", "step"}) and "offset" not in codes
 
 
 def _warned(finding: Mapping[str, Any]) -> Text:

@@ -89,7 +89,7 @@ def why_ambiguous(
     if gap >= needed and share <= MAX_SECOND_SHARE:
         return None
     return (
-        f"another delay fits almost as well: log-likelihood gap {gap:.1f}, needed {needed:.0f} "
+        f"another delay fits almost as well: score {gap:.1f}, needs {needed:.0f} "
         f"(it explains {100.0 * share:.0f} % of the motion)"
     )
 
