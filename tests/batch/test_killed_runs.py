@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_audits import POLICY, make_clip, verdict_for
 
 from syncaudit.batch import VerdictFile, judge_again, merge_shards, read_shard, run_batch
 from syncaudit.cli.inputs import load_clips
@@ -23,6 +22,7 @@ from syncaudit.errors import UsageError
 from syncaudit.evaluation.judged import read_judged
 from syncaudit.ingest import VerdictIndex
 from syncaudit.model import Verdict
+from testkit.fake_audits import POLICY, make_clip, verdict_for
 
 IDS = ("a", "b", "c", "d")
 

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import ClassVar
 from unittest import mock
 
-import fake_audits
 import fsspec
 import numpy as np
 import pytest
-from fake_audits import POLICY, make_clip
 from fsspec.implementations.memory import MemoryFileSystem
 
 from syncaudit.batch import run_batch, task
@@ -22,6 +20,8 @@ from syncaudit.datasets import load_manifest
 from syncaudit.errors import StreamReadError
 from syncaudit.machine_faults import machine_fault
 from syncaudit.policy import load_policy
+from testkit import fake_audits
+from testkit.fake_audits import POLICY, make_clip
 
 MACHINE = (
     *("ENOSPC", "EDQUOT", "EMFILE", "ENFILE", "ENOMEM", "EACCES", "EPERM", "EIO", "ESTALE"),

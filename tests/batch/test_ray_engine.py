@@ -4,12 +4,13 @@ import json
 import sys
 from pathlib import Path
 
-import fake_audits
 import pytest
-from fake_audits import POLICY, make_clip
 
 from syncaudit.batch import run_batch
 from syncaudit.errors import MissingExtraError, SyncAuditError, UsageError
+from testkit import fake_audits
+from testkit.command_line import environment
+from testkit.fake_audits import POLICY, make_clip
 
 
 def rows_of(out: Path) -> list[dict]:
@@ -25,7 +26,7 @@ def run(out, ids, **options):
 @pytest.mark.filterwarnings("ignore")  # Ray's own
 def test_ray_gives_the_rows_of_a_local_run(tmp_path, monkeypatch):
     ray = pytest.importorskip("ray", reason="the extra [ray] is not installed")
-    monkeypatch.setenv("PYTHONPATH", str(Path(fake_audits.__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
     ids = ["pass1", "reject1", "silent1", "crash", "swell", "broken1", "pass2"]
     options = {"workers": 1, "timeout_s": 60.0, "memory_limit": "400M"}
     try:

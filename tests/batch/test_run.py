@@ -4,13 +4,13 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import fake_audits
 import pyarrow.parquet as pq
 import pytest
-from fake_audits import POLICY, make_clip
 
 from syncaudit.batch import Progress, run_batch
 from syncaudit.errors import UsageError
+from testkit import fake_audits
+from testkit.fake_audits import POLICY, make_clip
 
 IDS = ["pass1", "reject1", "silent1", "pass2", "broken1", "bug1", "reject2"]
 EXPECTED = ["pass", "reject", "unverified", "pass", "reject", "reject", "reject"]

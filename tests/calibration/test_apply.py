@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,7 @@ import numpy as np
 import pytest
 
 from syncaudit.model import SignalStream
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from apply_clips import (  # found beside this file
+from testkit.apply_clips import (
     AT,
     T0,
     S,
@@ -25,12 +21,12 @@ from apply_clips import (  # found beside this file
     clips_of,
     corrected,
     manifest,
-    run,
     stream_of,
     verdict,
     verdicts,
     write_summary,
 )
+from testkit.command_line import run_command
 
 STAMPS = [T0, T0 + S, T0 + 20 * S]
 EVENTS = {"kind": "events", "uri": "e.csv"}
@@ -107,7 +103,7 @@ def test_figures_within_their_error_stay_unless_asked_for(data: Path, tmp_path: 
     result = corrected(known, path, tmp_path / "out")
     assert "unchanged: 1.0 ± 1.0 ms early, within its own error" in result.stdout
     assert stream_of(tmp_path / "out", "trigger").time_ns.tolist() == STAMPS
-    assert run("apply", known, path, "--out", tmp_path / "all", "--all").exit_code == 0
+    assert run_command("apply", known, path, "--out", tmp_path / "all", "--all").exit_code == 0
     moved = stream_of(tmp_path / "all", "trigger").time_ns - STAMPS
     assert moved.tolist() == [970_000, 973_000, 1_030_000]
 
@@ -269,7 +265,7 @@ def test_a_folder_that_holds_originals_is_refused(data: Path, tmp_path: Path) ->
     known = calibration(tmp_path, trigger=1.0)
     path = one_clip(data, trigger={"kind": "events", "uri": "a/trigger.csv"})
     before = tree(data)
-    result = run("apply", known, path, "--out", data)
+    result = run_command("apply", known, path, "--out", data)
     assert result.exit_code == 2
     assert "is an original, and would be overwritten" in result.stderr
     other = manifest(
@@ -281,7 +277,7 @@ def test_a_folder_that_holds_originals_is_refused(data: Path, tmp_path: Path) ->
     )
     (tmp_path / "link").symlink_to(data)
     for place in (data, tmp_path / "link"):
-        result = run("apply", known, other, "--out", place)
+        result = run_command("apply", known, other, "--out", place)
         assert result.exit_code == 2
         assert "is an original, and would be overwritten" in result.stderr
     assert tree(data) == before
@@ -292,7 +288,7 @@ def test_an_applied_manifest_is_not_corrected_in_place(data: Path, tmp_path: Pat
     corrected(known, one_clip(data), tmp_path / "out")
     before = tree(tmp_path / "out")
     for again in (tmp_path / "out", tmp_path / "out" / "manifest.jsonl"):
-        result = run("apply", known, again, "--out", tmp_path / "out")
+        result = run_command("apply", known, again, "--out", tmp_path / "out")
         assert result.exit_code == 2
         assert "is an original, and would be overwritten" in result.stderr
     assert tree(tmp_path / "out") == before
@@ -302,7 +298,7 @@ def test_files_of_others_are_not_overwritten(data: Path, tmp_path: Path) -> None
     known, path = calibration(tmp_path, trigger=1.0), one_clip(data)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "manifest.jsonl").write_text("mine")
-    result = run("apply", known, path, "--out", tmp_path / "out")
+    result = run_command("apply", known, path, "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert "'manifest.jsonl' is there already" in result.stderr
     assert tree(tmp_path / "out") == {"manifest.jsonl": b"mine"}
@@ -341,7 +337,7 @@ def test_unusable_corrections_are_refused(
     if content is not None:
         (tmp_path / "known").write_text(content)
     known = (tmp_path / "known", "--partial")  # these are of no run
-    result = run("apply", *known, one_clip(data), "--out", tmp_path / "out")
+    result = run_command("apply", *known, one_clip(data), "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert message in result.stderr
     assert not (tmp_path / "out").exists()
@@ -351,7 +347,7 @@ def test_verdicts_on_calibrated_stamps_are_refused(data: Path, tmp_path: Path) -
     known = verdicts(tmp_path / "v", verdict("a", trigger={"offset_s": 0.1}))
     summary = {"calibrated": True, "calibration": "rig.json"}
     (tmp_path / "v" / "summary.json").write_text(json.dumps(summary))
-    result = run("apply", known, one_clip(data), "--out", tmp_path / "out")
+    result = run_command("apply", known, one_clip(data), "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert "these verdicts speak of what the calibration 'rig.json' left" in result.stderr
     write_summary(tmp_path / "v", verdict("a"))
@@ -364,7 +360,7 @@ def test_a_linked_original_is_spared(data: Path, tmp_path: Path) -> None:
     corrected(known, path, tmp_path / "out")
     (data / "link.csv").symlink_to(tmp_path / "out" / "a" / "trigger.csv")
     path = one_clip(data, trigger={"kind": "events", "uri": "link.csv"})
-    result = run("apply", known, path, "--out", tmp_path / "out")
+    result = run_command("apply", known, path, "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert "is an original, and would be overwritten" in result.stderr
 
@@ -376,18 +372,18 @@ def test_wrong_places_are_refused(data: Path, tmp_path: Path) -> None:
         (tmp_path / "file", "is no folder"),
         ("s3://bucket/out", "expected a local folder"),
     ):
-        result = run("apply", known, path, "--out", out)
+        result = run_command("apply", known, path, "--out", out)
         assert result.exit_code == 2
         assert message in result.stderr
-    result = run("apply", tmp_path / "data", path, "--out", tmp_path / "out")
+    result = run_command("apply", tmp_path / "data", path, "--out", tmp_path / "out")
     assert "holds neither verdicts.jsonl nor verdicts.parquet" in result.stderr
-    result = run("apply", known, tmp_path / "none.jsonl", "--out", tmp_path / "out")
+    result = run_command("apply", known, tmp_path / "none.jsonl", "--out", tmp_path / "out")
     assert result.exit_code == 2
 
 
 def test_quiet_prints_nothing(data: Path, tmp_path: Path) -> None:
     known = calibration(tmp_path, trigger=1.0)
-    result = run("apply", known, one_clip(data), "--out", tmp_path / "out", "--quiet")
+    result = run_command("apply", known, one_clip(data), "--out", tmp_path / "out", "--quiet")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
 
 

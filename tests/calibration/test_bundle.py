@@ -3,7 +3,11 @@ import json
 
 import numpy as np
 import pytest
-from event_rig import (
+from syncaudit_calibration import CalibrationError, calibrate_events, error_budget
+
+from syncaudit.errors import UsageError
+from syncaudit.model import FlashIntervals, Quantity
+from testkit.event_rig import (
     EXPOSURES_S,
     LINE_DELAYS_S,
     Clock,
@@ -14,10 +18,6 @@ from event_rig import (
     train,
     trigger,
 )
-from syncaudit_calibration import CalibrationError, calibrate_events, error_budget
-
-from syncaudit.errors import UsageError
-from syncaudit.model import FlashIntervals, Quantity
 
 # Targets of issue 3.
 OFFSET_S = 50e-6

@@ -16,8 +16,7 @@ from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.errors import ManifestError, UsageError
 from syncaudit.model import CameraSpec, CanSpec, Distortion, StateSpec
 from syncaudit.readers.uris import resolve
-
-REALDATA = Path(__file__).parents[3] / "shared" / "realdata"
+from testkit.places import real_recording
 
 # The example of formats.md, section 2.
 CONTRACT: dict[str, Any] = {
@@ -458,9 +457,7 @@ def test_uris_move_between_storages(base_uri: str, relative_to: str, expected: s
 @pytest.mark.realdata
 @pytest.mark.parametrize("name", ["phone_gyro", "two_imus", "drive_can_imu"])
 def test_real_manifests_load(name: str) -> None:
-    path = REALDATA / name / "manifest.jsonl"
-    if not path.exists():
-        pytest.skip(f"{path} is absent")
+    path = real_recording(f"{name}/manifest.jsonl")
     assert load_manifest(str(path))[0].clip_id == name
 
 

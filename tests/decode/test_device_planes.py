@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fake_torchcodec
 import numpy as np
 import pytest
 
@@ -12,6 +11,7 @@ from syncaudit.decode.device_planes import DeviceBatch
 from syncaudit.decode.torchcodec_planes import TorchcodecDecoder
 from syncaudit.detectors import FlashDetector, PictureAuditor, PictureMotionDetector
 from syncaudit.model import CameraStream, FrameFiles, SourceKind
+from testkit import fake_torchcodec
 
 torch = pytest.importorskip("torch")
 

@@ -1,7 +1,6 @@
 """Stamps alone: truth is synthetic with fixed seeds, real recordings where they lie beside."""
 
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,9 +23,9 @@ from syncaudit.model import (
     SourceKind,
     TranscriptStream,
 )
+from testkit.places import real_recording
 
 EPOCH = 1_767_225_600_000_000_000
-REALDATA = Path(__file__).parents[3] / "shared" / "realdata"
 
 
 def nanos(seconds):
@@ -526,9 +525,7 @@ def test_events_and_transcripts_have_order_only():
 
 
 def real(name):
-    path = REALDATA / name
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
+    path = real_recording(name)
     header = path.read_text().partition("\n")[0].split(",")
     column = header.index("timestamp_ns")
     return np.loadtxt(path, delimiter=",", skiprows=1, usecols=column, dtype=np.int64)

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from moving_body import EPOCH_NS, TILTED, Clock, Motion, camera, imu, shaking, z_of
 
 from syncaudit.estimators import measure_camera_camera, measure_camera_gyro, measure_yaw_camera
 from syncaudit.estimators.rotation.measure import PICTURES_STD_S, READOUT_STD
 from syncaudit.model import Activity, Quantity
+from testkit.moving_body import EPOCH_NS, TILTED, Clock, Motion, camera, imu, shaking, z_of
 
 # 0.3 mrad a frame tell 0.1 ms in 20 s of this motion (the claimed error); five of those.
 OFFSET_TOL_S = 5e-4

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from moving_body import EPOCH_NS, Clock, Drive
 
 from syncaudit.estimators import measure_can_imu, vehicle
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.vehicle import CONTROL_UNIT_STD_S
 from syncaudit.model import Activity, Quantity
+from testkit.moving_body import EPOCH_NS, Clock, Drive
 
 # 40 s of road with 2 mrad/s of noise tell yaw to 0.5 ms; five of those.
 YAW_TOL_S = 2.5e-3

@@ -1,7 +1,6 @@
 """A window off any screen, and what is left when it is closed."""
 
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,9 +8,6 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-_HERE = str(Path(__file__).parent)
-if _HERE not in sys.path:
-    sys.path.insert(0, _HERE)
 
 WAIT_MS = 30_000
 
@@ -32,7 +28,7 @@ except ImportError:  # test_qt.py says why
 @pytest.fixture(scope="session")
 def barcode_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with one clip of six cameras, IMU, sound and words, and its manifest."""
-    from barcode_clips import write_clip, write_manifest
+    from testkit.barcode_clips import write_clip, write_manifest
 
     folder = tmp_path_factory.mktemp("clips")
     clips = [write_clip(folder / "all", clip_id=name) for name in ("first", "second", "third")]

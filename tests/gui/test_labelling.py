@@ -11,7 +11,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from barcode_clips import write_clip, write_manifest
 from pyqtgraph.Qt import QtCore, QtGui, QtTest, QtWidgets
 from syncaudit_gui.audits import AuditResult
 from syncaudit_gui.viewmodel import collection as collections
@@ -28,6 +27,7 @@ from syncaudit_gui.widgets.loading import MOST_THREADS, Loader
 from syncaudit_gui.widgets.tables import tip_of
 
 from syncaudit.model import Finding, ReasonCode, Verdict
+from testkit.barcode_clips import write_clip, write_manifest
 
 WAIT_MS = 30_000
 LONG = "roof_rig_{}_wide_angle_global_shutter_serial_0042"

@@ -6,8 +6,6 @@ import json
 
 import numpy as np
 import pytest
-from barcode_clips import APART_S, N_FRAMES, RATE_HZ
-from barcodes import read_barcode
 from pyqtgraph.Qt import QtCore, QtGui, QtTest
 from syncaudit_gui.viewmodel.judgement import Judgement, SourceEstimate
 from syncaudit_gui.widgets.filmstrip import Arrangement
@@ -15,6 +13,8 @@ from syncaudit_gui.widgets.lane_axis import AXIS_PX
 from syncaudit_gui.widgets.pane import CAPTION_PX
 
 from syncaudit.model import PairMeasurement, Verdict
+from testkit.barcode_clips import APART_S, N_FRAMES, RATE_HZ
+from testkit.barcodes import read_barcode
 
 WAIT_MS = 30_000
 # Times pass through nanoseconds and pixels.

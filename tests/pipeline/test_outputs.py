@@ -16,8 +16,8 @@ from syncaudit.datasets import clip_to_row
 from syncaudit.model import Clip, ClipVerdict
 from syncaudit.policy import load_policy
 from syncaudit.simulate import read_truth
+from testkit.places import SAMPLE_DATA
 
-SAMPLE_DATA = Path(__file__).resolve().parents[2] / "sample_data"
 EXPECTED = json.loads((SAMPLE_DATA / "expected_verdicts.json").read_text())
 
 

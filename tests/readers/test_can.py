@@ -17,10 +17,10 @@ from syncaudit.model import CanSpec, SignalStream
 from syncaudit.readers import read_source
 from syncaudit.readers.canlog import EXTENDED, frames_of
 from syncaudit.readers.dbc import decode, find_signals
+from testkit.places import real_recording
 
 Put = Callable[..., str]
 
-REALDATA = Path(__file__).parents[3] / "shared" / "realdata"
 
 DBC = """VERSION ""
 BU_: CAR
@@ -382,9 +382,7 @@ def test_20_s_of_a_busy_bus_read_fast(bus: Bus) -> None:
 
 @pytest.mark.realdata
 def test_real_drive_equals_python_can_and_cantools() -> None:
-    folder = REALDATA / "drive_can_imu"
-    if not folder.exists():
-        pytest.skip(f"{folder} is absent")
+    folder = real_recording("drive_can_imu")
     signals = {"yaw_rate": "YAW_RATE", "speed": "VEHICLE_SPEED", "steering_angle": "STEER_ANGLE"}
     spec = CanSpec(uri="can.log", dbc="vehicle.dbc", signals=signals)
     stream = read_source("can", spec, str(folder))

@@ -10,7 +10,18 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from bag_writing import (
+from mcap.writer import CompressionType
+from rosbags.rosbag1 import Reader as Reader1
+from rosbags.rosbag1 import Writer as Writer1
+from rosbags.rosbag2 import CompressionFormat, CompressionMode
+
+from syncaudit.datasets import load_manifest
+from syncaudit.datasets.importing import import_dataset
+from syncaudit.decode import iter_luma
+from syncaudit.errors import ManifestError, MissingExtraError, SyncAuditError
+from syncaudit.model import CameraStream, SignalStream, Verdict
+from syncaudit.pipeline import audit, read_clip
+from testkit.bags.writing import (
     COMPRESSED,
     FRAME,
     IMU,
@@ -24,19 +35,7 @@ from bag_writing import (
     stamps,
     write_bag,
 )
-from mcap.writer import CompressionType
-from rosbags.rosbag1 import Reader as Reader1
-from rosbags.rosbag1 import Writer as Writer1
-from rosbags.rosbag2 import CompressionFormat, CompressionMode
-from typer.testing import CliRunner
-
-from syncaudit.cli.app import build_app
-from syncaudit.datasets import load_manifest
-from syncaudit.datasets.importing import import_dataset
-from syncaudit.decode import iter_luma
-from syncaudit.errors import ManifestError, MissingExtraError, SyncAuditError
-from syncaudit.model import CameraStream, SignalStream, Verdict
-from syncaudit.pipeline import audit, read_clip
+from testkit.command_line import run_command
 
 DBC = (
     'VERSION ""\nBU_: ECU\nBO_ 291 Motion: 8 ECU\n'
@@ -377,9 +376,7 @@ def test_rules_choose_topics_and_names_and_add_what_a_bag_does_not_hold(tmp_path
 
 def test_validate_takes_a_bag_directly(tmp_path):
     source = write_rig(tmp_path, "ros1")
-    outcome = CliRunner().invoke(
-        build_app(), ["validate", str(source), "--out", str(tmp_path / "out"), "--workers", "1"]
-    )
+    outcome = run_command("validate", source, "--out", tmp_path / "out", "--workers", 1)
     assert outcome.exit_code in (0, 1, 4), outcome.output
     verdict = json.loads((tmp_path / "out" / "verdicts.jsonl").read_text())
     assert verdict["clip_id"] == "drive"

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from comma_data import BOOT_S, ROUTE, save, write_comma2k19
 
 from syncaudit.datasets import load_manifest
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.errors import StreamReadError
 from syncaudit.pipeline import audit
 from syncaudit.readers import read_source
+from testkit.data_sets.comma_data import BOOT_S, ROUTE, save, write_comma2k19
 
 
 @pytest.fixture

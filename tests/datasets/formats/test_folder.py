@@ -3,12 +3,12 @@ from __future__ import annotations
 import tomllib
 
 import pytest
-from plain_folder import write_plain_folder
 
 from syncaudit.datasets import load_manifest
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.errors import ManifestError, UsageError
 from syncaudit.readers import read_source
+from testkit.data_sets.plain_folder import write_plain_folder
 
 
 def imported(root, tmp_path, **options):

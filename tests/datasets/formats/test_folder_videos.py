@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from talking_video import EVENT_S, SRT, write_video
 
 from syncaudit.datasets import load_manifest
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.decode import iter_luma
 from syncaudit.readers import read_source
+from testkit.data_sets.talking_video import EVENT_S, SRT, write_video
 
 # Codecs smear a click over some samples, and pictures stand for 1/25 s.
 CLICK_S = 0.0015

@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from lerobot_data import FPS, N_FRAMES, table, write_lerobot_v2, write_lerobot_v3
 
 from syncaudit.datasets import load_manifest
 from syncaudit.datasets.importing import import_dataset
@@ -16,6 +15,7 @@ from syncaudit.detectors import audit_stream
 from syncaudit.errors import ManifestError, StreamReadError
 from syncaudit.model import CameraStream, Clip, SignalStream
 from syncaudit.readers import read_source
+from testkit.data_sets.lerobot_data import FPS, N_FRAMES, table, write_lerobot_v2, write_lerobot_v3
 
 # Half a step of float32 at the end of an episode of 20 frames, and the rounding to ns.
 FLOAT32_NS = 40

@@ -4,7 +4,14 @@ import json
 
 import numpy as np
 import pytest
-from nuscenes_data import (
+
+from syncaudit.datasets import load_manifest
+from syncaudit.datasets.importing import import_dataset
+from syncaudit.decode import iter_luma
+from syncaudit.errors import ManifestError, StreamReadError
+from syncaudit.model import CameraStream, SignalStream
+from syncaudit.readers import read_source
+from testkit.data_sets.nuscenes_data import (
     FOCAL_PX,
     N_SAMPLES,
     PERIOD_US,
@@ -13,13 +20,6 @@ from nuscenes_data import (
     SWEEPS_PER_SAMPLE,
     write_nuscenes,
 )
-
-from syncaudit.datasets import load_manifest
-from syncaudit.datasets.importing import import_dataset
-from syncaudit.decode import iter_luma
-from syncaudit.errors import ManifestError, StreamReadError
-from syncaudit.model import CameraStream, SignalStream
-from syncaudit.readers import read_source
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ import tarfile
 import time
 
 import pytest
-from webdataset_data import imu, sound, write_webdataset
 
 from syncaudit.datasets import load_manifest
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.errors import ManifestError, StreamReadError
 from syncaudit.readers import read_source
+from testkit.data_sets.webdataset_data import imu, sound, write_webdataset
 
 
 def imported(root, tmp_path, **options):

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from working_arm import arm, joints  # beside this file
 
 from syncaudit.estimators import measure_states
 from syncaudit.model import Activity, Quantity
+from testkit.working_arm import arm, joints
 
 # Three standard errors of a typical clip of 12 s.
 TOLERANCE_S = 0.008

@@ -3,10 +3,9 @@
 import json
 import re
 
-from fake_audits import AT_NS, make_clip, verdict_for
-
 from syncaudit.model import Verdict
 from syncaudit.report import write_report
+from testkit.fake_audits import AT_NS, make_clip, verdict_for
 
 TOLERANCES_S = {"cam_rear": 0.01, "imu": 0.005}
 

@@ -6,12 +6,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from bag_writing import COMPRESSED, IMU, Messages, Sent, arrivals, jpeg, pack, stamps, write_bag
 
 from syncaudit.datasets import load_manifest
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.model import ClipVerdict
 from syncaudit.pipeline import audit
+from testkit.bags.writing import (
+    COMPRESSED,
+    IMU,
+    Messages,
+    Sent,
+    arrivals,
+    jpeg,
+    pack,
+    stamps,
+    write_bag,
+)
 
 SPAN_S, CAMERA_HZ, IMU_HZ = 30.0, 20.0, 100.0
 BAD = "/cam2/image_raw/compressed"

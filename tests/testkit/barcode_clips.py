@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import soundfile
-from barcodes import write_video
+
+from testkit.barcodes import write_video
 
 START_NS = 1_767_225_600_000_000_000
 RATE_HZ = 20

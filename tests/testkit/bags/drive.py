@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
-from bag_writing import COMPRESSED, FRAME, IMU, Messages, Sent, arrivals, pack
 
 from syncaudit.datasets import load_manifest
 from syncaudit.decode import iter_luma
 from syncaudit.pipeline import read_clip
+from testkit.bags.writing import COMPRESSED, FRAME, IMU, Messages, Sent, arrivals, pack
+from testkit.places import SAMPLE_DATA
 
-SAMPLE = Path(__file__).parents[3] / "sample_data" / "good"
+SAMPLE = SAMPLE_DATA / "good"
 CAMERAS = tuple(
     f"cam_{name}"
     for name in ("front", "front_left", "front_right", "rear", "rear_left", "rear_right")

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bags import write_mcaps, write_rosbags
-from comma_data import write_comma2k19
-from lerobot_data import write_lerobot_v3
-from nuscenes_data import write_nuscenes
-from plain_folder import write_plain_folder
-from webdataset_data import write_webdataset
+from testkit.data_sets.comma_data import write_comma2k19
+from testkit.data_sets.lerobot_data import write_lerobot_v3
+from testkit.data_sets.nuscenes_data import write_nuscenes
+from testkit.data_sets.plain_folder import write_plain_folder
+from testkit.data_sets.webdataset_data import write_webdataset
+from testkit.data_sets.written_bags import write_mcaps, write_rosbags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,14 +6,9 @@ import os
 import signal
 import sys
 import time
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "batch"))
-
-import fake_audits
 
 from syncaudit.errors import ClipInputError
 from syncaudit.model import (
@@ -28,6 +23,7 @@ from syncaudit.model import (
     Stream,
     Verdict,
 )
+from testkit import fake_audits
 
 
 def audit(clip, policy, *, calibration=None, is_screen=False, decoder="cpu", is_thorough=False):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from functools import cache
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "bags"))
-
-from bag_writing import (
+from testkit.bags.writing import (
     COMPRESSED,
     IMU,
     Messages,

@@ -6,14 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import typer
-from syncaudit_calibration.apply_command import apply
-from typer.testing import CliRunner
-
-from syncaudit.cli.app import build_app
 from syncaudit.datasets import load_manifest
 from syncaudit.model import Clip, Stream
 from syncaudit.readers import read_source
+from testkit.command_line import run_command
 
 T0 = 1_767_225_600_000_000_001  # float64 cannot hold it
 S = 10**9
@@ -75,20 +71,9 @@ def write_summary(folder: Path, *rows: dict[str, Any]) -> None:
     (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
 
 
-def run(*arguments: object, width: int = 200) -> Any:
-    """Run the command line; `apply` is there whether or not it was installed."""
-    app: typer.Typer = build_app()
-    if not any(command.name == "apply" for command in app.registered_commands):
-        app.command("apply")(apply)
-    runner = CliRunner(env={"COLUMNS": str(width), "NO_COLOR": "1", "TERM": "dumb"})
-    return runner.invoke(app, [str(argument) for argument in arguments], prog_name="syncaudit")
-
-
 def corrected(known: str, manifest_path: str, out: Path) -> Any:
     """Run `apply`, expect that it succeeds, and return its result."""
-    result = run("apply", known, manifest_path, "--out", out)
-    assert result.exit_code == 0, result.stderr
-    return result
+    return run_command("apply", known, manifest_path, "--out", out, expected=0)
 
 
 def clips_of(out: Path) -> list[Clip]:
