@@ -9,6 +9,7 @@ import pytest
 
 from syncaudit.datasets import load_manifest
 from testkit.command_line import run_command
+from testkit.json_lines import write_json_lines
 from testkit.places import SAMPLE_DATA
 
 pytestmark = pytest.mark.skipif(not SAMPLE_DATA.is_dir(), reason="sample_data is not here")
@@ -82,7 +83,7 @@ def test_sample_is_a_manifest_whose_labels_are_evaluated(trial: Path) -> None:
         {"clip_id": clip.clip_id, "label": "reject", "note": "late", "verdict_shown": None}
         for clip in clips
     ]
-    labels.write_text("".join(json.dumps(row) + "\n" for row in given))
+    write_json_lines(labels, *given)
     said = run_command("evaluate", trial / "out", "--labels", labels, expected=0).stdout
     assert "Precision of reject: 2/2 (16–100 %)" in said
     assert "Recall of reject: 40 %" in said  # both that were drawn of the 3 that passed are bad

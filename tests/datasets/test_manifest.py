@@ -16,6 +16,7 @@ from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.errors import ManifestError, UsageError
 from syncaudit.model import CameraSpec, CanSpec, Distortion, StateSpec
 from syncaudit.readers.uris import resolve
+from testkit.json_lines import write_json_lines
 from testkit.places import real_recording
 
 # The example of formats.md, section 2.
@@ -67,13 +68,8 @@ def with_source(**spec: Any) -> dict[str, Any]:
     return imu_row(sources={"x": spec})
 
 
-def write_lines(path: Path, *rows: Any) -> str:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return str(path)
-
-
 def test_example_of_the_contract_is_read(tmp_path: Path) -> None:
-    clip = load_manifest(write_lines(tmp_path / "m.jsonl", CONTRACT))[0]
+    clip = load_manifest(write_json_lines(tmp_path / "m.jsonl", CONTRACT))[0]
     assert (clip.clip_id, clip.recording_id, clip.reference) == (
         "drive07/000123",
         "drive07",
@@ -131,7 +127,7 @@ def test_coefficients_of_a_lens_are_finite() -> None:
 
 
 def test_limit_stops_before_later_faults(tmp_path: Path) -> None:
-    uri = write_lines(tmp_path / "m.jsonl", imu_row(), {"no": "clip"})
+    uri = write_json_lines(tmp_path / "m.jsonl", imu_row(), {"no": "clip"})
     assert len(load_manifest(uri, limit=1)) == 1
     with pytest.raises(ManifestError, match="limit is 0"):
         load_manifest(uri, limit=0)
@@ -222,7 +218,7 @@ def test_limit_stops_before_later_faults(tmp_path: Path) -> None:
     ],
 )
 def test_fault_is_named_with_file_line_key_and_cure(tmp_path: Path, row: Any, message: str) -> None:
-    uri = write_lines(tmp_path / "m.jsonl", imu_row(clip_id="first"), row)
+    uri = write_json_lines(tmp_path / "m.jsonl", imu_row(clip_id="first"), row)
     with pytest.raises(ManifestError, match=message) as caught:
         load_manifest(uri)
     text = str(caught.value)
@@ -280,7 +276,7 @@ def test_broken_file_is_refused(tmp_path: Path, content: bytes, message: str) ->
 
 
 def test_duplicate_clip_names_both_lines(tmp_path: Path) -> None:
-    uri = write_lines(tmp_path / "m.jsonl", imu_row(), imu_row(clip_id="b"), imu_row())
+    uri = write_json_lines(tmp_path / "m.jsonl", imu_row(), imu_row(clip_id="b"), imu_row())
     with pytest.raises(ManifestError, match="line 3: clip_id 'a' is already taken by line 1"):
         load_manifest(uri)
 
@@ -291,7 +287,7 @@ def test_missing_manifest_says_so(tmp_path: Path) -> None:
 
 
 def test_missing_data_files_are_no_manifest_error(tmp_path: Path) -> None:
-    assert load_manifest(write_lines(tmp_path / "m.jsonl", imu_row()))
+    assert load_manifest(write_json_lines(tmp_path / "m.jsonl", imu_row()))
 
 
 def test_manifest_of_a_url_resolves_beside_itself() -> None:
@@ -464,6 +460,6 @@ def test_real_manifests_load(name: str) -> None:
 @pytest.mark.parametrize("key", ["rows", "pts_ns"])
 def test_ranges_beyond_int64_are_refused(key: str, tmp_path: Path) -> None:
     spec = {"kind": "camera", "uri": "a.mp4", "timestamps": "a.csv", key: [0, 10**30]}
-    uri = write_lines(tmp_path / "m.jsonl", {"clip_id": "a", "sources": {"cam": spec}})
+    uri = write_json_lines(tmp_path / "m.jsonl", {"clip_id": "a", "sources": {"cam": spec}})
     with pytest.raises(ManifestError, match="too large for int64"):
         load_manifest(uri)

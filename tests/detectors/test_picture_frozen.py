@@ -11,8 +11,9 @@ import pytest
 
 from syncaudit.decode import iter_luma
 from syncaudit.detectors import PictureAuditor
-from syncaudit.model import CameraStream, FrameFiles, PictureAudit, PictureFault, SourceKind
+from syncaudit.model import PictureAudit, PictureFault
 from testkit.places import real_recording
+from testkit.streams import camera_stream
 
 SIZE = (240, 180)
 N_FRAMES, FPS = 120, 30
@@ -59,13 +60,7 @@ def shown(draw, times, noise: float = 1.0) -> list[np.ndarray]:
 
 
 def audit(path: Path, n_frames: int = N_FRAMES) -> PictureAudit:
-    stream = CameraStream(
-        name="cam",
-        clock="cam",
-        kind=SourceKind.CAMERA,
-        time_ns=np.arange(n_frames, dtype=np.int64) * 33_333_333,
-        files=FrameFiles(paths=(str(path),)),
-    )
+    stream = camera_stream(np.arange(n_frames, dtype=np.int64) * 33_333_333, video=str(path))
     auditor = PictureAuditor(stream)
     with iter_luma(stream.files) as frames:
         for frame in frames:

@@ -14,16 +14,14 @@ from syncaudit.detectors.stamps.steps import find_level_steps
 from syncaudit.detectors.stamps.streams import audit_stamps, audit_stream
 from syncaudit.dsp.sound import robust_line
 from syncaudit.model import (
-    AudioStream,
-    CameraStream,
     Channel,
     EventStream,
-    FrameFiles,
     SignalStream,
     SourceKind,
     TranscriptStream,
 )
 from testkit.places import real_recording
+from testkit.streams import camera_stream, signal_stream, sound_stream
 
 EPOCH = 1_767_225_600_000_000_000
 
@@ -430,9 +428,7 @@ def test_tiny_jitter_is_not_synthetic():
 
 def bus(*channels):
     every = np.sort(np.concatenate([c.time_ns for c in channels]))
-    return SignalStream(
-        name="can", clock="can", kind=SourceKind.CAN, time_ns=every, channels=channels
-    )
+    return signal_stream(SourceKind.CAN, every, channels=channels)
 
 
 def channel(name, stamps):
@@ -440,13 +436,8 @@ def channel(name, stamps):
 
 
 def test_camera_is_held_against_its_container():
-    stream = CameraStream(
-        name="cam",
-        clock="cam",
-        kind=SourceKind.CAMERA,
-        time_ns=nanos(ticks(100, 12.0, jitter_s=1e-4)),
-        files=FrameFiles(paths=("a.mp4",)),
-        n_frames_container=101,
+    stream = camera_stream(
+        nanos(ticks(100, 12.0, jitter_s=1e-4)), video="a.mp4", n_frames_container=101
     )
     assert "1 fewer timestamps than frames" in audit_stream(stream).warnings[0]
 
@@ -469,25 +460,12 @@ def test_signals_of_one_message_count_once():
 
 
 def test_imu_is_audited_as_one():
-    stream = SignalStream(
-        name="imu",
-        clock="imu",
-        kind=SourceKind.IMU,
-        time_ns=nanos(ticks(500, 104.3, jitter_s=2e-5)),
-    )
+    stream = signal_stream(SourceKind.IMU, nanos(ticks(500, 104.3, jitter_s=2e-5)))
     assert audit_stream(stream).rate_hz == pytest.approx(104.3, abs=0.01)
 
 
 def audio(stamps, anchors, n=480_000):
-    return AudioStream(
-        name="mic",
-        clock="mic",
-        kind=SourceKind.AUDIO,
-        time_ns=stamps,
-        anchor_samples=anchors,
-        rate_hz=48_000.0,
-        samples=np.zeros(n, dtype=np.float32),
-    )
+    return sound_stream(np.zeros(n), 48_000.0, time_ns=stamps, anchor_samples=anchors)
 
 
 def test_sound_without_table_has_the_rate_of_its_header():

@@ -9,6 +9,7 @@ from syncaudit.estimators import measure_camera_camera, measure_camera_gyro, mea
 from syncaudit.estimators.rotation.measure import PICTURES_STD_S, READOUT_STD
 from syncaudit.model import Activity, Quantity
 from testkit.moving_body import EPOCH_NS, TILTED, Clock, Motion, camera, imu, shaking, z_of
+from testkit.streams import activity
 
 # 0.3 mrad a frame tell 0.1 ms in 20 s of this motion (the claimed error); five of those.
 OFFSET_TOL_S = 5e-4
@@ -386,12 +387,12 @@ def test_late_yaw_rate_against_camera(unit):
     motion = shaking(26, lowest_hz=0.1, highest_hz=1.5)
     cam = camera(motion, 26, rate_hz=30.0, seconds=40.0, mount=np.eye(3))
     whole = imu(motion, 26, rate_hz=50.0, seconds=40.0, clock=Clock(late_s=0.05), name="can")
-    yaw = Activity(
-        source="can",
-        quantity=Quantity.YAW_RATE,
+    yaw = activity(
+        "can",
+        Quantity.YAW_RATE,
+        whole.times_s,
+        unit * whole.values[:, 1:2],
         epoch_ns=whole.epoch_ns,
-        times_s=whole.times_s,
-        values=unit * whole.values[:, 1:2],
     )
     found = measure_yaw_camera(yaw, cam, max_offset_s=REACH_S)
     assert found.accepted
@@ -439,12 +440,8 @@ READOUT_LEFT_S = 2.4e-4
 
 def yaw_of(motion, seed):
     whole = imu(motion, seed, rate_hz=50.0, seconds=20.0, name="can")
-    return Activity(
-        source="can",
-        quantity=Quantity.YAW_RATE,
-        epoch_ns=whole.epoch_ns,
-        times_s=whole.times_s,
-        values=whole.values[:, 1:2],
+    return activity(
+        "can", Quantity.YAW_RATE, whole.times_s, whole.values[:, 1:2], epoch_ns=whole.epoch_ns
     )
 
 

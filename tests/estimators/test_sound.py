@@ -11,7 +11,7 @@ from scipy.signal import fftconvolve, resample_poly
 from syncaudit.estimators.sound import steps as sound_steps
 from syncaudit.estimators.sound.measure import estimate_microphones
 from syncaudit.estimators.sound.pair import Refusal
-from syncaudit.model import AudioStream, SourceKind
+from testkit.streams import sound_stream
 
 EPOCH = 1_767_225_600_000_000_000
 # The demand is 0.1 ms; what is reached is 0.01 ms, the systematic part of the claim.
@@ -24,15 +24,7 @@ def sound(samples, rate, name, *, start_ns=EPOCH, stretch=1.0):
     if stretch != 1.0:
         anchors = np.arange(0, len(samples), int(rate) // 10)
     stamps = start_ns + np.rint(anchors * (stretch / rate) * 1e9).astype(np.int64)
-    return AudioStream(
-        name=name,
-        clock=name,
-        kind=SourceKind.AUDIO,
-        time_ns=stamps,
-        anchor_samples=anchors,
-        rate_hz=float(rate),
-        samples=np.asarray(samples, dtype=np.float32),
-    )
+    return sound_stream(samples, rate, name=name, time_ns=stamps, anchor_samples=anchors)
 
 
 def pair_of(

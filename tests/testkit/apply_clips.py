@@ -10,6 +10,7 @@ from syncaudit.datasets import load_manifest
 from syncaudit.model import Clip, Stream
 from syncaudit.readers import read_source
 from testkit.command_line import run_command
+from testkit.json_lines import write_json_lines
 
 T0 = 1_767_225_600_000_000_001  # float64 cannot hold it
 S = 10**9
@@ -18,10 +19,7 @@ AT = T0 + 10 * S
 
 def manifest(folder: Path, *rows: dict[str, Any]) -> str:
     """Write a manifest and return its path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "manifest.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return str(path)
+    return write_json_lines(folder / "manifest.jsonl", *rows)
 
 
 def calibration(folder: Path, at_ns: int = AT, **sources: Any) -> str:
@@ -57,11 +55,9 @@ def verdict(clip_id: str, at_ns: int = AT, **sources: dict[str, Any]) -> dict[st
 
 def verdicts(folder: Path, *rows: dict[str, Any]) -> str:
     """Write verdicts.jsonl and return its path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "verdicts.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    path = write_json_lines(folder / "verdicts.jsonl", *rows)
     write_summary(folder, *rows)
-    return str(path)
+    return path
 
 
 def write_summary(folder: Path, *rows: dict[str, Any]) -> None:

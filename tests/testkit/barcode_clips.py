@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import soundfile
 
 from testkit.barcodes import write_video
+from testkit.json_lines import write_json_lines
 
 START_NS = 1_767_225_600_000_000_000
 RATE_HZ = 20
@@ -100,5 +100,4 @@ def write_imu(path: Path, rate_hz: int = 100, seconds: float = 3.0) -> None:
 
 def write_manifest(path: Path, *clips: dict[str, object]) -> str:
     """Write a manifest and return its path."""
-    path.write_text("".join(f"{json.dumps(clip)}\n" for clip in clips), encoding="utf-8")
-    return str(path)
+    return write_json_lines(path, *clips)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from syncaudit.estimators.events import EventEvidence
 from syncaudit.model import EventTrain, FlashEdges, FlashIntervals, Quantity
+from testkit.streams import event_train
 
 Floats = NDArray[np.float64]
 
@@ -114,14 +115,7 @@ def stamped_at_start(seen: FlashEdges, *, exposure_s: float) -> FlashEdges:
 
 def train(times_s: Floats, *, name: str = "trigger", std_s: float = 1e-5) -> EventTrain:
     times_s = np.sort(np.asarray(times_s, dtype=np.float64))
-    return EventTrain(
-        source=name,
-        quantity=Quantity.TRIGGER,
-        epoch_ns=0,
-        times_s=times_s,
-        std_s=np.full(times_s.size, std_s),
-        strengths=np.ones(times_s.size),
-    )
+    return event_train(times_s, source=name, std_s=std_s)
 
 
 def trigger(

@@ -5,7 +5,7 @@ import numpy as np
 
 from syncaudit.decode import Picture
 from syncaudit.detectors.flash import FlashDetector
-from syncaudit.model import CameraStream, FrameFiles, SourceKind
+from testkit.streams import camera_stream
 
 EPOCH_NS = 1_767_225_600_000_000_000
 SIZE_PX = (480, 320)
@@ -72,13 +72,8 @@ def footage(
 
 def camera(n=60, fps=12.0, **fields):
     fields = {"line_delay_s": 5e-5, "exposure_s": 0.008} | fields
-    return CameraStream(
-        name="cam",
-        clock="cam",
-        kind=SourceKind.CAMERA,
-        time_ns=fields.pop("time_ns", EPOCH_NS + np.round(np.arange(n) / fps * 1e9).astype(int)),
-        files=FrameFiles(paths=("cam.mp4",)),
-        **fields,
+    return camera_stream(
+        fields.pop("time_ns", EPOCH_NS + np.round(np.arange(n) / fps * 1e9).astype(int)), **fields
     )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from testkit.json_lines import write_json_lines
+
 AT = 1_767_225_610_000_000_000
 
 
@@ -62,7 +64,7 @@ def control(original: str) -> dict[str, Any]:
 def written(path: Path, rows: Iterable[Mapping[str, Any]]) -> str:
     """Write rows as JSON Lines and return the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    write_json_lines(path, *rows)
     return str(path)
 
 

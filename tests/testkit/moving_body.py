@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from syncaudit.model import Activity, Quantity, RotationIncrements
+from syncaudit.model import Quantity, RotationIncrements
+from testkit.streams import activity
 
 EPOCH_NS = 1_767_225_600_000_000_000
 # A mounting that mixes all axes.
@@ -93,9 +94,7 @@ def imu(
         t = t[(t < start) | (t >= stop)]
     values = motion.rate(t)
     values = unit * (values + noise * rng.normal(size=values.shape))
-    return Activity(
-        source=name, quantity=quantity, epoch_ns=epoch_ns, times_s=clock.reads(t), values=values
-    )
+    return activity(name, quantity, clock.reads(t), values, epoch_ns=epoch_ns)
 
 
 def camera(
@@ -209,12 +208,12 @@ class Drive:
             (Quantity.ANGULAR_RATE, self.turn_radps(t), noise),
             (Quantity.SPECIFIC_FORCE, self.force_mps2(t), 20 * noise),
         ):
-            found[quantity] = Activity(
-                source=name,
-                quantity=quantity,
+            found[quantity] = activity(
+                name,
+                quantity,
+                clock.reads(t),
+                values + std * rng.normal(size=values.shape),
                 epoch_ns=EPOCH_NS,
-                times_s=clock.reads(t),
-                values=values + std * rng.normal(size=values.shape),
             )
         return found
 
@@ -250,12 +249,12 @@ class Drive:
         if step:
             values = step * np.round(values / step)
         reads = clock.reads(t)
-        return Activity(
-            source=name,
-            quantity=quantity,
+        return activity(
+            name,
+            quantity,
+            reads if stamps is None else stamps(reads),
+            unit * values[:, None],
             epoch_ns=EPOCH_NS,
-            times_s=reads if stamps is None else stamps(reads),
-            values=unit * values[:, None],
         )
 
 

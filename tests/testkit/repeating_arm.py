@@ -7,7 +7,8 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.ndimage import gaussian_filter1d
 
-from syncaudit.model import Activity, PictureMotion, Quantity
+from syncaudit.model import PictureMotion, Quantity
+from testkit.streams import activity
 
 STEP_S = 1e-3
 N_CELLS = 24
@@ -91,11 +92,10 @@ def watched(
         stop_s=frames_s[1:],
         moves=moves + noise * moves.std() * added,
     )
-    state = Activity(
-        source="state",
-        quantity=Quantity.STATE,
-        epoch_ns=0,
-        times_s=read_s,
-        values=pose(read_s) + rng.normal(0.0, 3e-4, (read_s.size, joints.shape[1])),
+    state = activity(
+        "state",
+        Quantity.STATE,
+        read_s,
+        pose(read_s) + rng.normal(0.0, 3e-4, (read_s.size, joints.shape[1])),
     )
     return camera, state

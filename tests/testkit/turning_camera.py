@@ -4,8 +4,8 @@ import numpy as np
 
 from syncaudit.decode import Picture
 from syncaudit.detectors.rotation.detector import RotationDetector
-from syncaudit.model import CameraStream, FrameFiles, SourceKind
 from testkit.seen_points import texture, turned
+from testkit.streams import camera_stream
 
 EPOCH_NS = 1_767_225_600_000_000_000
 FULL_FOCAL_PX = 560.0
@@ -16,12 +16,8 @@ PERIOD_NS = 83_333_333
 
 def stream(n=12, **fields):
     fields = {"focal_px": FULL_FOCAL_PX, "line_delay_s": 0.0} | fields
-    return CameraStream(
-        name="cam",
-        clock="cam",
-        kind=SourceKind.CAMERA,
-        time_ns=fields.pop("time_ns", EPOCH_NS + PERIOD_NS * np.arange(n)),
-        files=FrameFiles(paths=("cam.mp4",)),
+    return camera_stream(
+        fields.pop("time_ns", EPOCH_NS + PERIOD_NS * np.arange(n)),
         width_px=856,
         height_px=480,
         **fields,

@@ -6,23 +6,15 @@ import numpy as np
 
 from syncaudit.model import (
     AudioStream,
-    SourceKind,
 )
 from syncaudit.pipeline import ClipEvidence
+from testkit.streams import sound_stream
 
 EPOCH = 1_767_225_600_000_000_000
 
 
 def sound(name: str, samples: np.ndarray, rate_hz: float, start_ns: int = EPOCH) -> AudioStream:
-    return AudioStream(
-        name=name,
-        clock=name,
-        kind=SourceKind.AUDIO,
-        time_ns=np.array([start_ns]),
-        anchor_samples=np.array([0]),
-        rate_hz=rate_hz,
-        samples=samples.astype(np.float32),
-    )
+    return sound_stream(samples, rate_hz, name=name, start_ns=start_ns)
 
 
 def microphones(offset_s: float) -> ClipEvidence:

@@ -6,8 +6,9 @@ with the pose, as that of a camera does.
 
 import numpy as np
 
-from syncaudit.model import Activity, PictureMotion, Quantity
+from syncaudit.model import PictureMotion, Quantity
 from syncaudit.simulate.robot.task import TaskStyle, draw_course
+from testkit.streams import activity
 
 TICK_DEG = 360.0 / 4096.0
 N_CELLS = 12
@@ -22,12 +23,11 @@ def joints(course, seconds=12.0, rate_hz=30.0, late_s=0.0, *, is_command=False):
     """Return the joints as a table has them, in steps of an encoder."""
     times_s = np.arange(round(seconds * rate_hz)) / rate_hz
     curve = course.command if is_command else course.joints
-    return Activity(
-        source="action" if is_command else "state",
-        quantity=Quantity.COMMAND if is_command else Quantity.STATE,
-        epoch_ns=0,
-        times_s=times_s,
-        values=np.rint(curve(times_s - late_s) / TICK_DEG) * TICK_DEG,
+    return activity(
+        "action" if is_command else "state",
+        Quantity.COMMAND if is_command else Quantity.STATE,
+        times_s,
+        np.rint(curve(times_s - late_s) / TICK_DEG) * TICK_DEG,
     )
 
 
