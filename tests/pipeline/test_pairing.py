@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 
-from syncaudit.model import (
-    FlashIntervals,
-    PairMeasurement,
-    PictureMotion,
-    Quantity,
-)
+from syncaudit.model import FlashIntervals, PairMeasurement, PictureMotion, Quantity
 from syncaudit.pipeline import pairing
 from syncaudit.pipeline.clip_evidence import ClipEvidence
 from syncaudit.pipeline.pairing import measure_pairs

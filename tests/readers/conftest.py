@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from syncaudit.model import CanSpec, SignalStream
+from syncaudit.readers import read_source
+from testkit.bus_logs import DBC, Put
 from testkit.reader_samples import Sample, write_samples
 
 
@@ -26,3 +29,26 @@ def put(tmp_path: Path) -> Callable[..., str]:
         return str(path)
 
     return write
+
+
+@pytest.fixture
+def bus(put: Put) -> Callable[..., SignalStream]:
+    """Return a function that writes a bus log with its description and reads it."""
+
+    def read(
+        log: str | bytes,
+        signals: Mapping[str, str] | None = None,
+        *,
+        name: str = "can.log",
+        dbc: str | None = DBC,
+    ) -> SignalStream:
+        spec = CanSpec(
+            uri=put(name, log),
+            dbc=None if dbc is None else put("v.dbc", dbc),
+            signals={"speed": "Speed"} if signals is None else signals,
+        )
+        stream = read_source("can", spec)
+        assert isinstance(stream, SignalStream)
+        return stream
+
+    return read

@@ -81,3 +81,23 @@ def stream_of(out: Path, source: str, clip: int = 0) -> Stream:
     """Read a source through the manifest that was written."""
     found = clips_of(out)[clip]
     return read_source(source, found.sources[source], found.base_uri)
+
+
+STAMPS = [T0, T0 + S, T0 + 20 * S]
+EVENTS = {"kind": "events", "uri": "e.csv"}
+
+
+def events(folder: Path, name: str = "e.csv", stamps: list[int] = STAMPS) -> None:
+    """Write a table of stamps into a folder that is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("timestamp_ns\n" + "".join(f"{t}\n" for t in stamps))
+
+
+def one_clip(data: Path, **sources: dict[str, Any]) -> str:
+    """Write the manifest of one clip of a trigger, or of `sources`; return its path."""
+    return manifest(data, {"clip_id": "a", "sources": sources or {"trigger": EVENTS}})
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Return the content of every file by its path below `folder`."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}

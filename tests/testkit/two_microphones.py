@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from syncaudit.model import (
-    AudioStream,
-)
+from syncaudit.model import AudioStream
 from syncaudit.pipeline import ClipEvidence
 from testkit.streams import sound_stream
 
