@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tests_on_path  # noqa: F401  # before testkit
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "datasets" / "bags"))
-
-from bag_writing import Messages, write_bag
-from drive import drive, rules
-from stamped_bag import judged, stamped, told
+from testkit.bags.drive import drive, rules
+from testkit.bags.stamped import judged, stamped, told
+from testkit.bags.writing import Messages, write_bag
 
 __all__ = ["FAULTS", "bag_faults"]
 

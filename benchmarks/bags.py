@@ -9,18 +9,19 @@ of all its sources; prints CPU seconds of this process.
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import cv2
 import numpy as np
+import tests_on_path  # noqa: F401  # before testkit
 from mcap.writer import CompressionType
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "datasets" / "bags"))
-
-from bag_writing import (
+from syncaudit.datasets import load_manifest
+from syncaudit.datasets.importing import import_dataset
+from syncaudit.pipeline import audit
+from testkit.bags.writing import (
     COMPRESSED,
     FRAME,
     IMU,
@@ -30,10 +31,6 @@ from bag_writing import (
     stamps,
     write_bag,
 )
-
-from syncaudit.datasets import load_manifest
-from syncaudit.datasets.importing import import_dataset
-from syncaudit.pipeline import audit
 
 SPAN_S = 600
 CAMERAS, CAMERA_HZ, IMU_HZ, CAN_HZ = 6, 30, 200, 150

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+import tests_on_path  # noqa: F401  # before testkit
 from batch_base import TARGETS, Target, write_base
 from batch_clips import write_rows
 from batch_damage import BYTES, PARQUET, ROWS, TEXT, array_damage
@@ -30,9 +30,6 @@ from syncaudit.datasets.importing import import_dataset
 from syncaudit.errors import SyncAuditError
 from syncaudit.pipeline import audit
 from syncaudit.policy import load_policy
-
-_TESTS = Path(__file__).resolve().parents[1] / "tests" / "datasets" / "formats"
-sys.path.insert(0, str(_TESTS))
 
 __all__ = ["fuzz"]
 
@@ -169,7 +166,7 @@ def _imports(folder: Path, n_imports: int, workers: int, seed: int) -> dict[str,
 
 def _rules(folder: Path, workers: int) -> dict[str, Any]:
     """Import a folder by rules that are wrong in some way."""
-    from plain_folder import write_plain_folder
+    from testkit.data_sets.plain_folder import write_plain_folder
 
     source = write_plain_folder(folder / "plain", 1)
     tasks = []
@@ -243,7 +240,7 @@ class _Damaged:
 
 def _import_and_audit(task: _Damaged) -> list[str]:
     """Write a data set, damage a file of it, import and audit it."""
-    from examples import EXAMPLES
+    from testkit.data_sets.examples import EXAMPLES
 
     rng = random.Random(f"{task.seed} {task.number}")  # noqa: S311
     names = sorted(EXAMPLES)

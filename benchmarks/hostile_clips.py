@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import tests_on_path  # noqa: F401  # before testkit
 
 __all__ = ["CLIPS"]
 
@@ -76,7 +77,7 @@ def _odd_numbers() -> Iterator[Hostile]:
 
 
 def _video(folder: Path) -> None:
-    from lerobot_data import video
+    from testkit.data_sets.lerobot_data import video
 
     video(folder / "cam.mp4", list(range(40, 80)))
 

@@ -9,7 +9,6 @@ and its number.
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import json
 import os
@@ -17,7 +16,6 @@ import random
 import resource
 import shutil
 import signal
-import sys
 import time
 import traceback
 from collections import Counter
@@ -27,13 +25,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import tests_on_path  # noqa: F401  # before testkit
 
 from syncaudit.batch.memory import held_bytes
 
 _ROOT = Path(__file__).resolve().parents[1]
-_TESTS = _ROOT / "tests"
-_READERS = _TESTS / "readers"
-sys.path[:0] = [str(_TESTS / "datasets" / "formats"), str(_TESTS / "datasets" / "bags")]
 
 MOST_S = 60.0
 MOST_BYTES = 2**30
@@ -169,34 +165,16 @@ def _damage_file(folder: Path, rng: random.Random) -> str:
     return str(path.relative_to(folder))
 
 
-def _samples(scratch: Path) -> dict[str, Any]:
-    # Several folders of tests have a module of this name.
-    place = importlib.util.spec_from_file_location("readers_conftest", _READERS / "conftest.py")
-    assert place is not None
-    assert place.loader is not None
-    conftest = importlib.util.module_from_spec(place)
-    sys.modules["readers_conftest"] = conftest
-    place.loader.exec_module(conftest)
-
-    class Factory:
-        def mktemp(self, name: str) -> Path:
-            (scratch / name).mkdir()
-            return scratch / name
-
-    made: dict[str, Any] = conftest.samples.__wrapped__(Factory())
-    return made
-
-
 def _jobs(
     scratch: Path,
 ) -> dict[str, Callable[[Path, random.Random], tuple[str, Callable[[], Any]]]]:
     """Return by name what prepares a damaged input, and says what it is and how to read it."""
-    from examples import EXAMPLES
-
     from syncaudit.datasets import load_manifest
     from syncaudit.datasets.importing import import_dataset
     from syncaudit.pipeline import audit
     from syncaudit.readers import read_source
+    from testkit.data_sets.examples import EXAMPLES
+    from testkit.reader_samples import write_samples
 
     jobs: dict[str, Any] = {}
 
@@ -250,7 +228,7 @@ def _jobs(
 
         return prepare
 
-    for name, sample in _samples(scratch).items():
+    for name, sample in write_samples(scratch).items():
         jobs[f"reader {name}"] = reader(sample)
     for name, example in EXAMPLES.items():
         jobs[f"import {name}"] = importer(name, example)

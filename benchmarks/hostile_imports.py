@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-_TESTS = Path(__file__).resolve().parents[1] / "tests" / "datasets"
-sys.path[:0] = [str(_TESTS / "formats"), str(_TESTS / "bags")]
+import tests_on_path  # noqa: F401  # before testkit
 
 Prepare = Callable[[Path], list[str]]
 
@@ -37,7 +36,7 @@ def _imported(source: Path, format_name: str) -> list[str]:
 
 def _lerobot(change: Callable[[dict[str, Any]], Any]) -> Prepare:
     def prepare(folder: Path) -> list[str]:
-        from lerobot_data import write_lerobot_v2
+        from testkit.data_sets.lerobot_data import write_lerobot_v2
 
         root = write_lerobot_v2(folder, 1)
         place = root / "meta/info.json"
@@ -87,7 +86,7 @@ def _row_cases() -> Iterator[tuple[str, Prepare]]:
         for value in (*ODD, 2**63, 10**4400):
 
             def prepare(folder: Path, key: str = key, value: Any = value) -> list[str]:
-                from lerobot_data import write_lerobot_v2
+                from testkit.data_sets.lerobot_data import write_lerobot_v2
 
                 root = write_lerobot_v2(folder, 1)
                 sys.set_int_max_str_digits(0)
@@ -387,7 +386,7 @@ def _bag_cases() -> Iterator[tuple[str, Prepare]]:
 
 def _nuscenes(table: str, make: Callable[[list[dict[str, Any]]], str]) -> Prepare:
     def prepare(folder: Path) -> list[str]:
-        from nuscenes_data import write_nuscenes
+        from testkit.data_sets.nuscenes_data import write_nuscenes
 
         root = write_nuscenes(folder, 1)
         place = root / "v1.0-mini" / f"{table}.json"

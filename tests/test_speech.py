@@ -12,29 +12,23 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from typer.testing import CliRunner
 
 from syncaudit import speech
-from syncaudit.cli.app import build_app
 from syncaudit.errors import AlignmentError, MissingExtraError, StreamReadError, UsageError
-
-REALDATA = Path(__file__).parents[2] / "shared" / "realdata"
-STAND_IN = Path(__file__).parent / "aligners" / "fake_mfa.py"
+from testkit.command_line import run_command
+from testkit.mfa_stand_in import FAKE
+from testkit.places import real_recording
 
 
 @pytest.fixture
 def mary(tmp_path: Path) -> Path:
-    source = REALDATA / "speech" / "mary.wav"
-    if not source.exists():
-        pytest.skip(f"{source} is absent")
+    source = real_recording("speech/mary.wav")
     return Path(shutil.copy(source, tmp_path / "mary.wav"))
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    source = REALDATA / "speech" / "acoustic_corpus.wav"
-    if not source.exists():
-        pytest.skip(f"{source} is absent")
+    source = real_recording("speech/acoustic_corpus.wav")
     folder = tmp_path_factory.mktemp("corpus")
     for suffix in (".wav", ".lab"):
         shutil.copy(source.with_suffix(suffix), folder / f"talk{suffix}")
@@ -47,11 +41,6 @@ def made(corpus: Path) -> speech.AlignedSpeech:
     return speech.align(corpus, corpus.with_suffix(".lab"))
 
 
-def run(*arguments: str | Path) -> Any:
-    runner = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"})
-    return runner.invoke(build_app(), ["align", *map(str, arguments)], prog_name="syncaudit")
-
-
 @pytest.fixture
 def mfa(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that sets what the stand-in for MFA writes."""
@@ -61,7 +50,7 @@ def mfa(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         (tmp_path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
 
     monkeypatch.setenv("FAKE_MFA", str(tmp_path / "plan.json"))
-    monkeypatch.setenv("SYNCAUDIT_MFA", f"'{sys.executable}' '{STAND_IN}'")
+    monkeypatch.setenv("SYNCAUDIT_MFA", f"'{sys.executable}' '{FAKE}'")
     return write
 
 
@@ -98,7 +87,7 @@ def test_short_speech_is_vouched_for_by_its_score(mary: Path) -> None:
 @pytest.mark.realdata
 def test_result_of_mfa_that_does_not_fit_is_refused(corpus: Path, mfa: Any) -> None:
     """A toy model wrote it, off by up to 1.4 s; MFA's exit code was 0."""
-    mfa((REALDATA / "mfa_output" / "align.long.TextGrid").read_text(encoding="utf-8"))
+    mfa(real_recording("mfa_output/align.long.TextGrid").read_text(encoding="utf-8"))
     with pytest.raises(AlignmentError, match=r"the alignment by mfa 3\.4\.3"):
         speech.align(corpus, corpus.with_suffix(".lab"), aligner="mfa")
 
@@ -141,7 +130,7 @@ def test_result_that_nothing_vouches_for_is_unverified(
     mfa((tmp_path / "made.TextGrid").read_text(encoding="utf-8"))
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     out = tmp_path / "out.TextGrid"
-    result = run(mary, "mary rolled the barrel", "--out", out, "--aligner", "mfa")
+    result = run_command("align", mary, "mary rolled the barrel", "--out", out, "--aligner", "mfa")
     assert result.exit_code == 4
     assert "nothing can vouch for it" in result.output
     assert out.exists()
@@ -150,17 +139,17 @@ def test_result_that_nothing_vouches_for_is_unverified(
 @pytest.mark.realdata
 def test_command_writes_what_fits_and_nothing_else(mary: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "mary.ctm"
-    result = run(mary, "mary rolled the barrel", "--out", out)
+    result = run_command("align", mary, "mary rolled the barrel", "--out", out)
     assert result.exit_code == 0, result.output
     assert "auto takes pocketsphinx" in result.output
     assert "mfa:" in result.output
     assert "4 words" in result.output
     assert out.read_text().splitlines()[0].split()[:2] == ["mary", "words"]
-    result = run(mary, "quite another text", "--out", tmp_path / "no.json")
+    result = run_command("align", mary, "quite another text", "--out", tmp_path / "no.json")
     assert result.exit_code == 1
     assert "does not fit" in result.output
     assert not (tmp_path / "no.json").exists()
-    result = run(mary, "quite another text", "--out", out)
+    result = run_command("align", mary, "quite another text", "--out", out)
     assert "is from an earlier run" in result.output.replace("\n", " ")
 
 
@@ -168,11 +157,14 @@ def test_command_writes_what_fits_and_nothing_else(mary: Path, tmp_path: Path) -
 def test_command_takes_phones(mary: Path, tmp_path: Path) -> None:
     out = tmp_path / "mary.json"
     phones = "m ə r i | r o l d | θ ə | b œ r l"
-    assert run(mary, phones, "--phones", "--out", out).exit_code == 0
+    assert run_command("align", mary, phones, "--phones", "--out", out).exit_code == 0
     tiers = json.loads(out.read_text(encoding="utf-8"))["tiers"]
     assert [entry[2] for entry in tiers["words"]["entries"]] == ["məri", "rold", "θə", "bœrl"]
     assert len(tiers["phones"]["entries"]) == 14
-    assert run(mary, phones.replace("| ", ""), "--phones", "--out", out).exit_code == 0
+    assert (
+        run_command("align", mary, phones.replace("| ", ""), "--phones", "--out", out).exit_code
+        == 0
+    )
     assert list(json.loads(out.read_text(encoding="utf-8"))["tiers"]) == ["phones"]
 
 
@@ -186,7 +178,7 @@ def test_command_aligns_a_folder(mary: Path, tmp_path: Path) -> None:
     shutil.copy(mary, folder / "textless.wav")
     (folder / "broken.wav").write_bytes(b"RIFFnothing")
     (folder / "broken.txt").write_text("hello")
-    result = run(tmp_path / "corpus", "--out", tmp_path / "tiers")
+    result = run_command("align", tmp_path / "corpus", "--out", tmp_path / "tiers")
     assert result.exit_code == 1
     written = [path.name for path in (tmp_path / "tiers").rglob("[!.]*") if path.is_file()]
     assert written == ["good.TextGrid"]
@@ -213,7 +205,7 @@ def test_wrong_usage_is_told(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     soundfile.write(tmp_path / "talk.wav", np.zeros(1600), 16000)
-    result = run(*arguments)
+    result = run_command("align", *arguments)
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
     assert not list(tmp_path.glob("a.*"))
@@ -270,10 +262,10 @@ def test_tiers_that_were_edited_are_not_written_over(mary: Path, tmp_path: Path)
     place = tmp_path / "mary.TextGrid"
     given = (mary, "mary rolled the barrel", "--out", place)
     for _ in range(2):
-        assert run(*given).exit_code != 2
+        assert run_command("align", *given).exit_code != 2
     place.write_text(place.read_text().replace("barrel", "barrels"))
     edited = place.read_text()
-    assert run(*given).exit_code == 2
+    assert run_command("align", *given).exit_code == 2
     assert place.read_text() == edited
-    assert run(*given, "--force").exit_code != 2
+    assert run_command("align", *given, "--force").exit_code != 2
     assert place.read_text() != edited

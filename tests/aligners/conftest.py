@@ -13,17 +13,12 @@ import pytest
 import soundfile
 
 from syncaudit.aligners import Utterance, words_of_text
-
-REALDATA = Path(__file__).parents[3] / "shared" / "realdata"
-if str(Path(__file__).parent) not in sys.path:
-    sys.path.insert(0, str(Path(__file__).parent))
+from testkit.places import real_recording
 
 
 @pytest.fixture(scope="session")
 def realdata() -> Path:
-    if not REALDATA.is_dir():
-        pytest.skip(f"{REALDATA} is absent")
-    return REALDATA
+    return real_recording("")
 
 
 @pytest.fixture
@@ -60,7 +55,7 @@ def real(realdata: Path) -> Callable[..., Utterance]:
 
 @pytest.fixture
 def mfa(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    from stand_in import FAKE, HELLO, FakeMfa
+    from testkit.mfa_stand_in import FAKE, HELLO, FakeMfa
 
     fake = FakeMfa(folder=tmp_path)
     fake.set(textgrids={"*": HELLO})

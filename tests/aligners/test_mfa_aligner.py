@@ -74,7 +74,7 @@ def test_many_files_are_one_corpus(mfa: Any, utterance: Make) -> None:
 
 
 def test_outcomes_stay_with_their_files(mfa: Any, utterance: Make) -> None:
-    from stand_in import HELLO
+    from testkit.mfa_stand_in import HELLO
 
     mfa.set(textgrids={"u000001": HELLO, "u000003": "broken"})
     found = MfaAligner().align([utterance(name=f"talk{k}") for k in range(4)])
@@ -123,7 +123,7 @@ def test_endless_run_is_ended(mfa: Any, utterance: Make, monkeypatch: pytest.Mon
 
 
 def test_success_without_known_words_is_refused(mfa: Any, utterance: Make) -> None:
-    from stand_in import textgrid
+    from testkit.mfa_stand_in import textgrid
 
     spn = [(0.5, 0.9, "spn"), (0.9, 1.4, "spn")]
     mfa.set(textgrids={"*": textgrid(WORDS, spn)})
@@ -136,7 +136,7 @@ def test_success_without_known_words_is_refused(mfa: Any, utterance: Make) -> No
 
 
 def test_impossible_times_are_refused(mfa: Any, utterance: Make) -> None:
-    from stand_in import textgrid
+    from testkit.mfa_stand_in import textgrid
 
     late = [(5.0, 6.0, "hello"), (6.0, 7.0, "world")]
     mfa.set(textgrids={"*": textgrid(late, late)})
@@ -152,7 +152,7 @@ def test_impossible_times_are_refused(mfa: Any, utterance: Make) -> None:
 
 
 def test_tiers_of_speakers_are_found(mfa: Any, utterance: Make) -> None:
-    from stand_in import textgrid
+    from testkit.mfa_stand_in import textgrid
 
     mfa.set(textgrids={"*": textgrid(WORDS, PHONES, prefix="anna - ")})
     (found,) = MfaAligner().align([utterance()])
@@ -197,7 +197,7 @@ def test_what_it_cannot_do_is_said(mfa: Any, monkeypatch: pytest.MonkeyPatch) ->
 def test_program_is_found_on_the_path_then_in_conda(
     mfa: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from stand_in import FAKE
+    from testkit.mfa_stand_in import FAKE
 
     monkeypatch.delenv("SYNCAUDIT_MFA")
     folder = tmp_path / "bin"

@@ -14,6 +14,7 @@ from syncaudit.datasets import clip_to_row
 from syncaudit.model import CameraSpec, Clip, ClipRecord, Origin, PairMeasurement, StateSpec
 from syncaudit.pipeline import conclude
 from syncaudit.policy import load_policy
+from testkit.json_lines import read_verdicts
 
 POLICY = load_policy(profile="vla")
 AT_NS = 6_000_000_000
@@ -76,15 +77,6 @@ def run(world, clips, out, **given):
     return run_batch(clips, POLICY, out=out, workers=0, audit=world, to_row=clip_to_row, **given)
 
 
-def rows(folder):
-    lines = (folder / "verdicts.jsonl").read_text().splitlines()
-    # What a clip cost differs from run to run.
-    return [
-        {k: v for k, v in json.loads(line).items() if k not in ("seconds", "stages")}
-        for line in lines
-    ]
-
-
 def blamed(row):
     return {reason["source"] for reason in row["reasons"] if reason["code"] == "offset"}
 
@@ -139,7 +131,7 @@ def test_blame_is_the_same_in_all_clips(tmp_path):
         frozenset({"wrist"}),
     }
     summary = run(world, clips, tmp_path)
-    assert {frozenset(blamed(row)) for row in rows(tmp_path)} == {frozenset({"state"})}
+    assert {frozenset(blamed(row)) for row in read_verdicts(tmp_path)} == {frozenset({"state"})}
     assert [*one_set(summary)["common"]] == ["state"]
 
 
@@ -149,7 +141,7 @@ def test_who_departs_from_the_set_is_to_blame_be_it_its_reference(tmp_path):
         {"high": -LATE_S, "wrist": 0.0, "state": 0.0}, own_s={"episode_007": {"state": 0.15}}
     )
     summary = run(world, clips, tmp_path)
-    found = rows(tmp_path)
+    found = read_verdicts(tmp_path)
     assert one_set(summary)["reference"] == "state"
     assert {frozenset(blamed(row)) for row in found[:7] + found[8:]} == {frozenset({"high"})}
     odd = found[7]
@@ -178,7 +170,7 @@ def test_nothing_is_common_to_few_or_to_unrelated_clips(tmp_path, n):
     summary = run(World({"high": -LATE_S * (n == 3), "state": 0.0}, own_s=own), clips, tmp_path)
     assert all(not found["common"] for found in summary.data_sets)
     assert not (tmp_path / "common_offsets.json").exists()
-    assert all(row["common_offsets"] is None for row in rows(tmp_path))
+    assert all(row["common_offsets"] is None for row in read_verdicts(tmp_path))
 
 
 def test_judging_again_merging_and_going_on_give_the_same_rows(tmp_path):
@@ -189,7 +181,7 @@ def test_judging_again_merging_and_going_on_give_the_same_rows(tmp_path):
     )
     whole = tmp_path / "whole"
     run(world, clips, whole)
-    assert any(row["common_offsets"] for row in rows(whole))
+    assert any(row["common_offsets"] for row in read_verdicts(whole))
     judge_again(
         clips,
         VerdictFile(whole / "verdicts.jsonl"),
@@ -197,18 +189,18 @@ def test_judging_again_merging_and_going_on_give_the_same_rows(tmp_path):
         out=tmp_path / "judged",
         to_row=clip_to_row,
     )
-    assert rows(tmp_path / "judged") == rows(whole)
+    assert read_verdicts(tmp_path / "judged") == read_verdicts(whole)
     run(world, clips, whole)
-    assert rows(tmp_path / "judged") == rows(whole)
+    assert read_verdicts(tmp_path / "judged") == read_verdicts(whole)
     parts = []
     for number in (1, 2, 3, 4):  # of three clips at most: too few to have anything in common
         folder = tmp_path / f"part{number}"
         about = {"shard": {"number": number, "count": 4}}
         run(world, clips[number - 1 :: 4], folder, about=about)
-        assert not any(row["common_offsets"] for row in rows(folder))
+        assert not any(row["common_offsets"] for row in read_verdicts(folder))
         parts.append(read_shard(folder, clips[number - 1 :: 4]))
     merge_shards(parts, out=tmp_path / "all", to_row=clip_to_row)
-    assert rows(tmp_path / "all") == rows(whole)
+    assert read_verdicts(tmp_path / "all") == read_verdicts(whole)
 
 
 def test_clips_whose_set_shrank_are_judged_alone_again(tmp_path):
@@ -217,10 +209,10 @@ def test_clips_whose_set_shrank_are_judged_alone_again(tmp_path):
         {"high": -LATE_S, "wrist": -LATE_S, "state": 0.0}, refused=[("episode_000", "wrist")]
     )
     run(world, clips, tmp_path)
-    assert blamed(rows(tmp_path)[0]) == {"state"}
+    assert blamed(read_verdicts(tmp_path)[0]) == {"state"}
     run(world, clips[:3], tmp_path, prune=True)
-    assert blamed(rows(tmp_path)[0]) == {"high"}
-    assert rows(tmp_path)[0]["common_offsets"] is None
+    assert blamed(read_verdicts(tmp_path)[0]) == {"high"}
+    assert read_verdicts(tmp_path)[0]["common_offsets"] is None
 
 
 def test_data_sets_are_told_apart(tmp_path):
@@ -264,7 +256,7 @@ def test_another_policy_may_find_nothing_outside(tmp_path):
     )
     assert one_set(summary)["common"] == {}
     assert one_set(summary)["clocks"]["high"]["alike"] == 8
-    assert all(row["verdict"] == "pass" for row in rows(tmp_path / "b"))
+    assert all(row["verdict"] == "pass" for row in read_verdicts(tmp_path / "b"))
 
 
 def test_a_data_set_that_cannot_be_solved_costs_no_verdict(tmp_path, monkeypatch):

@@ -3,13 +3,12 @@
 import json
 from dataclasses import replace
 
-from fake_audits import POLICY, audit, make_clip
-
 from syncaudit.batch import fingerprint_of, judge_again, merge_shards, read_shard, run_batch
 from syncaudit.batch.episodes import episode_lists, write_keep
 from syncaudit.batch.ledger import VerdictFile
 from syncaudit.datasets import clip_to_row, load_manifest
 from syncaudit.model import Origin
+from testkit.fake_audits import POLICY, audit, make_clip
 
 
 def clip(name, episode, *, dataset="/data/pusht", total=None):

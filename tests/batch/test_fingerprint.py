@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import fsspec
 import pytest
-from fake_audits import POLICY, make_clip
 
 from syncaudit.batch import fingerprint, fingerprint_of
 from syncaudit.model import CameraSpec
+from testkit.fake_audits import POLICY, make_clip
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_audits import POLICY, make_clip
 
 from syncaudit.batch.json_encoding import json_line, plain
 from syncaudit.model import Verdict
+from testkit.fake_audits import POLICY, make_clip
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_audits import POLICY, make_clip, verdict_for
 
 from syncaudit.batch import VerdictFile, judge_again, merge_shards, read_shard, run_batch
 from syncaudit.cli.inputs import load_clips
@@ -23,6 +22,8 @@ from syncaudit.errors import UsageError
 from syncaudit.evaluation.judged import read_judged
 from syncaudit.ingest import VerdictIndex
 from syncaudit.model import Verdict
+from testkit.fake_audits import POLICY, make_clip, verdict_for
+from testkit.json_lines import read_json_lines, write_json_lines
 
 IDS = ("a", "b", "c", "d")
 
@@ -299,7 +300,7 @@ def test_verdicts_of_another_run_with_as_many_of_each_are_told(folder, name):
 def test_rows_without_digests_of_older_versions_are_read(folder):
     run(folder)
     path = folder / "out" / "verdicts.jsonl"
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows = read_json_lines(path)
     path.write_text(
         "".join(json.dumps({k: v for k, v in r.items() if k != "digest"}) + "\n" for r in rows)
     )
@@ -316,9 +317,9 @@ def test_rows_without_digests_of_older_versions_are_read(folder):
 def test_a_digest_that_was_taken_off_is_told(folder):
     run(folder)
     path = folder / "out" / "verdicts.jsonl"
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows = read_json_lines(path)
     del rows[1]["digest"]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_json_lines(path, *rows)
     for read in (VerdictFile, VerdictIndex.load, lambda path: list(read_judged(str(path)))):
         with pytest.raises(UsageError, match=r"line 2 .*was edited"):
             read(path)

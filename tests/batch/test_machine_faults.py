@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import ClassVar
 from unittest import mock
 
-import fake_audits
 import fsspec
 import numpy as np
 import pytest
-from fake_audits import POLICY, make_clip
 from fsspec.implementations.memory import MemoryFileSystem
 
 from syncaudit.batch import run_batch, task
@@ -22,6 +20,9 @@ from syncaudit.datasets import load_manifest
 from syncaudit.errors import StreamReadError
 from syncaudit.machine_faults import machine_fault
 from syncaudit.policy import load_policy
+from testkit import fake_audits
+from testkit.fake_audits import POLICY, make_clip
+from testkit.json_lines import read_verdicts
 
 MACHINE = (
     *("ENOSPC", "EDQUOT", "EMFILE", "ENFILE", "ENOMEM", "EACCES", "EPERM", "EIO", "ESTALE"),
@@ -45,10 +46,6 @@ class ServerError(Exception):
 
 class FSTimeoutError(Exception):
     """Stand-in, known by its name."""
-
-
-def rows_of(out: Path) -> list[dict]:
-    return [json.loads(line) for line in (out / "verdicts.jsonl").read_text().splitlines()]
 
 
 def raising(error: BaseException, *, is_worded: bool):
@@ -81,7 +78,7 @@ def raising(error: BaseException, *, is_worded: bool):
 def test_the_machine_is_to_blame(tmp_path, error, is_worded):
     clips = [make_clip("pass1")]
     run_batch(clips, POLICY, out=tmp_path, workers=0, audit=raising(error, is_worded=is_worded))
-    (row,) = rows_of(tmp_path)
+    (row,) = read_verdicts(tmp_path)
     assert (row["verdict"], row["fingerprint"]) == ("unverified", None)
     (reason,) = row["reasons"]
     assert reason["code"] == "unreadable"
@@ -107,7 +104,7 @@ def test_the_machine_is_to_blame(tmp_path, error, is_worded):
 def test_the_data_are_to_blame(tmp_path, error):
     audit = raising(error, is_worded=True)
     run_batch([make_clip("pass1")], POLICY, out=tmp_path, workers=0, audit=audit)
-    assert rows_of(tmp_path)[0]["verdict"] == "reject"
+    assert read_verdicts(tmp_path)[0]["verdict"] == "reject"
 
 
 def test_a_file_that_asks_for_more_than_the_machine_has_is_to_blame():
@@ -142,7 +139,7 @@ def audit_really(folder: Path, sources: dict) -> dict:
     (folder / "manifest.jsonl").write_text(json.dumps(row) + "\n")
     clips = load_manifest(str(folder / "manifest.jsonl"))
     run_batch(clips, load_policy(), out=folder / "out", workers=0)
-    return rows_of(folder / "out")[0]
+    return read_verdicts(folder / "out")[0]
 
 
 class _BusyStore(MemoryFileSystem):

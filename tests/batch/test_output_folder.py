@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import fsspec
 import pytest
-from fake_audits import POLICY, audit, make_clip
 
 from syncaudit.batch import OutputFolder, fetch_outputs, run_batch
 from syncaudit.datasets import clip_to_row, load_manifest
 from syncaudit.errors import StreamReadError, UsageError
 from syncaudit.ingest import VerdictIndex
 from syncaudit.readers import remote
+from testkit.fake_audits import POLICY, audit, make_clip
 
 
 @pytest.fixture

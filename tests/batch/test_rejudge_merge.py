@@ -12,20 +12,10 @@ from syncaudit.batch.outputs import SPLIT_FILES
 from syncaudit.datasets import clip_to_row
 from syncaudit.errors import UsageError
 from syncaudit.policy import load_policy
+from testkit.json_lines import read_json_lines, read_verdicts
 
 POLICY = load_policy()
 STRICT = replace(POLICY, name="stricter", kinds={**POLICY.kinds}, required_kinds=frozenset())
-
-
-def lines(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def rows(folder: Path) -> list[dict]:
-    return [
-        {k: v for k, v in row.items() if k not in ("seconds", "stages")}
-        for row in lines(folder / "verdicts.jsonl")
-    ]
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +49,7 @@ def judged(done, out, policy, clips):
 
 def test_the_same_policy_gives_the_same_rows(clips, done, tmp_path):
     _, changes = judged(done, tmp_path, POLICY, clips)
-    assert rows(tmp_path) == rows(done)
+    assert read_verdicts(tmp_path) == read_verdicts(done)
     assert changes == []
     for name in SPLIT_FILES.values():
         assert len((tmp_path / name).read_text()) >= 0
@@ -70,10 +60,10 @@ def test_another_policy_gives_what_an_audit_by_it_gives(clips, done, tmp_path):
     lax = replace(POLICY, kinds=wide)
     _, changes = judged(done, tmp_path / "judged", lax, clips)
     run_batch(clips, lax, out=tmp_path / "audited", workers=0)
-    assert rows(tmp_path / "judged") == rows(tmp_path / "audited")
+    assert read_verdicts(tmp_path / "judged") == read_verdicts(tmp_path / "audited")
     assert {c.clip_id: (c.before, c.after) for c in changes}["can_shifted"] == ("reject", "pass")
     assert all(change.why for change in changes)
-    written = lines(tmp_path / "judged" / "changes.jsonl")
+    written = read_json_lines(tmp_path / "judged" / "changes.jsonl")
     assert [w["clip_id"] for w in written] == [c.clip_id for c in changes]
 
 
@@ -95,7 +85,7 @@ def test_measurements_survive_a_stop_while_judging_again(clips, tmp_path, monkey
         patched.setattr("syncaudit.batch.task.JudgeTask.__call__", stop)
         summary = run_batch(clips, STRICT, out=tmp_path, workers=0)
     assert (summary.stopped, summary.done) == ("interrupted", 0)
-    assert rows(tmp_path) == []
+    assert read_verdicts(tmp_path) == []
     monkeypatch.setattr(run, "_pipeline_audit", lambda: None)
     assert run_batch(clips, STRICT, out=tmp_path, workers=0).done == len(clips)
 
@@ -132,9 +122,9 @@ def parts(clips, tmp_path):
 
 def test_shards_join_to_one_run(parts, done, tmp_path):
     merge_shards(parts[::-1], out=tmp_path / "all", to_row=clip_to_row)
-    assert rows(tmp_path / "all") == rows(done)
+    assert read_verdicts(tmp_path / "all") == read_verdicts(done)
     one, many = (
-        [row["clip_id"] for row in lines(folder / "passed.jsonl")]
+        [row["clip_id"] for row in read_json_lines(folder / "passed.jsonl")]
         for folder in (done, tmp_path / "all")
     )
     assert one == many
@@ -164,11 +154,11 @@ def test_runs_of_different_manifests_stand_one_after_the_other(parts, tmp_path):
     plain = [replace(part, number=None, count=None) for part in parts]
     merge_shards(plain, out=tmp_path / "all")
     expected = [clip.clip_id for part in plain for clip in part.clips]
-    assert [row["clip_id"] for row in rows(tmp_path / "all")] == expected
+    assert [row["clip_id"] for row in read_verdicts(tmp_path / "all")] == expected
 
 
 def test_recordings_are_listed(clips, done):
-    (row,) = lines(done / "recordings.jsonl")
+    (row,) = read_json_lines(done / "recordings.jsonl")
     assert (row["recording_id"], row["clips"]) == ("drive", len(clips))
     assert row["clocks"]["can"]["clips_measured"] >= 2
     summary = json.loads((done / "summary.json").read_text())
@@ -186,8 +176,8 @@ def test_a_defect_in_judging_costs_only_its_clip_and_is_logged(clips, tmp_path, 
 
     monkeypatch.setattr("syncaudit.pipeline.conclude", break_at_one)
     run_batch(clips, STRICT, out=tmp_path, workers=0)
-    by_id = {row["clip_id"]: row for row in rows(tmp_path)}
-    assert [row["clip_id"] for row in rows(tmp_path)] == [clip.clip_id for clip in clips]
+    by_id = {row["clip_id"]: row for row in read_verdicts(tmp_path)}
+    assert [row["clip_id"] for row in read_verdicts(tmp_path)] == [clip.clip_id for clip in clips]
     (reason,) = by_id["good"]["reasons"]
     assert "ZeroDivisionError: no time" in reason["message"]
     assert by_id["good"]["fingerprint"] is None  # audited anew next time

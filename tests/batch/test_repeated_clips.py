@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from fake_audits import POLICY, audit, make_clip
 
 from syncaudit.batch import run_batch
 from syncaudit.batch.repeated_clips import MAX_NAMED, repeated_clips
 from syncaudit.datasets import clip_to_row
 from syncaudit.model import CameraSpec, CanSpec, Clip
+from testkit.fake_audits import POLICY, audit, make_clip
 
 
 def clip(clip_id, video, *, window=(None, None), rows=None, can="drive.log"):

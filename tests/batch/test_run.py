@@ -4,30 +4,18 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import fake_audits
 import pyarrow.parquet as pq
 import pytest
-from fake_audits import POLICY, make_clip
 
 from syncaudit.batch import Progress, run_batch
 from syncaudit.errors import UsageError
+from testkit import fake_audits
+from testkit.fake_audits import POLICY, make_clip
+from testkit.fake_batches import run_faked
+from testkit.json_lines import read_json_lines, read_verdicts
 
 IDS = ["pass1", "reject1", "silent1", "pass2", "broken1", "bug1", "reject2"]
 EXPECTED = ["pass", "reject", "unverified", "pass", "reject", "reject", "reject"]
-
-
-def rows_of(out: Path) -> list[dict]:
-    return [json.loads(line) for line in (out / "verdicts.jsonl").read_text().splitlines()]
-
-
-def without_times(rows: list[dict]) -> list[dict]:
-    return [{k: v for k, v in row.items() if k not in ("seconds", "stages")} for row in rows]
-
-
-def run(ids, out, **options):
-    options = {"workers": 0, "audit": fake_audits.audit, "policy": POLICY} | options
-    policy = options.pop("policy")
-    return run_batch([make_clip(name) for name in ids], policy, out=out, **options)
 
 
 def marks(folder: Path) -> list[str]:
@@ -42,8 +30,8 @@ def marked(tmp_path, monkeypatch):
 
 
 def test_every_clip_gets_its_verdict_in_manifest_order(tmp_path):
-    summary = run(IDS, tmp_path)
-    rows = rows_of(tmp_path)
+    summary = run_faked(IDS, tmp_path)
+    rows = read_verdicts(tmp_path)
     assert [row["clip_id"] for row in rows] == IDS
     assert [row["verdict"] for row in rows] == EXPECTED
     assert summary.counts == {"pass": 2, "reject": 4, "unverified": 1}
@@ -51,15 +39,15 @@ def test_every_clip_gets_its_verdict_in_manifest_order(tmp_path):
 
 
 def test_workers_change_nothing_but_the_times(tmp_path):
-    run(IDS, tmp_path / "none")
-    run(IDS, tmp_path / "two", workers=2)
-    alone, together = rows_of(tmp_path / "none"), rows_of(tmp_path / "two")
-    assert without_times(alone) == without_times(together)
+    run_faked(IDS, tmp_path / "none")
+    run_faked(IDS, tmp_path / "two", workers=2)
+    alone, together = read_verdicts(tmp_path / "none"), read_verdicts(tmp_path / "two")
+    assert alone == together
 
 
 def test_exceptions_become_rejects_with_their_code(tmp_path):
-    run(["broken", "bug", "extra"], tmp_path)
-    broken, bug, extra = rows_of(tmp_path)
+    run_faked(["broken", "bug", "extra"], tmp_path)
+    broken, bug, extra = read_verdicts(tmp_path)
     assert broken["reasons"][0]["code"] == "corrupt"
     assert broken["reasons"][0]["source"] == "cam_rear"
     assert broken["sources"]["cam_rear"]["verdict"] == "reject"
@@ -72,8 +60,8 @@ def test_exceptions_become_rejects_with_their_code(tmp_path):
 
 def test_dying_and_hanging_workers_cost_only_their_clips(tmp_path):
     ids = ["pass1", "crash", "pass2", "hang", "killed", "reject"]
-    run(ids, tmp_path, workers=2, timeout_s=2.0)
-    by_id = {row["clip_id"]: row for row in rows_of(tmp_path)}
+    run_faked(ids, tmp_path, workers=2, timeout_s=2.0)
+    by_id = {row["clip_id"]: row for row in read_verdicts(tmp_path)}
     expected = ["pass", "reject", "pass", "reject", "unverified", "reject"]
     assert [by_id[name]["verdict"] for name in ids] == expected
     assert by_id["crash"]["reasons"][0]["code"] == "unreadable"
@@ -83,8 +71,8 @@ def test_dying_and_hanging_workers_cost_only_their_clips(tmp_path):
 
 
 def test_clips_over_the_memory_limit_cost_only_themselves(tmp_path):
-    run(["pass1", "swell", "starve", "pass2"], tmp_path, workers=1, memory_limit="400M")
-    first, swell, starve, last = rows_of(tmp_path)
+    run_faked(["pass1", "swell", "starve", "pass2"], tmp_path, workers=1, memory_limit="400M")
+    first, swell, starve, last = read_verdicts(tmp_path)
     assert [first["verdict"], last["verdict"]] == ["pass", "pass"]
     assert [r["reasons"][0]["code"] for r in (swell, starve)] == ["unreadable"] * 2
     assert "its limit of 400 MiB" in swell["reasons"][0]["message"]
@@ -95,20 +83,20 @@ def test_clips_over_the_memory_limit_cost_only_themselves(tmp_path):
 def test_a_large_clip_may_have_all_shares_when_it_is_alone(tmp_path, monkeypatch):
     monkeypatch.setattr("syncaudit.batch.memory.machine_bytes", lambda: 1_200_000_000)
     monkeypatch.setattr("syncaudit.batch.memory._AUTO_LEAST_BYTES", 0)
-    run(["pass1", "swell"], tmp_path / "two", workers=2)  # 480 MB each, 960 MB alone
-    assert [row["verdict"] for row in rows_of(tmp_path / "two")] == ["pass"] * 2
+    run_faked(["pass1", "swell"], tmp_path / "two", workers=2)  # 480 MB each, 960 MB alone
+    assert [row["verdict"] for row in read_verdicts(tmp_path / "two")] == ["pass"] * 2
 
 
 def test_a_clip_whose_worker_died_once_is_tried_again(tmp_path, marked):
-    run(["once", "pass1"], tmp_path / "out", workers=1)
-    assert [row["verdict"] for row in rows_of(tmp_path / "out")] == ["pass", "pass"]
+    run_faked(["once", "pass1"], tmp_path / "out", workers=1)
+    assert [row["verdict"] for row in read_verdicts(tmp_path / "out")] == ["pass", "pass"]
     assert marks(marked).count("once") == 2
 
 
 def test_a_second_run_audits_nothing_again(tmp_path, marked):
-    first = run(["pass1", "reject1"], tmp_path / "out")
+    first = run_faked(["pass1", "reject1"], tmp_path / "out")
     before = (tmp_path / "out" / "verdicts.jsonl").read_bytes()
-    second = run(["pass1", "reject1"], tmp_path / "out")
+    second = run_faked(["pass1", "reject1"], tmp_path / "out")
     assert marks(marked) == ["pass1", "reject1"]
     assert (first.reused, second.reused) == (0, 2)
     assert second.counts == first.counts
@@ -116,12 +104,12 @@ def test_a_second_run_audits_nothing_again(tmp_path, marked):
 
 
 def test_another_search_range_or_calibration_audits_again(tmp_path, marked):
-    run(["pass1"], tmp_path / "out")
+    run_faked(["pass1"], tmp_path / "out")
     other = replace(POLICY, max_offset_s=9.0)
-    run(["pass1"], tmp_path / "out", policy=other)
-    run(["pass1"], tmp_path / "out", policy=other, calibration={"version": 1})
+    run_faked(["pass1"], tmp_path / "out", policy=other)
+    run_faked(["pass1"], tmp_path / "out", policy=other, calibration={"version": 1})
     assert len(marks(marked)) == 3
-    assert len(rows_of(tmp_path / "out")) == 1
+    assert len(read_verdicts(tmp_path / "out")) == 1
 
 
 def test_a_changed_file_audits_again(tmp_path, marked):
@@ -136,49 +124,49 @@ def test_a_changed_file_audits_again(tmp_path, marked):
 
 def test_verdicts_about_the_machine_are_not_remembered(tmp_path, marked):
     for _ in range(2):
-        run(["bug", "extra", "broken"], tmp_path / "out")
+        run_faked(["bug", "extra", "broken"], tmp_path / "out")
     assert marks(marked) == ["broken", "bug", "bug", "extra", "extra"]
 
 
 def test_an_interrupted_run_keeps_what_is_done_and_goes_on(tmp_path):
     ids = ["pass1", "reject1", "stop", "pass2"]
-    summary = run(ids, tmp_path, audit=fake_audits.interrupting_audit)
+    summary = run_faked(ids, tmp_path, audit=fake_audits.interrupting_audit)
     assert summary.stopped == "interrupted"
-    assert [row["clip_id"] for row in rows_of(tmp_path)] == ["pass1", "reject1"]
+    assert [row["clip_id"] for row in read_verdicts(tmp_path)] == ["pass1", "reject1"]
     assert json.loads((tmp_path / "summary.json").read_text())["complete"] is False
-    again = run(ids, tmp_path)
+    again = run_faked(ids, tmp_path)
     assert (again.stopped, again.reused, again.done) == (None, 2, 4)
-    assert [row["clip_id"] for row in rows_of(tmp_path)] == ids
+    assert [row["clip_id"] for row in read_verdicts(tmp_path)] == ids
 
 
 def test_a_half_written_ledger_is_taken_up(tmp_path, marked):
-    run(["pass1", "pass2"], tmp_path / "out")
+    run_faked(["pass1", "pass2"], tmp_path / "out")
     ledger = tmp_path / "out" / "verdicts.jsonl"
     ledger.write_bytes(ledger.read_bytes()[:-40])
-    summary = run(["pass1", "pass2"], tmp_path / "out")
+    summary = run_faked(["pass1", "pass2"], tmp_path / "out")
     assert summary.reused == 1
     assert marks(marked) == ["pass1", "pass2", "pass2"]
-    assert [row["clip_id"] for row in rows_of(tmp_path / "out")] == ["pass1", "pass2"]
+    assert [row["clip_id"] for row in read_verdicts(tmp_path / "out")] == ["pass1", "pass2"]
 
 
 def test_clips_that_left_the_manifest_leave_the_outputs_on_demand(tmp_path):
-    run(["pass1", "pass2", "reject1"], tmp_path)
+    run_faked(["pass1", "pass2", "reject1"], tmp_path)
     before = (tmp_path / "verdicts.jsonl").read_bytes()
     with pytest.raises(UsageError, match="verdicts of 1 clip that this run does not name"):
-        run(["reject1", "pass1"], tmp_path)
+        run_faked(["reject1", "pass1"], tmp_path)
     assert (tmp_path / "verdicts.jsonl").read_bytes() == before
     assert json.loads((tmp_path / "summary.json").read_text())["complete"] is True
-    summary = run(["reject1", "pass1"], tmp_path, prune=True)
-    assert [row["clip_id"] for row in rows_of(tmp_path)] == ["reject1", "pass1"]
+    summary = run_faked(["reject1", "pass1"], tmp_path, prune=True)
+    assert [row["clip_id"] for row in read_verdicts(tmp_path)] == ["reject1", "pass1"]
     assert summary.reused == 2
-    again = run(["pass1", "pass2", "reject1"], tmp_path)  # put aside, not lost
+    again = run_faked(["pass1", "pass2", "reject1"], tmp_path)  # put aside, not lost
     assert again.reused == 3
 
 
 def test_parquet_holds_the_same_as_jsonl(tmp_path):
-    run(IDS, tmp_path)
+    run_faked(IDS, tmp_path)
     table = pq.read_table(tmp_path / "verdicts.parquet").to_pylist()
-    for row, other in zip(rows_of(tmp_path), table, strict=True):
+    for row, other in zip(read_json_lines(tmp_path / "verdicts.jsonl"), table, strict=True):
         other["sources"] = dict(other["sources"])
         other["stages"] = dict(other["stages"])
         for pair in other["pairs"]:
@@ -192,7 +180,7 @@ def test_clips_are_split_by_verdict(tmp_path):
     def to_row(clip, *, relative_to):
         return {"clip_id": clip.clip_id, "from": relative_to}
 
-    run(IDS, tmp_path, to_row=to_row)
+    run_faked(IDS, tmp_path, to_row=to_row)
 
     def ids(name):
         return [json.loads(line)["clip_id"] for line in (tmp_path / name).read_text().splitlines()]
@@ -204,7 +192,7 @@ def test_clips_are_split_by_verdict(tmp_path):
 
 
 def test_the_summary_counts_reasons_and_sources(tmp_path):
-    run(IDS, tmp_path)
+    run_faked(IDS, tmp_path)
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["clips"] == {
         "total": 7, "done": 7, "reused": 0, "pass": 2, "reject": 4, "unverified": 1,
@@ -217,15 +205,15 @@ def test_the_summary_counts_reasons_and_sources(tmp_path):
 
 def test_progress_is_told_from_nothing_to_everything(tmp_path):
     told: list[Progress] = []
-    run(IDS, tmp_path, on_progress=told.append)
+    run_faked(IDS, tmp_path, on_progress=told.append)
     assert [progress.done for progress in told] == list(range(len(IDS) + 1))
     assert told[-1].counts == {"pass": 2, "reject": 4, "unverified": 1}
-    run(IDS, tmp_path, on_progress=told.append)
+    run_faked(IDS, tmp_path, on_progress=told.append)
     assert told[len(IDS) + 1].reused == 6  # all but the defect of the tool
 
 
 def test_no_clips_give_empty_outputs(tmp_path):
-    summary = run([], tmp_path, workers=2)
+    summary = run_faked([], tmp_path, workers=2)
     assert summary.done == 0
     assert pq.read_table(tmp_path / "verdicts.parquet").num_rows == 0
     assert (tmp_path / "report.html").exists()
@@ -242,10 +230,10 @@ def test_no_clips_give_empty_outputs(tmp_path):
 )
 def test_wrong_arguments_are_refused(tmp_path, ids, options, message):
     with pytest.raises(UsageError, match=message):
-        run(ids, tmp_path, **options)
+        run_faked(ids, tmp_path, **options)
 
 
 def test_an_output_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="output folder cannot be made"):
-        run(["a"], tmp_path / "file" / "out")
+        run_faked(["a"], tmp_path / "file" / "out")

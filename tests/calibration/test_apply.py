@@ -1,10 +1,9 @@
-"""`apply`: what is corrected, what stays, and that originals are never touched."""
+"""`syncaudit apply` takes known offsets and drifts out of the stamps."""
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,45 +13,25 @@ import numpy as np
 import pytest
 
 from syncaudit.model import SignalStream
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from apply_clips import (  # found beside this file
+from testkit.apply_clips import (
     AT,
+    EVENTS,
+    STAMPS,
     T0,
     S,
     calibration,
     clips_of,
     corrected,
+    events,
     manifest,
-    run,
+    one_clip,
     stream_of,
+    tree,
     verdict,
     verdicts,
     write_summary,
 )
-
-STAMPS = [T0, T0 + S, T0 + 20 * S]
-EVENTS = {"kind": "events", "uri": "e.csv"}
-
-
-def events(folder: Path, name: str = "e.csv", stamps: list[int] = STAMPS) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text("timestamp_ns\n" + "".join(f"{t}\n" for t in stamps))
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    events(tmp_path / "data")
-    return tmp_path / "data"
-
-
-def one_clip(data: Path, **sources: dict[str, Any]) -> str:
-    return manifest(data, {"clip_id": "a", "sources": sources or {"trigger": EVENTS}})
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+from testkit.command_line import run_command
 
 
 def test_offset_and_drift_of_a_calibration_are_taken_out(data: Path, tmp_path: Path) -> None:
@@ -107,7 +86,7 @@ def test_figures_within_their_error_stay_unless_asked_for(data: Path, tmp_path: 
     result = corrected(known, path, tmp_path / "out")
     assert "unchanged: 1.0 ± 1.0 ms early, within its own error" in result.stdout
     assert stream_of(tmp_path / "out", "trigger").time_ns.tolist() == STAMPS
-    assert run("apply", known, path, "--out", tmp_path / "all", "--all").exit_code == 0
+    assert run_command("apply", known, path, "--out", tmp_path / "all", "--all").exit_code == 0
     moved = stream_of(tmp_path / "all", "trigger").time_ns - STAMPS
     assert moved.tolist() == [970_000, 973_000, 1_030_000]
 
@@ -264,130 +243,9 @@ def test_remote_manifests_and_calibrations_are_read(memory: str, tmp_path: Path)
     assert clips_of(tmp_path / "out")[0].sources["other"].uri == f"{memory}/e.csv"
 
 
-def test_a_folder_that_holds_originals_is_refused(data: Path, tmp_path: Path) -> None:
-    events(data / "a", "trigger.csv")
-    known = calibration(tmp_path, trigger=1.0)
-    path = one_clip(data, trigger={"kind": "events", "uri": "a/trigger.csv"})
-    before = tree(data)
-    result = run("apply", known, path, "--out", data)
-    assert result.exit_code == 2
-    assert "is an original, and would be overwritten" in result.stderr
-    other = manifest(
-        tmp_path / "m",
-        {
-            "clip_id": "a",
-            "sources": {"trigger": {"kind": "events", "uri": "../data/a/trigger.csv"}},
-        },
-    )
-    (tmp_path / "link").symlink_to(data)
-    for place in (data, tmp_path / "link"):
-        result = run("apply", known, other, "--out", place)
-        assert result.exit_code == 2
-        assert "is an original, and would be overwritten" in result.stderr
-    assert tree(data) == before
-
-
-def test_an_applied_manifest_is_not_corrected_in_place(data: Path, tmp_path: Path) -> None:
-    known = calibration(tmp_path, trigger=1.0)
-    corrected(known, one_clip(data), tmp_path / "out")
-    before = tree(tmp_path / "out")
-    for again in (tmp_path / "out", tmp_path / "out" / "manifest.jsonl"):
-        result = run("apply", known, again, "--out", tmp_path / "out")
-        assert result.exit_code == 2
-        assert "is an original, and would be overwritten" in result.stderr
-    assert tree(tmp_path / "out") == before
-
-
-def test_files_of_others_are_not_overwritten(data: Path, tmp_path: Path) -> None:
-    known, path = calibration(tmp_path, trigger=1.0), one_clip(data)
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "manifest.jsonl").write_text("mine")
-    result = run("apply", known, path, "--out", tmp_path / "out")
-    assert result.exit_code == 2
-    assert "'manifest.jsonl' is there already" in result.stderr
-    assert tree(tmp_path / "out") == {"manifest.jsonl": b"mine"}
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "cannot be read: file not found"),
-        ("", "cannot be read: the file is empty"),
-        ("{", "line 1 is no JSON object"),
-        ("[]", "line 1 is no JSON object"),
-        ("{}", "is neither a calibration nor verdicts"),
-        ('{"version": 2, "sources": {}}', "calibration version 2 is unknown"),
-        ('{"version": 1, "sources": {"trigger": {}}}', "no number 'offset_s'"),
-        (
-            '{"version": 1, "sources": {"trigger": {"offset_s": 1, "drift_ppm": 3}}}',
-            "no integer 'at_ns'",
-        ),
-        (
-            '{"version": 1, "sources": {"cam": {"offset_s": 1}}}',
-            "the calibration corrects cam, but the clips hold trigger",
-        ),
-        ('{"clip_id": "a"}', "line 1 is no verdict"),
-        ('{"clip_id": "a", "sources": {"trigger": {"uri": "x"}}}', "the row of a manifest"),
-        (
-            '{"clip_id": "z", "verdict": "pass", "sources": {}}',
-            "none of its 1 clips is in the manifest",
-        ),
-        ("PAR1", "is no intact Parquet file"),
-    ],
-)
-def test_unusable_corrections_are_refused(
-    data: Path, tmp_path: Path, content: str | None, message: str
-) -> None:
-    if content is not None:
-        (tmp_path / "known").write_text(content)
-    known = (tmp_path / "known", "--partial")  # these are of no run
-    result = run("apply", *known, one_clip(data), "--out", tmp_path / "out")
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert not (tmp_path / "out").exists()
-
-
-def test_verdicts_on_calibrated_stamps_are_refused(data: Path, tmp_path: Path) -> None:
-    known = verdicts(tmp_path / "v", verdict("a", trigger={"offset_s": 0.1}))
-    summary = {"calibrated": True, "calibration": "rig.json"}
-    (tmp_path / "v" / "summary.json").write_text(json.dumps(summary))
-    result = run("apply", known, one_clip(data), "--out", tmp_path / "out")
-    assert result.exit_code == 2
-    assert "these verdicts speak of what the calibration 'rig.json' left" in result.stderr
-    write_summary(tmp_path / "v", verdict("a"))
-    corrected(known, one_clip(data), tmp_path / "out")
-
-
-def test_a_linked_original_is_spared(data: Path, tmp_path: Path) -> None:
-    """An original may be a link into the folder that an earlier run wrote."""
-    known, path = calibration(tmp_path, trigger=1.0), one_clip(data)
-    corrected(known, path, tmp_path / "out")
-    (data / "link.csv").symlink_to(tmp_path / "out" / "a" / "trigger.csv")
-    path = one_clip(data, trigger={"kind": "events", "uri": "link.csv"})
-    result = run("apply", known, path, "--out", tmp_path / "out")
-    assert result.exit_code == 2
-    assert "is an original, and would be overwritten" in result.stderr
-
-
-def test_wrong_places_are_refused(data: Path, tmp_path: Path) -> None:
-    known, path = calibration(tmp_path, trigger=1.0), one_clip(data)
-    (tmp_path / "file").write_text("")
-    for out, message in (
-        (tmp_path / "file", "is no folder"),
-        ("s3://bucket/out", "expected a local folder"),
-    ):
-        result = run("apply", known, path, "--out", out)
-        assert result.exit_code == 2
-        assert message in result.stderr
-    result = run("apply", tmp_path / "data", path, "--out", tmp_path / "out")
-    assert "holds neither verdicts.jsonl nor verdicts.parquet" in result.stderr
-    result = run("apply", known, tmp_path / "none.jsonl", "--out", tmp_path / "out")
-    assert result.exit_code == 2
-
-
 def test_quiet_prints_nothing(data: Path, tmp_path: Path) -> None:
     known = calibration(tmp_path, trigger=1.0)
-    result = run("apply", known, one_clip(data), "--out", tmp_path / "out", "--quiet")
+    result = run_command("apply", known, one_clip(data), "--out", tmp_path / "out", "--quiet")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
 
 

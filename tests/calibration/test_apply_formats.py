@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -24,27 +22,16 @@ from syncaudit.model import (
     TranscriptStream,
 )
 from syncaudit.readers import read_source
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from apply_clips import T0, S, calibration, clips_of, corrected, manifest, stream_of
-
-
-def _readers_conftest() -> Any:
-    """Return the module with the fixture of one small file of every format that is read."""
-    path = Path(__file__).parents[1] / "readers" / "conftest.py"
-    spec = importlib.util.spec_from_file_location("samples_of_the_readers", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+from testkit import reader_samples
+from testkit.apply_clips import T0, S, calibration, clips_of, corrected, manifest, stream_of
+from testkit.reader_samples import Sample, write_samples
 
 
-_readers = _readers_conftest()
-samples = _readers.samples
-START = _readers.T0  # of the stamps in them
+@pytest.fixture(scope="session")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sample]:
+    """Return a sample of every format by name."""
+    return write_samples(tmp_path_factory.mktemp("made"))
+
 
 KNOWN = {"offset_s": 0.0351, "drift_ppm": 120.0}
 CORRECTION = ClockCorrection(offset_s=0.0351, drift_ppm=120.0, at_ns=T0)
@@ -136,14 +123,14 @@ def test_stamps_of_a_container_become_a_table(samples: Any, tmp_path: Path) -> N
 def test_a_drift_of_sound_changes_its_rate(samples: Any, tmp_path: Path) -> None:
     _, after = apply_to(tmp_path, samples, "audio m.wav")
     assert after.anchor_samples.tolist() == [0, 4000]
-    ends = np.array([START, START + S // 4])
+    ends = np.array([reader_samples.T0, reader_samples.T0 + S // 4])
     assert after.time_ns.tolist() == CORRECTION.apply(ends).tolist()
     assert clips_of(tmp_path / "out")[0].sources["it"].start_ns == after.time_ns[0]
 
 
 def test_an_offset_of_sound_moves_its_start(samples: Any, tmp_path: Path) -> None:
     _, after = apply_to(tmp_path, samples, "audio m.wav", offset_s=-0.25)
-    assert after.time_ns.tolist() == [START - S // 4]
+    assert after.time_ns.tolist() == [reader_samples.T0 - S // 4]
     assert not (tmp_path / "out" / "a").exists()
 
 

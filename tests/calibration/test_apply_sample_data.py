@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,10 @@ import pytest
 from syncaudit.datasets import load_manifest
 from syncaudit.model import Clip, ClipVerdict, Verdict
 from syncaudit.pipeline import audit
+from testkit.apply_clips import calibration, clips_of, corrected, manifest, verdicts
+from testkit.places import SAMPLE_DATA
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from apply_clips import calibration, clips_of, corrected, manifest, verdicts
-
-SAMPLES = Path(__file__).parents[2] / "sample_data"
-pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="sample_data is not here")
+pytestmark = pytest.mark.skipif(not SAMPLE_DATA.is_dir(), reason="sample_data is not here")
 
 # What is left may be twice as wrong as one measurement: it was corrected by another.
 LEFT_S = 0.0025
@@ -26,11 +22,11 @@ LEFT_S = 0.0025
 
 def part_of(folder: Path, clip_id: str) -> str:
     """Write a manifest with one camera, the IMU and the bus of a sample clip."""
-    row = json.loads((SAMPLES / clip_id / "manifest.jsonl").read_text())
+    row = json.loads((SAMPLE_DATA / clip_id / "manifest.jsonl").read_text())
     sources = {name: row["sources"][name] for name in ("cam_rear", "imu", "can")}
     for source in sources.values():
         for key in {"uri", "timestamps", "dbc"} & source.keys():
-            source[key] = str(SAMPLES / clip_id / source[key])
+            source[key] = str(SAMPLE_DATA / clip_id / source[key])
     return manifest(folder, row | {"sources": sources})
 
 
@@ -60,7 +56,7 @@ def test_an_early_camera_is_mended_by_its_verdict(tmp_path: Path) -> None:
 
 def test_a_drifting_camera_is_mended_by_a_calibration(tmp_path: Path) -> None:
     path = part_of(tmp_path / "m", "drifting_camera")
-    truth = json.loads((SAMPLES / "drifting_camera" / "truth.json").read_text())
+    truth = json.loads((SAMPLE_DATA / "drifting_camera" / "truth.json").read_text())
     clip = truth["clips"]["drifting_camera"]
     source = {key: clip["sources"]["cam_rear"][key] for key in ("offset_s", "drift_ppm")}
     known = calibration(tmp_path, at_ns=clip["at_ns"], cam_rear=source, imu=0.0)

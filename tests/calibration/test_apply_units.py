@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from apply_clips import T0, S, calibration, corrected, manifest, stream_of
+
+from testkit.apply_clips import T0, S, calibration, corrected, manifest, stream_of
 
 TIME_US = (T0 + np.arange(40) * S // 10) // 1000
 ROWS = "".join(f"{t},1,2,3\n" for t in TIME_US)

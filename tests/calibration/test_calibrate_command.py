@@ -2,29 +2,30 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from syncaudit.cli.app import build_app
 from syncaudit.cli.exit_codes import ExitCode
+from testkit.command_line import run_command
+from testkit.places import SAMPLE_DATA
 
-SAMPLES = Path(__file__).resolve().parents[2] / "sample_data"
 # Stamps of these cameras jitter by 0.1 ms, and some twenty flashes are seen.
 OFFSET_TOL_S = 1.5e-4
-
-
-def run(*arguments):
-    return CliRunner().invoke(build_app(), ["calibrate", *map(str, arguments)])
 
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
     """Return the run on the sample and the folder it wrote to."""
     folder = tmp_path_factory.mktemp("calibrated")
-    result = run(
-        SAMPLES, "--clip", "flashes", "--out", folder / "c.json", "--plots", folder / "plots"
+    result = run_command(
+        "calibrate",
+        SAMPLE_DATA,
+        "--clip",
+        "flashes",
+        "--out",
+        folder / "c.json",
+        "--plots",
+        folder / "plots",
     )
     return result, folder
 
@@ -64,7 +65,7 @@ def test_validate_judges_what_is_left(outcome):
     from syncaudit.cli.inputs import load_calibration, load_clips, pick_clip
     from syncaudit.pipeline import audit
 
-    clip = pick_clip(load_clips(str(SAMPLES)), "flashes")
+    clip = pick_clip(load_clips(str(SAMPLE_DATA)), "flashes")
     verdict = audit(clip, calibration=load_calibration(outcome[1] / "c.json"))
     for name in ("cam_front", "cam_rear", "cam_rear_left"):
         assert verdict.sources[name].verdict == "pass"
@@ -72,7 +73,7 @@ def test_validate_judges_what_is_left(outcome):
 
 
 def test_too_few_flashes_write_nothing(tmp_path):
-    result = run(SAMPLES, "--clip", "parked", "--out", tmp_path / "c.json")
+    result = run_command("calibrate", SAMPLE_DATA, "--clip", "parked", "--out", tmp_path / "c.json")
     assert result.exit_code == ExitCode.NOTHING_VERIFIED
     assert "Nothing was written" in result.output
     assert "flash-plan" in result.output
@@ -80,35 +81,42 @@ def test_too_few_flashes_write_nothing(tmp_path):
 
 
 def test_broken_videos_are_named(tmp_path):
-    folder = shutil.copytree(SAMPLES / "flashes", tmp_path / "flashes")
+    folder = shutil.copytree(SAMPLE_DATA / "flashes", tmp_path / "flashes")
     for video in folder.glob("*.mp4"):
         video.write_bytes(video.read_bytes()[:1000])
     (folder / "trigger.csv").write_text("timestamp_ns\n", encoding="utf-8")
-    result = run(folder, "--out", tmp_path / "c.json")
+    result = run_command("calibrate", folder, "--out", tmp_path / "c.json")
     assert result.exit_code == ExitCode.NOTHING_VERIFIED
     assert "cut off" in result.output.replace("\n", " ")
     assert not (tmp_path / "c.json").exists()
 
 
 def test_an_unknown_reference(tmp_path):
-    result = run(
-        SAMPLES, "--clip", "flashes", "--out", tmp_path / "c.json", "--reference", "cam_raer"
+    result = run_command(
+        "calibrate",
+        SAMPLE_DATA,
+        "--clip",
+        "flashes",
+        "--out",
+        tmp_path / "c.json",
+        "--reference",
+        "cam_raer",
     )
     assert result.exit_code == ExitCode.USAGE
     assert not (tmp_path / "c.json").exists()
 
 
 def test_a_folder_is_no_file(tmp_path):
-    result = run(SAMPLES, "--clip", "flashes", "--out", tmp_path)
+    result = run_command("calibrate", SAMPLE_DATA, "--clip", "flashes", "--out", tmp_path)
     assert result.exit_code == ExitCode.USAGE
 
 
 def test_cameras_without_a_flash_are_named_with_a_cure(tmp_path):
-    folder = shutil.copytree(SAMPLES / "flashes", tmp_path / "flashes")
+    folder = shutil.copytree(SAMPLE_DATA / "flashes", tmp_path / "flashes")
     for suffix in (".mp4", ".csv"):
-        shutil.copy(SAMPLES / "good" / f"cam_front_left{suffix}", folder / f"cam_left{suffix}")
+        shutil.copy(SAMPLE_DATA / "good" / f"cam_front_left{suffix}", folder / f"cam_left{suffix}")
     (folder / "manifest.jsonl").unlink()  # what lies in the folder counts
-    run(folder, "--out", tmp_path / "c.json")
+    run_command("calibrate", folder, "--out", tmp_path / "c.json")
     document = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
     assert "no flash was found in cam_left" in document["refused"]["cam_left"]
 
@@ -116,12 +124,14 @@ def test_cameras_without_a_flash_are_named_with_a_cure(tmp_path):
 def test_cameras_without_a_flash_are_named_where_nothing_can_be_calibrated(tmp_path):
     folder = tmp_path / "flashes"
     folder.mkdir()
-    cameras = {"cam_front": SAMPLES / "flashes", "cam_front_left": SAMPLES / "good"}
+    cameras = {"cam_front": SAMPLE_DATA / "flashes", "cam_front_left": SAMPLE_DATA / "good"}
     for name, source in cameras.items():
         for suffix in (".mp4", ".csv"):
             shutil.copy(source / f"{name}{suffix}", folder)
-    header, *rows = (SAMPLES / "flashes" / "trigger.csv").read_text(encoding="utf-8").splitlines()
+    header, *rows = (
+        (SAMPLE_DATA / "flashes" / "trigger.csv").read_text(encoding="utf-8").splitlines()
+    )
     (folder / "trigger.csv").write_text("\n".join([header, *rows[:4]]), encoding="utf-8")
-    result = run(folder, "--out", tmp_path / "c.json")
+    result = run_command("calibrate", folder, "--out", tmp_path / "c.json")
     assert result.exit_code == ExitCode.NOTHING_VERIFIED
     assert "no flash was found in cam_front_left" in result.output.replace("\n", " ")

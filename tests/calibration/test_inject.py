@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,20 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-import typer
 from syncaudit_calibration.inject import Change, Draw, all_changes, movable_sources
-from syncaudit_calibration.inject_command import inject
-from typer.testing import CliRunner
 
-from syncaudit.cli.app import build_app
 from syncaudit.datasets import load_manifest
 from syncaudit.evaluation.injected import Injected, read_truth
 from syncaudit.model import ClockCorrection
 from syncaudit.readers import read_source
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from apply_clips import T0, S, manifest, verdict, verdicts
+from testkit.apply_clips import T0, S, manifest, verdict, verdicts
+from testkit.command_line import run_command
 
 STAMPS = [T0 + k * S // 10 for k in range(200)]
 SOURCES: dict[str, dict[str, Any]] = {
@@ -52,18 +45,9 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def run(*arguments: object) -> Any:
-    """Run the command line; `inject` is there whether or not it was installed."""
-    app: typer.Typer = build_app()
-    if not any(command.name == "inject" for command in app.registered_commands):
-        app.command("inject")(inject)
-    runner = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"})
-    return runner.invoke(app, ["inject", *map(str, arguments)], prog_name="syncaudit")
-
-
 def injected(out: Path, *arguments: object) -> dict[str, Injected]:
     """Inject, and return the truth, which names the clips of the manifest in their order."""
-    result = run(*arguments, "--out", out)
+    result = run_command("inject", *arguments, "--out", out)
     assert result.exit_code == 0, result.stderr
     truth = read_truth(str(out / "truth.jsonl"))
     clips = load_manifest(str(out / "manifest.jsonl"))
@@ -147,7 +131,7 @@ def test_episode_of_a_data_set_is_not_claimed_by_its_variants(data: Path, tmp_pa
 def test_what_cannot_be_moved_is_told_by_name_and_left_out(data: Path, tmp_path: Path) -> None:
     (data / "e.csv").write_text("timestamp_ns\n")
     path = one_clip(data, "imu", "arm", "trigger", "text", "mic")
-    result = run(path, "--out", tmp_path / "out", "--variants", 8)
+    result = run_command("inject", path, "--out", tmp_path / "out", "--variants", 8)
     assert result.exit_code == 0
     assert "trigger left out (2 times)" in result.stdout
     assert "holds no stamps" in result.stdout
@@ -171,7 +155,7 @@ def test_only_clips_that_passed_are_taken(data: Path, tmp_path: Path) -> None:
     truth = injected(tmp_path / "out", path, "--verdicts", judged)
     assert {each.original for each in truth.values()} == {"a"}
     judged = verdicts(tmp_path / "run", *rows[1:])
-    result = run(path, "--verdicts", judged, "--out", tmp_path / "new")
+    result = run_command("inject", path, "--verdicts", judged, "--out", tmp_path / "new")
     assert (result.exit_code, (tmp_path / "new").exists()) == (2, False)
     assert "none of the clips of the manifest passed" in result.stderr
 
@@ -194,7 +178,7 @@ def test_wrong_use_is_told_and_nothing_is_written(
 ) -> None:
     import re
 
-    result = run(one_clip(data), "--out", tmp_path / "out", *options)
+    result = run_command("inject", one_clip(data), "--out", tmp_path / "out", *options)
     assert result.exit_code == 2
     assert re.search(match, " ".join(result.stderr.replace("│", " ").split()))
     assert not (tmp_path / "out").exists()
@@ -203,7 +187,7 @@ def test_wrong_use_is_told_and_nothing_is_written(
 def test_nothing_that_can_be_read_is_told(data: Path, tmp_path: Path) -> None:
     (data / "e.csv").unlink()
     path = one_clip(data, "trigger", "imu")
-    result = run(path, "--out", tmp_path / "out", "--sources", "trigger")
+    result = run_command("inject", path, "--out", tmp_path / "out", "--sources", "trigger")
     assert result.exit_code == 2
     assert "no stamps could be moved" in result.stderr
     assert "e.csv" in result.stderr
@@ -213,11 +197,11 @@ def test_nothing_that_can_be_read_is_told(data: Path, tmp_path: Path) -> None:
 def test_originals_are_not_overwritten(data: Path, tmp_path: Path) -> None:
     path = one_clip(data)
     before = Path(path).read_bytes()
-    assert run(path, "--out", data).exit_code == 2
+    assert run_command("inject", path, "--out", data).exit_code == 2
     assert Path(path).read_bytes() == before
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "manifest.jsonl").write_text("mine")
-    result = run(path, "--out", tmp_path / "out")
+    result = run_command("inject", path, "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert "'manifest.jsonl' is there already, and not from an earlier" in result.stderr
 

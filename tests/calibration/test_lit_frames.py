@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from event_rig import SPAN_S, Clock
 from syncaudit_calibration import calibrate_events
 
 from syncaudit.model import FlashIntervals, Quantity
+from testkit.event_rig import SPAN_S, Clock
 
 # Cameras with dark times between frames, and the clock of the last.
 RATES_HZ = (24.0, 24.0, 25.0)

@@ -2,11 +2,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-from event_rig import Clock, camera, irregular_onsets, trigger
 from syncaudit_calibration import calibrate_events
 from syncaudit_calibration.played import is_played
 
 from syncaudit.model import Quantity
+from testkit.event_rig import Clock, camera, irregular_onsets, trigger
 
 SPEAKER_S = 0.07  # later than the screen
 

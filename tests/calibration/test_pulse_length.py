@@ -2,13 +2,13 @@ import dataclasses
 
 import numpy as np
 import pytest
-from event_rig import SPAN_S, WIDTH_S, Clock, camera, irregular_onsets, trigger
 from syncaudit_calibration import calibrate_events
 from syncaudit_calibration.pulse_length import as_onsets, find_pulse_length
 
 from syncaudit.detectors.flash.between_frames import with_intervals
 from syncaudit.estimators.events import Instants, instants_of, measure_flashes
 from syncaudit.model import FlashEdges, FlashIntervals, Quantity
+from testkit.event_rig import SPAN_S, WIDTH_S, Clock, camera, irregular_onsets, trigger
 
 LENGTH_S = 0.03
 LENGTH_ERROR_S = 3e-5

@@ -1,16 +1,15 @@
 """What a folder without a manifest is taken for."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 from syncaudit_calibration.recording import find_recording
 
 from syncaudit.errors import ManifestError, UsageError
 from syncaudit.model import CameraSpec, CanSpec, EventsSpec, ImuSpec
+from testkit.places import SAMPLE_DATA
 
-SAMPLES = Path(__file__).resolve().parents[2] / "sample_data"
-FLASHES = SAMPLES / "flashes"
+FLASHES = SAMPLE_DATA / "flashes"
 
 
 @pytest.fixture
@@ -66,13 +65,13 @@ def test_two_databases_are_not_guessed_between(folder):
 
 
 def test_a_manifest_in_the_folder_is_preferred():
-    clip = find_recording(str(SAMPLES), "flashes")
+    clip = find_recording(str(SAMPLE_DATA), "flashes")
     assert clip.clip_id == "flashes"
 
 
 def test_several_clips_need_a_name():
     with pytest.raises(UsageError, match="--clip ID"):
-        find_recording(str(SAMPLES))
+        find_recording(str(SAMPLE_DATA))
 
 
 def test_an_empty_folder(tmp_path):

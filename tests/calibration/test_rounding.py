@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from event_rig import Clock, camera, counter, full_rig, irregular_onsets, trigger
 from syncaudit_calibration import calibrate_events
 from syncaudit_calibration.adjustment import adjust, value_of
 from syncaudit_calibration.boxes import bend_boxes
 from syncaudit_calibration.observations import observe
 from syncaudit_calibration.seed import Seed, find_seed
+
+from testkit.event_rig import Clock, camera, counter, full_rig, irregular_onsets, trigger
 
 RELATIVE_NOISE = 1e-12
 # 1e-12 of 45 s is 45 ps, where the sharpest errors are 3 us.

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from event_rig import camera, irregular_onsets, stamped_at_start, trigger
 from syncaudit_calibration import calibrate_events
+
+from testkit.event_rig import camera, irregular_onsets, stamped_at_start, trigger
 
 EXPOSURE_S, LINE_DELAY_S = 0.004, 2.5e-5
 

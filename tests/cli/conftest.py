@@ -3,14 +3,11 @@
 import json
 import sys
 import zlib
-from pathlib import Path
+from functools import partial
 
 import pytest
-from typer.testing import CliRunner
 
-for _folder in (Path(__file__).parents[1] / "batch", Path(__file__).parent):
-    if str(_folder) not in sys.path:
-        sys.path.insert(0, str(_folder))
+from testkit.command_line import run_command
 
 
 @pytest.fixture
@@ -40,14 +37,7 @@ def manifest(tmp_path):
 @pytest.fixture
 def invoke(monkeypatch):
     """Return a function that runs the command line with arguments."""
-    import fake_pipeline
-
-    from syncaudit.cli.app import build_app
+    from testkit import fake_pipeline
 
     monkeypatch.setitem(sys.modules, "syncaudit.pipeline", fake_pipeline.pipeline())
-
-    def run(*arguments: str, width: int = 80):
-        runner = CliRunner(env={"COLUMNS": str(width), "NO_COLOR": "1", "TERM": "dumb"})
-        return runner.invoke(build_app(), list(arguments), prog_name="syncaudit")
-
-    return run
+    return partial(run_command, width=80)

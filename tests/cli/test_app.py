@@ -11,18 +11,17 @@ from pathlib import Path
 import pytest
 
 from syncaudit import __version__
-
-FAKE = str(Path(__file__).with_name("fake_pipeline.py"))
+from testkit.command_line import environment, faked_command
 
 
 def run(*arguments, **options):
-    environment = os.environ | {"NO_COLOR": "1", "COLUMNS": "100"} | options.pop("env", {})
+    variables = {"NO_COLOR": "1", "COLUMNS": "100"} | options.pop("env", {})
     return subprocess.run(  # noqa: S603  # our own program
-        [sys.executable, FAKE, *arguments],
+        faked_command(*arguments),
         capture_output=True,
         text=True,
         timeout=60,
-        env=environment,
+        env=environment(**variables),
         check=False,
         **options,
     )
@@ -78,7 +77,8 @@ def test_an_unexpected_error_shows_no_traceback(manifest, tmp_path):
 def test_ctrl_c_keeps_what_is_done(manifest, tmp_path, workers):
     path = manifest("pass1", *[f"slow{i}" for i in range(100)])
     process = subprocess.Popen(  # noqa: S603  # our own program
-        [sys.executable, FAKE, "validate", path, "--out", str(tmp_path / "out"), "-j", workers],
+        faked_command("validate", path, "--out", tmp_path / "out", "-j", workers),
+        env=environment(),
         start_new_session=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -108,7 +108,7 @@ def test_a_full_disk_is_code_3(monkeypatch, manifest, capsys):
 
     monkeypatch.setattr(ledger.os, "write", full)
     out = str(Path(manifest("pass1")).parent / "out")
-    import fake_pipeline
+    from testkit import fake_pipeline
 
     monkeypatch.setitem(sys.modules, "syncaudit.pipeline", fake_pipeline.pipeline())
     assert run_app(["validate", manifest("pass1"), "--out", out, "-j", "0", "-q"]) == 3

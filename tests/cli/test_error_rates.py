@@ -4,49 +4,38 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
-from syncaudit_calibration.inject_command import inject
-from typer.testing import CliRunner
 
-from syncaudit.cli.app import build_app
 from syncaudit.datasets import load_manifest
+from testkit.command_line import run_command
+from testkit.json_lines import write_json_lines
+from testkit.places import SAMPLE_DATA
 
-SAMPLES = Path(__file__).parents[2] / "sample_data"
-pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="sample_data is not here")
-
-
-def run(*arguments: object, expected: int = 0) -> Any:
-    app: typer.Typer = build_app()
-    if not any(command.name == "inject" for command in app.registered_commands):
-        app.command("inject")(inject)
-    runner = CliRunner(env={"COLUMNS": "120", "NO_COLOR": "1", "TERM": "dumb"})
-    result = runner.invoke(app, list(map(str, arguments)), prog_name="syncaudit")
-    assert result.exit_code == expected, result.stdout + result.stderr
-    return result
+pytestmark = pytest.mark.skipif(not SAMPLE_DATA.is_dir(), reason="sample_data is not here")
 
 
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with variants of one clip, whose run lies in ``out``."""
     folder = tmp_path_factory.mktemp("trial")
-    row = json.loads((SAMPLES / "good" / "manifest.jsonl").read_text())
+    row = json.loads((SAMPLE_DATA / "good" / "manifest.jsonl").read_text())
     sources = {name: row["sources"][name] for name in ("cam_rear", "imu", "can")}
     for source in sources.values():
         for key in {"uri", "timestamps", "dbc"} & source.keys():
-            source[key] = str(SAMPLES / "good" / source[key])
+            source[key] = str(SAMPLE_DATA / "good" / source[key])
     (folder / "manifest.jsonl").write_text(json.dumps(row | {"sources": sources}) + "\n")
-    run("inject", folder / "manifest.jsonl", "--out", folder / "trial", "--offsets", "4,60",
-        "--sources", "camera", "--variants", 4)  # fmt: skip
-    run("validate", folder / "trial", "--out", folder / "out", "-j", 0, "-q", expected=1)
+    run_command("inject", folder / "manifest.jsonl", "--out", folder / "trial", "--offsets", "4,60",
+        "--sources", "camera", "--variants", 4, expected=0)  # fmt: skip
+    run_command("validate", folder / "trial", "--out", folder / "out", "-j", 0, "-q", expected=1)
     return folder
 
 
 def test_injected_offsets_are_found_by_size(trial: Path) -> None:
     truth = trial / "trial" / "truth.jsonl"
-    found = json.loads(run("evaluate", trial / "out", "--truth", truth, "--json").stdout)
+    found = json.loads(
+        run_command("evaluate", trial / "out", "--truth", truth, "--json", expected=0).stdout
+    )
     assert found["labels"] is None
     detection = found["detection"]
     assert (detection["variants"], detection["rejected_before"]) == (4, 0)
@@ -65,7 +54,9 @@ def test_injected_offsets_are_found_by_size(trial: Path) -> None:
 
 
 def test_tables_say_what_was_found(trial: Path) -> None:
-    said = run("evaluate", trial / "out", "--truth", trial / "trial" / "truth.jsonl").stdout
+    said = run_command(
+        "evaluate", trial / "out", "--truth", trial / "trial" / "truth.jsonl", expected=0
+    ).stdout
     promise = "camera: too few clips to promise 95 % found from 60 ms on; there 2/2 (3–100 %). It"
     assert promise in " ".join(said.split())
     assert "Measured minus injected" in said
@@ -75,7 +66,9 @@ def test_tables_say_what_was_found(trial: Path) -> None:
 
 def test_sample_is_a_manifest_whose_labels_are_evaluated(trial: Path) -> None:
     drawn = trial / "s.jsonl"
-    said = run("sample", trial / "out", "--number", 4, "--seed", 3, "--out", drawn).stdout
+    said = run_command(
+        "sample", trial / "out", "--number", 4, "--seed", 3, "--out", drawn, expected=0
+    ).stdout
     assert f"syncaudit view {drawn} --verdicts {trial / 'out'} --blind" in said
     clips = load_manifest(str(drawn))
     text = (trial / "out" / "verdicts.jsonl").read_text()
@@ -90,19 +83,19 @@ def test_sample_is_a_manifest_whose_labels_are_evaluated(trial: Path) -> None:
         {"clip_id": clip.clip_id, "label": "reject", "note": "late", "verdict_shown": None}
         for clip in clips
     ]
-    labels.write_text("".join(json.dumps(row) + "\n" for row in given))
-    said = run("evaluate", trial / "out", "--labels", labels).stdout
+    write_json_lines(labels, *given)
+    said = run_command("evaluate", trial / "out", "--labels", labels, expected=0).stdout
     assert "Precision of reject: 2/2 (16–100 %)" in said
     assert "Recall of reject: 40 %" in said  # both that were drawn of the 3 that passed are bad
     assert said.count("a person says reject (late)") == 2
 
 
 def test_labels_beside_the_run_are_taken_without_being_named(trial: Path) -> None:
-    result = run("evaluate", trial / "out", expected=2)
+    result = run_command("evaluate", trial / "out", expected=2)
     assert "nothing to compare" in result.stderr
     labels = trial / "out" / "labels.jsonl"
     labels.write_text('{"clip_id": "good~control", "label": "accept"}\n{"clip_id": "x", "la')
-    said = run("evaluate", trial / "out").stdout
+    said = run_command("evaluate", trial / "out", expected=0).stdout
     labels.unlink()
     assert "1 line without a label in the label file" in said
     assert "Recall of reject: unknown" in said
@@ -110,12 +103,14 @@ def test_labels_beside_the_run_are_taken_without_being_named(trial: Path) -> Non
 
 def test_sample_spares_the_files_of_the_run(trial: Path) -> None:
     before = (trial / "out" / "passed.jsonl").read_bytes()
-    result = run("sample", trial / "out", "--out", trial / "out" / "passed.jsonl", expected=2)
+    result = run_command(
+        "sample", trial / "out", "--out", trial / "out" / "passed.jsonl", expected=2
+    )
     assert "is a file of the run" in result.stderr
     assert (trial / "out" / "passed.jsonl").read_bytes() == before
-    result = run("sample", trial / "out", "--out", trial / "s.csv", expected=2)
+    result = run_command("sample", trial / "out", "--out", trial / "s.csv", expected=2)
     assert "expected a manifest" in result.stderr
-    run("sample", trial / "none", "--out", trial / "n.jsonl", expected=2)
+    run_command("sample", trial / "none", "--out", trial / "n.jsonl", expected=2)
 
 
 def test_trial_in_which_nothing_can_be_judged_ends_with_4(tmp_path: Path) -> None:
@@ -126,7 +121,7 @@ def test_trial_in_which_nothing_can_be_judged_ends_with_4(tmp_path: Path) -> Non
     row = {"clip_id": "a~1", "verdict": "unverified", "reference": None, "at_ns": None}
     row |= {"reasons": [], "sources": {"cam": source}}
     (tmp_path / "v.jsonl").write_text(json.dumps(row) + "\n")
-    run("evaluate", tmp_path / "v.jsonl", "--truth", tmp_path / "t.jsonl", expected=2)
+    run_command("evaluate", tmp_path / "v.jsonl", "--truth", tmp_path / "t.jsonl", expected=2)
     given = ("--truth", tmp_path / "t.jsonl", "--partial")
-    said = run("evaluate", tmp_path / "v.jsonl", *given, expected=4).stdout
+    said = run_command("evaluate", tmp_path / "v.jsonl", *given, expected=4).stdout
     assert "not reached by any size" in said

@@ -8,11 +8,10 @@ import pty
 import select
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
-FAKE = str(Path(__file__).with_name("fake_pipeline.py"))
+from testkit.command_line import environment, faked_command
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
@@ -21,8 +20,8 @@ def test_a_run_whose_terminal_is_lost_keeps_what_is_done(manifest, tmp_path, wor
     out = tmp_path / "out"
     pid, terminal = pty.fork()
     if pid == 0:
-        command = [sys.executable, FAKE, "validate", path, "--out", str(out), "-j", workers]
-        os.execv(sys.executable, command)  # noqa: S606  # our own command line
+        command = faked_command("validate", path, "--out", out, "-j", workers)
+        os.execve(sys.executable, command, environment())  # noqa: S606  # our own command line
     ledger = out / "verdicts.jsonl"
     deadline = time.monotonic() + 60.0
     while not (ledger.exists() and ledger.stat().st_size):

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from testkit.json_lines import read_json_lines
+
 
 @pytest.fixture
 def drives(tmp_path):
@@ -18,10 +20,6 @@ def drives(tmp_path):
     return root
 
 
-def rows(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 def test_it_writes_the_manifest_and_says_what_it_took(invoke, drives, tmp_path):
     out = tmp_path / "m.jsonl"
     result = invoke("manifest", "folder", str(drives), "--out", str(out), width=120)
@@ -29,14 +27,14 @@ def test_it_writes_the_manifest_and_says_what_it_took(invoke, drives, tmp_path):
     assert "3 clips of a folder data set" in result.stdout
     assert "imu*.csv imu*.parquet -> imu (3 times)" in result.stdout
     assert "ignored files without a suffix: no rule takes it (3 times)" in result.stdout
-    assert rows(out)[0]["sources"]["imu"]["uri"] == "drives/clip0/imu.csv"
+    assert read_json_lines(out)[0]["sources"]["imu"]["uri"] == "drives/clip0/imu.csv"
 
 
 def test_the_format_can_be_found_by_probing(invoke, drives, tmp_path):
     out = tmp_path / "m.jsonl"
     result = invoke("manifest", "auto", str(drives), "-o", str(out), "--limit", "2", "-q")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert len(rows(out)) == 2
+    assert len(read_json_lines(out)) == 2
 
 
 def test_rules_may_come_as_toml_or_json(invoke, drives, tmp_path):
@@ -50,7 +48,7 @@ def test_rules_may_come_as_toml_or_json(invoke, drives, tmp_path):
             "manifest", "folder", str(drives), "-o", str(out), "--rules", str(tmp_path / name)
         )
         assert result.exit_code == 0, result.output
-        assert set(rows(out)[0]["sources"]) == {"body"}
+        assert set(read_json_lines(out)[0]["sources"]) == {"body"}
 
 
 @pytest.mark.parametrize(
@@ -105,8 +103,8 @@ def test_validate_takes_a_data_set(invoke, drives, tmp_path):
     result = invoke("validate", str(drives), "--out", str(out), "-j", "0", "--limit", "2")
     assert result.exit_code in (0, 1, 4), result.output
     assert "2 clips of a folder data set" in result.stderr
-    assert len(rows(out / "manifest.jsonl")) == 2
-    assert len(rows(out / "verdicts.jsonl")) == 2
+    assert len(read_json_lines(out / "manifest.jsonl")) == 2
+    assert len(read_json_lines(out / "verdicts.jsonl")) == 2
 
 
 def test_validate_goes_by_the_format_that_is_named(invoke, drives, tmp_path):

@@ -1,12 +1,11 @@
 """`syncaudit sample-speech`: exit codes and the page."""
 
-import json
-
 import numpy as np
 import pytest
 import soundfile
 
 from syncaudit.cli.app import run
+from testkit.json_lines import write_json_lines
 
 
 @pytest.fixture
@@ -27,7 +26,7 @@ def manifest(tmp_path):
             for k, uri in enumerate(transcripts)
         ]
         path = tmp_path / "m.jsonl"
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_json_lines(path, *rows)
         return str(path)
 
     return write

@@ -1,8 +1,8 @@
 """`syncaudit simulate`: choices of the command line; the simulator has its own tests."""
 
-import json
-
 import pytest
+
+from testkit.json_lines import read_json_lines
 
 
 def test_scenarios_are_listed(invoke):
@@ -33,7 +33,7 @@ def test_clips_are_made_with_their_truth(invoke, tmp_path):
     options = ["--clips", "2", "--duration", "1", "--size", "64x48", "--cameras", "cam_rear"]
     result = invoke("simulate", "shifted_camera", "--out", str(tmp_path / "sim"), *options)
     assert result.exit_code == 0, result.stderr
-    rows = [json.loads(x) for x in (tmp_path / "sim/manifest.jsonl").read_text().splitlines()]
+    rows = read_json_lines(tmp_path / "sim/manifest.jsonl")
     assert [row["clip_id"] for row in rows] == ["shifted_camera_000", "shifted_camera_001"]
     assert (tmp_path / "sim" / "truth.json").exists()
     assert "syncaudit validate" in result.stdout

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from testkit.json_lines import read_json_lines, write_json_lines
+
 
 @pytest.fixture
 def validate(invoke, manifest, tmp_path):
@@ -68,7 +70,7 @@ def test_outputs_are_written_and_named(validate, tmp_path):
     for name in ("report.html", "passed.jsonl", "rejected.jsonl", "verdicts.parquet"):
         assert (tmp_path / "out" / name).exists()
         assert name in result.stdout
-    passed = [json.loads(x) for x in (tmp_path / "out/passed.jsonl").read_text().splitlines()]
+    passed = read_json_lines(tmp_path / "out/passed.jsonl")
     assert [row["clip_id"] for row in passed] == ["pass1"]
     assert passed[0]["sources"]["imu"]["uri"] == "../imu.csv"
 
@@ -199,7 +201,7 @@ def test_copied_rows_are_told_on_the_console(invoke, tmp_path):
     sources = {"cam": {"kind": "camera", "uri": "cam.mp4"}}
     rows = [{"clip_id": f"pass{k}", "sources": sources} for k in range(6)]
     path = tmp_path / "manifest.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    write_json_lines(path, *rows)
     result = invoke("validate", str(path), "--out", str(tmp_path / "out"), "-j", "0")
     assert "pass1 has the same data as pass0 (cam): was the row copied?" in result.stdout
     assert "... and 2 more clips with the data of another" in result.stdout

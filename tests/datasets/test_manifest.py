@@ -1,80 +1,27 @@
+"""Manifests are read, and their faults named."""
+
 from __future__ import annotations
 
 import json
 import pickle
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import fsspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from syncaudit.datasets import clip_to_row, iter_manifest, load_manifest, write_manifest
+from syncaudit.datasets import clip_to_row, iter_manifest, load_manifest
 from syncaudit.datasets.manifest import clip_from_row
-from syncaudit.errors import ManifestError, UsageError
-from syncaudit.model import CameraSpec, CanSpec, Distortion, StateSpec
+from syncaudit.errors import ManifestError
+from syncaudit.model import CameraSpec, CanSpec, Distortion
 from syncaudit.readers.uris import resolve
-
-REALDATA = Path(__file__).parents[3] / "shared" / "realdata"
-
-# The example of formats.md, section 2.
-CONTRACT: dict[str, Any] = {
-    "clip_id": "drive07/000123",
-    "recording_id": "drive07",
-    "start_ns": 1767225600000000000,
-    "end_ns": 1767225620000000000,
-    "reference": "imu",
-    "sources": {
-        "cam_front": {
-            "kind": "camera",
-            "uri": "cam_front.mp4",
-            "timestamps": "cam_front.csv",
-            "stamp_at": "mid_exposure_mid_row",
-            "line_delay_s": 2.5e-5,
-            "exposure_s": 0.008,
-        },
-        "imu": {"kind": "imu", "uri": "imu.csv"},
-        "can": {
-            "kind": "can",
-            "uri": "can.log",
-            "dbc": "vehicle.dbc",
-            "signals": {
-                "speed": "Speed",
-                "yaw_rate": "YawRate",
-                "steering_angle": "SteeringWheelAngle",
-                "brake": "BrakePressure",
-                "strobe": "StrobeCount",
-            },
-        },
-        "mic": {"kind": "audio", "uri": "mic.wav", "start_ns": 1767225600000000000},
-        "phones": {
-            "kind": "transcript",
-            "uri": "mic.TextGrid",
-            "tier": "phones",
-            "audio": "mic",
-        },
-        "trigger": {"kind": "events", "uri": "trigger.csv"},
-    },
-}
-
-
-def imu_row(**keys: Any) -> dict[str, Any]:
-    return {"clip_id": "a", "sources": {"imu": {"kind": "imu", "uri": "imu.csv"}}, **keys}
-
-
-def with_source(**spec: Any) -> dict[str, Any]:
-    return imu_row(sources={"x": spec})
-
-
-def write_lines(path: Path, *rows: Any) -> str:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return str(path)
+from testkit.json_lines import write_json_lines
+from testkit.manifest_rows import CONTRACT, imu_row, with_source
+from testkit.places import real_recording
 
 
 def test_example_of_the_contract_is_read(tmp_path: Path) -> None:
-    clip = load_manifest(write_lines(tmp_path / "m.jsonl", CONTRACT))[0]
+    clip = load_manifest(write_json_lines(tmp_path / "m.jsonl", CONTRACT))[0]
     assert (clip.clip_id, clip.recording_id, clip.reference) == (
         "drive07/000123",
         "drive07",
@@ -132,7 +79,7 @@ def test_coefficients_of_a_lens_are_finite() -> None:
 
 
 def test_limit_stops_before_later_faults(tmp_path: Path) -> None:
-    uri = write_lines(tmp_path / "m.jsonl", imu_row(), {"no": "clip"})
+    uri = write_json_lines(tmp_path / "m.jsonl", imu_row(), {"no": "clip"})
     assert len(load_manifest(uri, limit=1)) == 1
     with pytest.raises(ManifestError, match="limit is 0"):
         load_manifest(uri, limit=0)
@@ -223,7 +170,7 @@ def test_limit_stops_before_later_faults(tmp_path: Path) -> None:
     ],
 )
 def test_fault_is_named_with_file_line_key_and_cure(tmp_path: Path, row: Any, message: str) -> None:
-    uri = write_lines(tmp_path / "m.jsonl", imu_row(clip_id="first"), row)
+    uri = write_json_lines(tmp_path / "m.jsonl", imu_row(clip_id="first"), row)
     with pytest.raises(ManifestError, match=message) as caught:
         load_manifest(uri)
     text = str(caught.value)
@@ -281,7 +228,7 @@ def test_broken_file_is_refused(tmp_path: Path, content: bytes, message: str) ->
 
 
 def test_duplicate_clip_names_both_lines(tmp_path: Path) -> None:
-    uri = write_lines(tmp_path / "m.jsonl", imu_row(), imu_row(clip_id="b"), imu_row())
+    uri = write_json_lines(tmp_path / "m.jsonl", imu_row(), imu_row(clip_id="b"), imu_row())
     with pytest.raises(ManifestError, match="line 3: clip_id 'a' is already taken by line 1"):
         load_manifest(uri)
 
@@ -292,7 +239,7 @@ def test_missing_manifest_says_so(tmp_path: Path) -> None:
 
 
 def test_missing_data_files_are_no_manifest_error(tmp_path: Path) -> None:
-    assert load_manifest(write_lines(tmp_path / "m.jsonl", imu_row()))
+    assert load_manifest(write_json_lines(tmp_path / "m.jsonl", imu_row()))
 
 
 def test_manifest_of_a_url_resolves_beside_itself() -> None:
@@ -302,171 +249,16 @@ def test_manifest_of_a_url_resolves_beside_itself() -> None:
     assert resolve("../imu.csv", clip.base_uri) == "memory://data/imu.csv"
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
-def test_written_rows_read_back_the_same(tmp_path: Path, suffix: str) -> None:
-    other = {
-        "clip_id": "b",
-        "sources": {
-            "arm": {"kind": "state", "uri": "s.parquet", "columns": {"q": ["q0", "q1"]}},
-            "imu": {"kind": "imu", "uri": "i.csv", "columns": {"gyro_x": "wx"}},
-        },
-    }
-    clips = [clip_from_row(row, base_uri=str(tmp_path)) for row in (imu_row(), CONTRACT, other)]
-    path = tmp_path / f"out.{suffix}"
-    write_manifest((clip_to_row(clip, relative_to=str(tmp_path)) for clip in clips), path)
-    assert load_manifest(str(path)) == clips
-    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
-    state = clips[2].sources["arm"]
-    assert isinstance(state, StateSpec)
-    assert state.columns == {"q": ["q0", "q1"]}
-
-
-def test_rows_leave_defaults_out() -> None:
-    assert clip_to_row(clip_from_row(imu_row())) == imu_row()
-    assert clip_to_row(clip_from_row(CONTRACT)) == {
-        **CONTRACT,
-        "sources": {
-            **CONTRACT["sources"],
-            "cam_front": {
-                key: value
-                for key, value in CONTRACT["sources"]["cam_front"].items()
-                if key != "stamp_at"
-            },
-        },
-    }
-
-
-def test_parquet_maps_and_nulls_mean_what_they_say(tmp_path: Path) -> None:
-    spec = pa.struct(
-        [
-            ("kind", pa.string()),
-            ("uri", pa.string()),
-            ("signals", pa.map_(pa.string(), pa.string())),
-        ]
-    )
-    table = pa.table(
-        {
-            "clip_id": ["a"],
-            "reference": pa.array([None], pa.string()),
-            "start_ns": pa.array([1767225600123456789], pa.int64()),
-            "sources": pa.array(
-                [
-                    [
-                        ("can", {"kind": "can", "uri": "c.csv", "signals": [("speed", "v")]}),
-                        ("imu", {"kind": "imu", "uri": "i.csv", "signals": None}),
-                    ]
-                ],
-                pa.map_(pa.string(), spec),
-            ),
-        }
-    )
-    pq.write_table(table, tmp_path / "m.parquet")
-    clip = load_manifest(str(tmp_path / "m.parquet"))[0]
-    assert clip.start_ns == 1767225600123456789
-    assert sorted(clip.sources) == ["can", "imu"]
-
-
-def test_nulls_are_dropped_wherever_they_stand_and_the_word_is_kept() -> None:
-    camera = {"kind": "camera", "uri": "null.mp4", "clock": None, "findings": ["gap: null"]}
-    plain = clip_from_row({"clip_id": "null", "sources": {"a": {**camera, "stream": 1}}})
-    row = {"clip_id": "null", "origin": None, "sources": {"a": {**camera, "stream": 1}, "b": None}}
-    clip = clip_from_row(MappingProxyType({**row, "sources": MappingProxyType(row["sources"])}))
-    assert clip == plain
-    assert clip.sources["a"] == CameraSpec(uri="null.mp4", stream=1, findings=["gap: null"])
-
-
-def test_what_json_cannot_hold_is_refused() -> None:
-    with pytest.raises(ManifestError, match="is no plain JSON"):
-        clip_from_row({"clip_id": "a", "sources": {"a": {"kind": "camera", "uri": {"b"}}}})
-
-
-def test_float_stamps_of_a_parquet_manifest_are_refused(tmp_path: Path) -> None:
-    sources = {"i": {"kind": "imu", "uri": "a"}}
-    table = pa.table({"clip_id": ["a"], "start_ns": [1.5e18], "sources": [sources]})
-    pq.write_table(table, tmp_path / "m.parquet")
-    with pytest.raises(ManifestError, match=r"row 0, clip 'a': start_ns is 1\.5e\+18.*Int64"):
-        load_manifest(str(tmp_path / "m.parquet"))
-
-
-def test_damaged_parquet_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "m.parquet").write_bytes(b"PAR1 no more")
-    with pytest.raises(ManifestError, match="Parquet file is damaged"):
-        load_manifest(str(tmp_path / "m.parquet"))
-
-
-def test_rows_that_no_schema_holds_ask_for_json_lines(tmp_path: Path) -> None:
-    rows = [
-        {"clip_id": "a", "sources": {"x": {"kind": "imu", "columns": {"a": "b"}}}},
-        {"clip_id": "b", "sources": {"x": {"kind": "state", "columns": {"a": ["b"]}}}},
-    ]
-    with pytest.raises(UsageError, match=r"one Parquet schema.*\.jsonl"):
-        write_manifest(rows, tmp_path / "m.parquet")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("uri", "expected"),
-    [
-        ("imu.csv", "../in/imu.csv"),
-        ("deep/../imu.csv", "../in/imu.csv"),
-        ("frames/*.jpg", "../in/frames/*.jpg"),
-        ("/data/imu.csv", "/data/imu.csv"),
-        ("s3://bucket/imu.csv", "s3://bucket/imu.csv"),
-        ("tar://imu.csv::shard.tar", "tar://imu.csv::../in/shard.tar"),
-    ],
-)
-def test_uris_still_resolve_from_another_folder(tmp_path: Path, uri: str, expected: str) -> None:
-    (tmp_path / "in" / "deep").mkdir(parents=True)
-    (tmp_path / "out").mkdir()
-    clip = clip_from_row(with_source(kind="imu", uri=uri), base_uri=str(tmp_path / "in"))
-    row = clip_to_row(clip, relative_to=str(tmp_path / "out"))
-    assert row["sources"]["x"]["uri"] == expected
-
-
-def test_uris_resolve_through_linked_folders(tmp_path: Path) -> None:
-    (tmp_path / "real" / "deep" / "out").mkdir(parents=True)
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "imu.csv").write_text("x")
-    (tmp_path / "link").symlink_to(tmp_path / "real" / "deep" / "out")
-    clip = clip_from_row(imu_row(), base_uri=str(tmp_path / "in"))
-    uri = clip_to_row(clip, relative_to=str(tmp_path / "link"))["sources"]["imu"]["uri"]
-    assert (tmp_path / "link" / uri).read_text() == "x"
-
-
-def test_linked_files_keep_their_name(tmp_path: Path) -> None:
-    (tmp_path / "blob").write_text("x")
-    (tmp_path / "imu.csv").symlink_to(tmp_path / "blob")
-    clip = clip_from_row(imu_row(), base_uri=str(tmp_path))
-    row = clip_to_row(clip, relative_to=str(tmp_path / "out"))
-    assert row["sources"]["imu"]["uri"] == str(Path("..") / "imu.csv")
-
-
-@pytest.mark.parametrize(
-    ("base_uri", "relative_to", "expected"),
-    [
-        ("s3://bucket/in", "s3://bucket/out", "../in/imu.csv"),
-        ("s3://bucket/in", "s3://other/out", "s3://bucket/in/imu.csv"),
-        ("s3://bucket/in", "/tmp/out", "s3://bucket/in/imu.csv"),  # noqa: S108  # never opened
-        ("/data/in", "s3://bucket/out", "/data/in/imu.csv"),
-    ],
-)
-def test_uris_move_between_storages(base_uri: str, relative_to: str, expected: str) -> None:
-    clip = clip_from_row(imu_row(), base_uri=base_uri)
-    assert clip_to_row(clip, relative_to=relative_to)["sources"]["imu"]["uri"] == expected
-
-
 @pytest.mark.realdata
 @pytest.mark.parametrize("name", ["phone_gyro", "two_imus", "drive_can_imu"])
 def test_real_manifests_load(name: str) -> None:
-    path = REALDATA / name / "manifest.jsonl"
-    if not path.exists():
-        pytest.skip(f"{path} is absent")
+    path = real_recording(f"{name}/manifest.jsonl")
     assert load_manifest(str(path))[0].clip_id == name
 
 
 @pytest.mark.parametrize("key", ["rows", "pts_ns"])
 def test_ranges_beyond_int64_are_refused(key: str, tmp_path: Path) -> None:
     spec = {"kind": "camera", "uri": "a.mp4", "timestamps": "a.csv", key: [0, 10**30]}
-    uri = write_lines(tmp_path / "m.jsonl", {"clip_id": "a", "sources": {"cam": spec}})
+    uri = write_json_lines(tmp_path / "m.jsonl", {"clip_id": "a", "sources": {"cam": spec}})
     with pytest.raises(ManifestError, match="too large for int64"):
         load_manifest(uri)

@@ -1,15 +1,11 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import av
 import numpy as np
 import pytest
-
-if str(Path(__file__).parent) not in sys.path:
-    sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")

@@ -16,10 +16,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import fake_nvvideocodec as fake
 import numpy as np
 import pytest
-from fake_nvvideocodec import Faults
 
 from syncaudit.decode import DECODERS, iter_luma
 from syncaudit.decode import nvdec as nvdec_module
@@ -31,6 +29,8 @@ from syncaudit.decode.samples import SAMPLES
 from syncaudit.decode.torchcodec_planes import TorchcodecDecoder
 from syncaudit.errors import StreamReadError
 from syncaudit.model import FrameFiles
+from testkit import fake_nvvideocodec as fake
+from testkit.fake_nvvideocodec import Faults
 
 Encode = Callable[..., Path]
 Frames = list[tuple[int, float | None, bytes, tuple[int, ...]]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fake_torchcodec
 import numpy as np
 import pytest
 
@@ -11,7 +10,9 @@ from syncaudit.decode.container import list_frames
 from syncaudit.decode.device_planes import DeviceBatch
 from syncaudit.decode.torchcodec_planes import TorchcodecDecoder
 from syncaudit.detectors import FlashDetector, PictureAuditor, PictureMotionDetector
-from syncaudit.model import CameraStream, FrameFiles, SourceKind
+from syncaudit.model import FrameFiles
+from testkit import fake_torchcodec
+from testkit.streams import camera_stream
 
 torch = pytest.importorskip("torch")
 
@@ -66,14 +67,7 @@ def test_features_are_computed_of_a_batch_at_once() -> None:
 
 @pytest.mark.parametrize("kind", [FlashDetector, PictureAuditor, PictureMotionDetector])
 def test_detectors_find_the_same(kind) -> None:
-    stream = CameraStream(
-        name="cam",
-        clock="cam",
-        kind=SourceKind.CAMERA,
-        time_ns=np.arange(N_FRAMES, dtype=np.int64) * 83_333_333,
-        files=FrameFiles(paths=("cam.mp4",)),
-        line_delay_s=5e-5,
-    )
+    stream = camera_stream(np.arange(N_FRAMES, dtype=np.int64) * 83_333_333, line_delay_s=5e-5)
     luma = planes()
     found = []
     for pictures in (on_device(luma), [Picture(k, plane) for k, plane in enumerate(luma)]):

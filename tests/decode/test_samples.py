@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from make_samples import CODECS, N_FRAMES, picture
 
 from syncaudit.decode import iter_luma, samples
 from syncaudit.model import FrameFiles
+from testkit.make_samples import CODECS, N_FRAMES, picture
 
 LEVEL_TOLERANCE = 3.0  # mean grey levels lost by coding
 

@@ -4,22 +4,14 @@ import numpy as np
 import pytest
 
 from syncaudit.detectors.speech.band_energy import N_BANDS, find_band_energies
-from syncaudit.model import AudioStream, SourceKind
+from syncaudit.model import AudioStream
+from testkit.streams import sound_stream
 
 EPOCH = 1_767_225_600_000_000_000
 
 
 def sound(samples: np.ndarray, rate_hz: float, *, first_sample: int = 0) -> AudioStream:
-    return AudioStream(
-        name="mic",
-        clock="mic",
-        kind=SourceKind.AUDIO,
-        time_ns=np.array([EPOCH]),
-        anchor_samples=np.zeros(1, np.int64),
-        rate_hz=rate_hz,
-        samples=samples.astype(np.float32),
-        first_sample=first_sample,
-    )
+    return sound_stream(samples, rate_hz, first_sample=first_sample)
 
 
 @pytest.mark.parametrize("rate_hz", [8000.0, 16000.0, 22050.0, 44100.0, 48000.0])

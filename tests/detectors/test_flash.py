@@ -5,12 +5,12 @@ from fractions import Fraction
 import av
 import numpy as np
 import pytest
-from flash_footage import camera, detected, errors_s, footage, half_light_s, onsets
 
 from syncaudit.decode import Picture, iter_luma
 from syncaudit.detectors.flash import FlashDetector
 from syncaudit.model import FrameFiles, Quantity
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
+from testkit.flash_footage import camera, detected, errors_s, footage, half_light_s, onsets
 
 # Frames that are not encoded: noise of 1.5 levels alone.
 RAW_RMS_S = 10e-6

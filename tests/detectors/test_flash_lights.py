@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from flash_footage import camera, detected, footage
 
 from syncaudit.estimators.events import instants_of
 from syncaudit.model.evidence import FlashEdges
+from testkit.flash_footage import camera, detected, footage
 
 EXPOSURE_S, LINE_S = 0.008, 2.5e-5
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from flash_footage import camera, detected, errors_s, footage, onsets
 
 from syncaudit.detectors.flash.learning import _Sample
 from syncaudit.detectors.flash.ramp_fit import FrameEdges
 from syncaudit.detectors.flash.step_screen import lasting_senses
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
+from testkit.flash_footage import camera, detected, errors_s, footage, onsets
 
 # Frames that are not encoded, ramps of 160 rows: noise of 1.5 levels, and what the fit believes
 # that encoders drop (a third of a level of 40 is a third of a row).

@@ -13,7 +13,8 @@ from syncaudit.detectors.rotation.increment_choice import (
     MIN_IN_PART,
     N_PARTS,
 )
-from syncaudit.model import Activity, CameraStream, FrameFiles, Quantity, SourceKind
+from syncaudit.model import Quantity
+from testkit.streams import activity, camera_stream
 
 EPOCH_NS = 1_767_225_600_000_000_000
 RATE_HZ = 200.0
@@ -21,15 +22,7 @@ RATE_HZ = 200.0
 
 def camera(n=600, fps=30.0, start_s=0.0):
     stamps = EPOCH_NS + np.rint((start_s + np.arange(n) / fps) * 1e9).astype(np.int64)
-    return CameraStream(
-        name="cam",
-        clock="cam",
-        kind=SourceKind.CAMERA,
-        time_ns=stamps,
-        files=FrameFiles(paths=("cam.mp4",)),
-        width_px=640,
-        height_px=480,
-    )
+    return camera_stream(stamps, width_px=640, height_px=480)
 
 
 def gyro(rate, start_s=0.0, stop_s=20.0, epoch_ns=EPOCH_NS):
@@ -37,13 +30,7 @@ def gyro(rate, start_s=0.0, stop_s=20.0, epoch_ns=EPOCH_NS):
     times_s = np.arange(start_s, stop_s, 1.0 / RATE_HZ)
     values = np.zeros((times_s.size, 3))
     values[:, 2] = rate(times_s)
-    return Activity(
-        source="imu",
-        quantity=Quantity.ANGULAR_RATE,
-        epoch_ns=epoch_ns,
-        times_s=times_s,
-        values=values,
-    )
+    return activity("imu", Quantity.ANGULAR_RATE, times_s, values, epoch_ns=epoch_ns)
 
 
 def turn(at_s, width_s=0.5):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from syncaudit.detectors.motion import detect_motion, quantity_of
-from syncaudit.model import Channel, Quantity, SignalStream, SourceKind
+from syncaudit.model import Channel, Quantity, SourceKind
+from testkit.streams import signal_stream
 
 EPOCH_NS = 1_767_225_600_000_000_000
 
@@ -15,9 +16,7 @@ def found(name="yaw_rate", unit="", time_ns=None, values=None):
     time_ns = EPOCH_NS + 10_000_000 * np.arange(20) if time_ns is None else time_ns
     values = np.arange(len(time_ns), dtype=float)[:, None] if values is None else values
     channel = Channel(name=name, time_ns=time_ns, values=values, unit=unit)
-    stream = SignalStream(
-        name="can", clock="can", kind=SourceKind.CAN, time_ns=time_ns, channels=(channel,)
-    )
+    stream = signal_stream(SourceKind.CAN, time_ns, channel)
     return detect_motion(stream)
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from syncaudit.decode import Picture
 from syncaudit.detectors import PictureAuditor
-from syncaudit.model import CameraStream, FrameFiles, PictureAudit, PictureFault, SourceKind
+from syncaudit.model import CameraStream, PictureAudit, PictureFault
+from testkit.streams import camera_stream
 
 N_FRAMES = 90
 PERIOD_NS = 50_000_000
@@ -15,13 +16,7 @@ SHAPE = (120, 160)
 
 
 def stream(n_frames: int = N_FRAMES) -> CameraStream:
-    return CameraStream(
-        name="cam",
-        clock="cam",
-        kind=SourceKind.CAMERA,
-        time_ns=np.arange(n_frames, dtype=np.int64) * PERIOD_NS,
-        files=FrameFiles(paths=("cam.mp4",)),
-    )
+    return camera_stream(np.arange(n_frames, dtype=np.int64) * PERIOD_NS)
 
 
 def scene() -> np.ndarray:

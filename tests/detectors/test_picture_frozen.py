@@ -11,11 +11,12 @@ import pytest
 
 from syncaudit.decode import iter_luma
 from syncaudit.detectors import PictureAuditor
-from syncaudit.model import CameraStream, FrameFiles, PictureAudit, PictureFault, SourceKind
+from syncaudit.model import PictureAudit, PictureFault
+from testkit.places import real_recording
+from testkit.streams import camera_stream
 
 SIZE = (240, 180)
 N_FRAMES, FPS = 120, 30
-REALDATA = Path(__file__).parents[2] / ".." / "shared" / "realdata"
 
 
 def texture(seed: int, width: int = 700) -> np.ndarray:
@@ -59,13 +60,7 @@ def shown(draw, times, noise: float = 1.0) -> list[np.ndarray]:
 
 
 def audit(path: Path, n_frames: int = N_FRAMES) -> PictureAudit:
-    stream = CameraStream(
-        name="cam",
-        clock="cam",
-        kind=SourceKind.CAMERA,
-        time_ns=np.arange(n_frames, dtype=np.int64) * 33_333_333,
-        files=FrameFiles(paths=(str(path),)),
-    )
+    stream = camera_stream(np.arange(n_frames, dtype=np.int64) * 33_333_333, video=str(path))
     auditor = PictureAuditor(stream)
     with iter_luma(stream.files) as frames:
         for frame in frames:
@@ -145,9 +140,9 @@ def test_repeats_that_come_singly_are_no_rate(tmp_path):
     assert found.counts == {PictureFault.FROZEN: 5}
 
 
-@pytest.mark.skipif(not REALDATA.is_dir(), reason="no real recordings beside the project")
+@pytest.mark.realdata
 def test_a_humanoid_s_camera_of_15_hz_never_freezes():
-    folder = REALDATA / "lerobot_g1" / "videos" / "chunk-000" / "observation.images.cam_high"
+    folder = real_recording("lerobot_g1/videos/chunk-000/observation.images.cam_high")
     found = audit(folder / "episode_000003.mp4", 400)
     assert PictureFault.FROZEN not in found.counts
     assert FPS * found.new_share == pytest.approx(15.0, rel=0.03)

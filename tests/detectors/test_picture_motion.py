@@ -6,7 +6,7 @@ import pytest
 
 from syncaudit.decode import Picture
 from syncaudit.detectors import PictureMotionDetector
-from syncaudit.model import CameraStream, FrameFiles, SourceKind
+from testkit.streams import camera_stream
 
 SIZE_PX = (320, 240)
 # Dense flow on pictures of 64 px: a twentieth of a pixel of the full picture's 320.
@@ -21,13 +21,7 @@ def textured(width=480, height=400, seed=1):
 
 def camera(n_frames, stamps_ms=None, fps=30.0):
     stamps = np.arange(n_frames) * 1e3 / fps if stamps_ms is None else np.array(stamps_ms)
-    return CameraStream(
-        name="cam",
-        clock="cam",
-        kind=SourceKind.CAMERA,
-        time_ns=(stamps * 1e6).astype(np.int64),
-        files=FrameFiles(paths=("x.mp4",)),
-    )
+    return camera_stream((stamps * 1e6).astype(np.int64), video="x.mp4")
 
 
 def watched(stream, frames):

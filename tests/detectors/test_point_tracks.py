@@ -3,9 +3,9 @@
 import cv2
 import numpy as np
 import pytest
-from seen_points import texture
 
 from syncaudit.detectors.rotation.point_tracks import MAX_POINTS, MIN_POINTS, track_points
+from testkit.seen_points import texture
 
 # Lucas-Kanade on noise-free blobs: a few hundredths of a pixel.
 TRACK_TOL_PX = 0.05

@@ -4,47 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from seen_points import texture, turned
 
 from syncaudit.decode import Picture
 from syncaudit.detectors.rotation.detector import RotationDetector, frame_times_s
-from syncaudit.model import CameraStream, FrameFiles, SourceKind
-
-EPOCH_NS = 1_767_225_600_000_000_000
-FULL_FOCAL_PX = 560.0
-# A twentieth of a pixel of the reduced picture, over its focal length of 280 pixels.
-ANGLE_TOL_RAD = 0.05 / 280.0
-PERIOD_NS = 83_333_333
-
-
-def stream(n=12, **fields):
-    fields = {"focal_px": FULL_FOCAL_PX, "line_delay_s": 0.0} | fields
-    return CameraStream(
-        name="cam",
-        clock="cam",
-        kind=SourceKind.CAMERA,
-        time_ns=fields.pop("time_ns", EPOCH_NS + PERIOD_NS * np.arange(n)),
-        files=FrameFiles(paths=("cam.mp4",)),
-        width_px=856,
-        height_px=480,
-        **fields,
-    )
-
-
-def directions(n=12, seed=1):
-    return np.cumsum(np.random.default_rng(seed).normal(0, 0.006, (n, 3)), axis=0)
-
-
-def pictures(n=12, seed=1):
-    scene = texture(seed)
-    return [turned(scene, turn, FULL_FOCAL_PX) for turn in directions(n, seed)]
-
-
-def detected(camera, frames):
-    detector = RotationDetector(stream=camera)
-    for index, frame in enumerate(frames):
-        detector.update(Picture(index, frame))
-    return detector.finish()
+from testkit.seen_points import texture, turned
+from testkit.turning_camera import (
+    ANGLE_TOL_RAD,
+    EPOCH_NS,
+    FULL_FOCAL_PX,
+    PERIOD_NS,
+    detected,
+    directions,
+    pictures,
+    stream,
+)
 
 
 def test_chosen_increments_equal_those_of_all_frames():

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from seen_points import FOCAL_PX, tracks
 
 from syncaudit.detectors.rotation.fit import fit_rotations
 from syncaudit.detectors.rotation.heading import Heading
+from testkit.seen_points import FOCAL_PX, tracks
 
 TURN = np.array([0.004, -0.011, 0.006])
 # The steps stop below 20 urad; the depth of points is treated as noise of a common size.

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from seen_points import FOCAL_PX, bent, texture, tracks, turned_behind_lens
-from test_rotation import ANGLE_TOL_RAD, FULL_FOCAL_PX, detected, directions, stream
 
 from syncaudit.detectors.rotation.lens_search import find_radial_term
 from syncaudit.model import Distortion
+from testkit.seen_points import FOCAL_PX, bent, texture, tracks, turned_behind_lens
+from testkit.turning_camera import ANGLE_TOL_RAD, FULL_FOCAL_PX, detected, directions, stream
 
 # As calibrated of a drone's camera of 90 degrees; a third of what a fisheye of the same field does
 # is left of it at the edge.

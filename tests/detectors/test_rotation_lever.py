@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from seen_points import FOCAL_PX, HEIGHT_PX, WIDTH_PX
 
 from syncaudit.detectors.rotation.fit import fit_rotations
 from syncaudit.detectors.rotation.heading import Heading
 from syncaudit.detectors.rotation.lever import travel_turns
+from testkit.seen_points import FOCAL_PX, HEIGHT_PX, WIDTH_PX
 
 AHEAD = np.array([0.0, 0.0, 1.0])
 LEVER_M, SPEED_MPS, PERIOD_S, LINE_DELAY_S = 1.6, 10.0, 1.0 / 12.0, 4e-5

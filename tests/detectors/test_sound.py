@@ -7,20 +7,18 @@ import pytest
 
 from syncaudit.detectors.sound import find_clicks, find_loudness
 from syncaudit.dsp.sound import cut_piece, sample_clock
-from syncaudit.model import AudioStream, Quantity, SourceKind
+from syncaudit.model import Quantity
+from testkit.streams import sound_stream
 
 EPOCH = 1_767_225_600_000_000_000
 
 
 def sound(samples, rate=48_000.0, stamps=None, anchors=None):
-    return AudioStream(
-        name="mic",
-        clock="mic",
-        kind=SourceKind.AUDIO,
+    return sound_stream(
+        samples,
+        rate,
         time_ns=np.array([EPOCH]) if stamps is None else stamps,
         anchor_samples=np.array([0]) if anchors is None else anchors,
-        rate_hz=float(rate),
-        samples=np.asarray(samples, dtype=np.float32),
     )
 
 

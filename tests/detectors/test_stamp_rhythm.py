@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from syncaudit.detectors.stamps.regular_times import regular_times_s
 from syncaudit.detectors.stamps.streams import audit_stamps, audit_stream
-from syncaudit.model import AudioStream, SourceKind, StampAudit
+from syncaudit.model import AudioStream, StampAudit
+from testkit.streams import sound_stream
 
 EPOCH = 1_767_225_600_000_000_000
 SEEDS = range(12)
@@ -161,14 +162,11 @@ def test_what_a_gap_loses_is_its_interval_beyond_the_period() -> None:
 
 def sound(times: Floats, rate_hz: float = 48_000.0) -> AudioStream:
     anchors = (np.arange(times.size) * rate_hz).astype(np.int64)
-    return AudioStream(
-        name="mic",
-        clock="mic",
-        kind=SourceKind.AUDIO,
+    return sound_stream(
+        np.zeros(int(anchors[-1]) + 1),
+        rate_hz,
         time_ns=EPOCH + np.rint(times * 1e9).astype(np.int64),
         anchor_samples=anchors,
-        rate_hz=rate_hz,
-        samples=np.zeros(int(anchors[-1]) + 1, dtype=np.float32),
     )
 
 

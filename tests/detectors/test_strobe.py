@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from syncaudit.detectors.strobe import find_strobe, find_triggers
-from syncaudit.model import Channel, EventStream, Quantity, SignalStream, SourceKind
+from syncaudit.model import Channel, EventStream, Quantity, SourceKind
+from testkit.streams import signal_stream
 
 EPOCH_NS = 1_767_225_600_000_000_000
 STEP_NS = 10_000_000
@@ -14,9 +15,7 @@ def bus(counts, *, time_ns=None, name="strobe"):
     counts = np.asarray(counts, dtype=np.float64)
     time_ns = EPOCH_NS + STEP_NS * np.arange(counts.size) if time_ns is None else time_ns
     channel = Channel(name=name, time_ns=time_ns, values=counts[:, None])
-    return SignalStream(
-        name="can", clock="can", kind=SourceKind.CAN, time_ns=time_ns, channels=(channel,)
-    )
+    return signal_stream(SourceKind.CAN, time_ns, channel)
 
 
 def log(time_ns):

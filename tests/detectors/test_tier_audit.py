@@ -13,6 +13,7 @@ from syncaudit.model import (
     Tier,
     TranscriptStream,
 )
+from testkit.streams import sound_stream
 
 Row = tuple[float, float, str]
 
@@ -32,15 +33,8 @@ def stream_of(*rows: Row) -> TranscriptStream:
 
 
 def sound(seconds: float, *, file_seconds: float | None = None) -> AudioStream:
-    return AudioStream(
-        name="mic",
-        clock="mic",
-        kind=SourceKind.AUDIO,
-        time_ns=np.zeros(1, np.int64),
-        anchor_samples=np.zeros(1, np.int64),
-        rate_hz=100.0,
-        samples=np.zeros(round(100 * seconds), np.float32),
-        file_seconds=file_seconds,
+    return sound_stream(
+        np.zeros(round(100 * seconds)), 100.0, start_ns=0, file_seconds=file_seconds
     )
 
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from moving_body import Clock, camera, imu, shaking
 from scipy.stats import f as f_distribution
 
 from syncaudit.dsp.integral import integrate_samples
@@ -16,6 +15,7 @@ from syncaudit.estimators.delay.clock_step import (
 )
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.delay.increments import from_rotation
+from testkit.moving_body import Clock, camera, imu, shaking
 
 
 def searched(seed, clock, highest_hz=4.0, **cam):

@@ -12,9 +12,6 @@ from importlib import metadata
 
 import numpy as np
 import pytest
-from event_rig import camera as flash_camera
-from event_rig import irregular_onsets
-from moving_body import EPOCH_NS, TILTED, Drive, camera, imu, shaking
 
 from syncaudit.detectors import find_band_energies, find_clicks, find_loudness, spoken_tier
 from syncaudit.errors import UsageError
@@ -31,6 +28,9 @@ from syncaudit.model import (
 )
 from syncaudit.simulate.speech import Utterance, Voice
 from syncaudit.simulate.speech_texts import speak_at_length
+from testkit.event_rig import camera as flash_camera
+from testkit.event_rig import irregular_onsets
+from testkit.moving_body import EPOCH_NS, TILTED, Drive, camera, imu, shaking
 
 MAX_OFFSET_S = 2.0
 SHIFT_NS = 130_000_000

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from moving_body import EPOCH_NS, Clock, imu, shaking
 
 from syncaudit.dsp.integral import integrate_samples
 from syncaudit.estimators.delay.increments import from_integral
 from syncaudit.estimators.delay.measure import MIN_ROWS, DelayTask, measure_delay, refuse
 from syncaudit.estimators.delay.record import FLOOR_STD_S
+from testkit.moving_body import EPOCH_NS, Clock, imu, shaking
 
 
 def task(**fields):

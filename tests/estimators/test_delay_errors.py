@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from moving_body import Clock, camera, imu, shaking
 from scipy.ndimage import gaussian_filter1d
 
 from syncaudit.dsp.integral import integrate_samples
@@ -12,6 +11,7 @@ from syncaudit.dsp.robust import block_covariance, hac_covariance
 from syncaudit.estimators.delay.errors import LARGEST_OF_FOUR, N_BLOCKS, covariance_of
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.delay.increments import from_rotation
+from testkit.moving_body import Clock, camera, imu, shaking
 
 N_ROWS = 1000
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from moving_body import Clock, Motion, camera, imu, shaking
 
 from syncaudit.dsp.integral import integrate_samples
 from syncaudit.estimators.delay import fit as delay_fit
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.delay.increments import from_integral, from_rotation
+from testkit.moving_body import Clock, Motion, camera, imu, shaking
 
 # Nothing but rounding and the spline of a 200 Hz gyro on motion up to 4 Hz.
 EXACT_S = 5e-6

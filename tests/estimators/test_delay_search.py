@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from moving_body import Clock, Motion, imu, shaking
 
 from syncaudit.dsp.integral import integrate_samples
 from syncaudit.estimators.delay import search as delay_search
 from syncaudit.estimators.delay.curve import DelayCurve
 from syncaudit.estimators.delay.increments import from_integral
 from syncaudit.estimators.delay.search import search_delay, slow_basis
+from testkit.moving_body import Clock, Motion, imu, shaking
 
 STEP_S = 0.005
 

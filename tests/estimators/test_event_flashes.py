@@ -2,7 +2,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from event_rig import WIDTH_S, Clock, camera, counter, irregular_onsets, stamped_at_start, trigger
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +12,15 @@ from syncaudit.estimators.events import (
     why_bands_contradict,
 )
 from syncaudit.model import FlashEdges
+from testkit.event_rig import (
+    WIDTH_S,
+    Clock,
+    camera,
+    counter,
+    irregular_onsets,
+    stamped_at_start,
+    trigger,
+)
 
 MOVED = Clock(offset_s=1.7, drift=5e-5)
 

@@ -4,11 +4,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from event_rig import SPAN_S, Floats, irregular_onsets, train
 
 from syncaudit.estimators.events import instants_of, match_events, period_of
 from syncaudit.estimators.events.periodic import find_period, find_repeat
 from syncaudit.estimators.events.voting import chance_of, vote
+from testkit.event_rig import SPAN_S, Floats, irregular_onsets, train
 
 # A tenth of the smallest gap of the trains: a wrong alignment is off by far more.
 WRONG_S = 1e-3

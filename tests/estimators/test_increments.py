@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from moving_body import camera, shaking
 
 from syncaudit.dsp.integral import integrate_samples
 from syncaudit.estimators.delay.increments import (
@@ -13,6 +12,7 @@ from syncaudit.estimators.delay.increments import (
     from_integral,
     from_rotation,
 )
+from testkit.moving_body import camera, shaking
 
 
 def line(seconds=10.0, lost=()):

@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from moving_body import EPOCH_NS, TILTED, Clock, Motion, imu, resting, shaking, z_of
 
 from syncaudit.estimators import measure_imu_imu
 from syncaudit.model import Quantity
+from testkit.moving_body import EPOCH_NS, TILTED, Clock, Motion, imu, resting, shaking, z_of
 
 # Gyros with 3 mrad/s of noise tell 30 us in 20 s; ten of those.
 OFFSET_TOL_S = 3e-4

@@ -7,7 +7,8 @@ import pytest
 
 from syncaudit.detectors.sound import find_clicks, find_loudness
 from syncaudit.estimators.knocks.measure import estimate_knocks
-from syncaudit.model import Activity, AudioStream, Quantity, SourceKind
+from syncaudit.model import Quantity
+from testkit.streams import activity, sound_stream
 
 EPOCH = 1_767_225_600_000_000_000
 RATE = 16_000
@@ -38,21 +39,13 @@ def knocks(
         since = k - t
         ring = 6 * a * np.cos(2 * np.pi * 60 * since + 1) * np.exp(-since.clip(0) / 0.02)
         accel[:, 2] += np.where(since >= 0, ring, 0.0)
-    mic = AudioStream(
-        name="mic",
-        clock="mic",
-        kind=SourceKind.AUDIO,
-        time_ns=np.array([EPOCH]),
-        anchor_samples=np.array([0]),
-        rate_hz=float(RATE),
-        samples=x.astype(np.float32),
-    )
-    imu = Activity(
-        source="imu",
-        quantity=Quantity.SPECIFIC_FORCE,
+    mic = sound_stream(x, RATE)
+    imu = activity(
+        "imu",
+        Quantity.SPECIFIC_FORCE,
+        k + offset_s - (accel_epoch - EPOCH) * 1e-9,
+        accel,
         epoch_ns=accel_epoch,
-        times_s=k + offset_s - (accel_epoch - EPOCH) * 1e-9,
-        values=accel,
     )
     return mic, imu
 

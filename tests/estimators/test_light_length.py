@@ -3,10 +3,10 @@
 import dataclasses
 
 import numpy as np
-from event_rig import WIDTH_S, camera, irregular_onsets
 
 from syncaudit.estimators.events import limit_light
 from syncaudit.model import FlashIntervals, Quantity
+from testkit.event_rig import WIDTH_S, camera, irregular_onsets
 
 PERIOD_S, OPEN_S = 1 / 24, 0.008
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from moving_body import TILTED, camera, imu, shaking
 
 from syncaudit.dsp.integral import integrate_samples
 from syncaudit.estimators.delay.fit import fit_delay
@@ -14,6 +13,7 @@ from syncaudit.estimators.delay.refusals import (
     why_no_clock,
     why_too_weak,
 )
+from testkit.moving_body import TILTED, camera, imu, shaking
 
 
 def fit_of(seed, *, other=None, **cam):

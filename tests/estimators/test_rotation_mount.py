@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from moving_body import TILTED, Clock, Motion, camera, imu, shaking
 
 from syncaudit.estimators import measure_camera_gyro
+from testkit.moving_body import TILTED, Clock, Motion, camera, imu, shaking
 
 REACH_S = 0.5
 

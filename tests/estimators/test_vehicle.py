@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from moving_body import EPOCH_NS, Clock, Drive
 
 from syncaudit.estimators import measure_can_imu, vehicle
 from syncaudit.estimators.delay.fit import fit_delay
 from syncaudit.estimators.vehicle import CONTROL_UNIT_STD_S
-from syncaudit.model import Activity, Quantity
+from syncaudit.model import Quantity
+from testkit.moving_body import EPOCH_NS, Clock, Drive
+from testkit.streams import activity
 
 # 40 s of road with 2 mrad/s of noise tell yaw to 0.5 ms; five of those.
 YAW_TOL_S = 2.5e-3
@@ -147,12 +148,12 @@ def test_without_gravity_all_axes_are_used(is_weightless):
     imu = drive.imu(9)
     force = imu.pop(Quantity.SPECIFIC_FORCE)
     if is_weightless:
-        imu[Quantity.SPECIFIC_FORCE] = Activity(
-            source="imu",
-            quantity=Quantity.SPECIFIC_FORCE,
+        imu[Quantity.SPECIFIC_FORCE] = activity(
+            "imu",
+            Quantity.SPECIFIC_FORCE,
+            force.times_s,
+            np.zeros_like(force.values),
             epoch_ns=EPOCH_NS,
-            times_s=force.times_s,
-            values=np.zeros_like(force.values),
         )
     yaw = {Quantity.YAW_RATE: drive.can(Quantity.YAW_RATE, 9, clock=LATE)}
     found = measure_can_imu(yaw, imu, max_offset_s=REACH_S)[0]
@@ -192,12 +193,8 @@ def test_lost_messages():
     whole = drive.can(Quantity.YAW_RATE, 12, clock=LATE)
     keep = np.random.default_rng(12).uniform(size=whole.times_s.size) > 0.1
     keep[700:760] = False
-    some = Activity(
-        source="can",
-        quantity=Quantity.YAW_RATE,
-        epoch_ns=EPOCH_NS,
-        times_s=whole.times_s[keep],
-        values=whole.values[keep],
+    some = activity(
+        "can", Quantity.YAW_RATE, whole.times_s[keep], whole.values[keep], epoch_ns=EPOCH_NS
     )
     found = measure_can_imu({Quantity.YAW_RATE: some}, drive.imu(12), max_offset_s=REACH_S)[0]
     assert found.accepted
@@ -206,12 +203,8 @@ def test_lost_messages():
 
 def test_signal_that_never_changes():
     drive = Drive.on_road(13)
-    flat = Activity(
-        source="can",
-        quantity=Quantity.BRAKE,
-        epoch_ns=EPOCH_NS,
-        times_s=np.arange(100) * 0.1,
-        values=np.zeros((100, 1)),
+    flat = activity(
+        "can", Quantity.BRAKE, np.arange(100) * 0.1, np.zeros((100, 1)), epoch_ns=EPOCH_NS
     )
     found = measure_can_imu({Quantity.BRAKE: flat}, drive.imu(13))[0]
     assert not found.accepted

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from verdict_made import AT, control, moved, rejected, verdict
 
 from syncaudit.evaluation.detection import Detection, Group, detect
 from syncaudit.evaluation.injected import Injected
 from syncaudit.evaluation.judged import Judged
 from syncaudit.evaluation.outcomes import Outcome
 from syncaudit.model import Verdict
+from testkit.made_verdicts import AT, control, moved, rejected, verdict
 
 # Sums of a few numbers of milliseconds.
 SAME_S = 1e-12

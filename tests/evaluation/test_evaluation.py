@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from verdict_made import control, judged, moved, rejected, verdict, written
 
 from syncaudit.batch.tables import write_parquet
 from syncaudit.errors import UsageError
 from syncaudit.evaluation.evaluate import evaluate_run
+from testkit.made_verdicts import control, judged, moved, rejected, verdict, written
 
 TRUTH = [control("a"), moved("a~1", "a", 0.02)]
 ROWS = [verdict("a~control"), rejected("a~1", "cam")]

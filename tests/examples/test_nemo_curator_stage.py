@@ -18,9 +18,10 @@ from typing import Any, Generic, TypeVar
 import pytest
 
 import syncaudit
+from testkit.places import SAMPLE_DATA
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "nemo_curator_stage.py"
-SAMPLE = Path(__file__).parents[2] / "sample_data" / "manifest.jsonl"
+SAMPLE = SAMPLE_DATA / "manifest.jsonl"
 X, Y = TypeVar("X"), TypeVar("Y")
 
 

@@ -13,14 +13,13 @@ from pathlib import Path
 
 import cv2
 import pytest
-from barcodes import read_barcode
 from syncaudit_gui.command import view
 from syncaudit_gui.widgets.application import Start
 from syncaudit_gui.widgets.shot import parse_size, take_shot
-from typer.testing import CliRunner
 
-from syncaudit.cli.app import build_app
 from syncaudit.errors import MissingExtraError, UsageError
+from testkit.barcodes import read_barcode
+from testkit.command_line import run_command
 
 COMMAND = "import typer; from syncaudit_gui.command import view; typer.run(view)"
 LIMIT_S = 120
@@ -85,12 +84,7 @@ def test_without_a_screen_it_says_what_to_do(monkeypatch):
 
 
 def test_help_lists_every_option():
-    app = build_app()
-    names = {command.name for command in app.registered_commands}
-    if "view" not in names:
-        app.command("view")(view)
-    result = CliRunner().invoke(app, ["view", "--help"], env={"COLUMNS": "200"})
-    assert result.exit_code == 0
+    result = run_command("view", "--help", expected=0)
     for option in ("--shot", "--verdicts", "--at", "--span", "--labels", "--theme"):
         assert option in result.output
 

@@ -23,19 +23,16 @@ from syncaudit.estimators import (
 )
 from syncaudit.model import (
     Activity,
-    AudioStream,
     EventTrain,
     Interval,
     PairMeasurement,
     PictureMotion,
     Quantity,
-    SourceKind,
     Tier,
 )
 from syncaudit.pipeline import ClipEvidence
 from syncaudit.simulate.robot.task import TaskStyle, draw_course
-
-EPOCH = 1_767_225_600_000_000_000
+from testkit.two_microphones import EPOCH, microphones, sound
 
 
 def drawn(pair: PairMeasurement, evidence: ClipEvidence) -> DelayEvidence:
@@ -49,31 +46,6 @@ def drawn(pair: PairMeasurement, evidence: ClipEvidence) -> DelayEvidence:
 
 def peak_s(found: DelayEvidence) -> float:
     return float(found.offsets_s[int(np.nanargmax(found.agreement))])
-
-
-def sound(name: str, samples: np.ndarray, rate_hz: float, start_ns: int = EPOCH) -> AudioStream:
-    return AudioStream(
-        name=name,
-        clock=name,
-        kind=SourceKind.AUDIO,
-        time_ns=np.array([start_ns]),
-        anchor_samples=np.array([0]),
-        rate_hz=rate_hz,
-        samples=samples.astype(np.float32),
-    )
-
-
-def microphones(offset_s: float) -> ClipEvidence:
-    rng = np.random.default_rng(3)
-    heard = rng.normal(size=8 * 8000)
-    noise = 0.3 * rng.normal(size=(2, heard.size))
-    late_ns = EPOCH + round(offset_s * 1e9)
-    return ClipEvidence(
-        sounds={
-            "a": sound("a", heard + noise[0], 8000.0),
-            "b": sound("b", heard + noise[1], 8000.0, late_ns),
-        }
-    )
 
 
 def test_microphones_correlate_at_their_offset():

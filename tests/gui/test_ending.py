@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import pytest
-from barcode_clips import write_clip, write_manifest
 from pyqtgraph.Qt import QtCore
 from syncaudit_gui.audits import AuditProcess, AuditProgress
 from syncaudit_gui.viewmodel.clip_model import build_clip
@@ -17,6 +16,7 @@ from syncaudit_gui.widgets.audit_panel import AuditPanel
 
 from syncaudit.datasets import load_manifest
 from syncaudit.pipeline import read_clip
+from testkit.barcode_clips import write_clip, write_manifest
 
 GONE_S = 20.0
 # Opens a clip, has it audited and leaves the window as it is.

@@ -1,4 +1,4 @@
-"""Looking through many clips and labelling them: lists, notes, selection, where labels go."""
+"""A person labels: what is typed is kept, what is blind stays blind."""
 
 from __future__ import annotations
 
@@ -7,40 +7,19 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
-from barcode_clips import write_clip, write_manifest
-from pyqtgraph.Qt import QtCore, QtGui, QtTest, QtWidgets
+from pyqtgraph.Qt import QtCore, QtTest, QtWidgets
 from syncaudit_gui.audits import AuditResult
 from syncaudit_gui.viewmodel import collection as collections
-from syncaudit_gui.viewmodel.batch import BatchList, Show, SortBy
-from syncaudit_gui.viewmodel.bindings import BINDINGS
 from syncaudit_gui.viewmodel.collection import open_collection
 from syncaudit_gui.viewmodel.judgement import Judgement, SourceEstimate
 from syncaudit_gui.viewmodel.labels import Label, Labels
-from syncaudit_gui.viewmodel.verdict_rows import ClipRow, read_verdict_rows
-from syncaudit_gui.viewmodel.wording import short_names
-from syncaudit_gui.widgets import clips_panel
-from syncaudit_gui.widgets.covers import _columns
-from syncaudit_gui.widgets.loading import MOST_THREADS, Loader
-from syncaudit_gui.widgets.tables import tip_of
 
 from syncaudit.model import Finding, ReasonCode, Verdict
-
-WAIT_MS = 30_000
-LONG = "roof_rig_{}_wide_angle_global_shutter_serial_0042"
-
-
-@pytest.fixture
-def window(open_window, barcode_folder):
-    return open_window(barcode_folder / "manifest.jsonl")
-
-
-def key(window, name: str) -> None:
-    sequence = QtGui.QKeySequence(name)[0]
-    QtTest.QTest.keyClick(window, sequence.key(), sequence.keyboardModifiers())
+from testkit.barcode_clips import write_clip
+from testkit.viewer_keys import WAIT_MS, key
 
 
 def type_note(qtbot, window, words: str) -> None:
@@ -145,39 +124,6 @@ def test_typed_note_is_saved_for_its_clip_on_leaving(qtbot, window, tmp_path, le
     assert saved_notes(tmp_path / "labels.jsonl") == [("first", "cut off")]
 
 
-def test_page_keys_pressed_quickly_go_on_from_the_clip_being_read(qtbot, window):
-    with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
-        key(window, "PgDown")
-        key(window, "PgDown")
-    assert window.session.clip_id == "third"
-    key(window, "PgDown")
-    assert window.session.clip_id == "third"
-    assert window.transport.message.text() == "this is the last clip listed"
-
-
-def test_nothing_listed_is_said(window):
-    window.clips.filter.setText("no such clip")
-    assert window.clips.empty.isVisible()
-    assert window.clips.count.text() == "0 of 3"
-    key(window, "PgDown")
-    assert window.transport.message.text() == "no clip is listed"
-    window.clips.filter.clear()
-    assert window.clips.view.isVisible()
-
-
-def test_order_stands_in_the_head_of_the_list(window):
-    horizontal = QtCore.Qt.Orientation.Horizontal
-
-    def title() -> object:
-        return window.clips.table.headerData(1, horizontal, QtCore.Qt.ItemDataRole.DisplayRole)
-
-    seen = [title()]
-    for _ in range(3):
-        window.clips._sort(1)
-        seen.append(title())
-    assert seen == ["clip", "clip ▴", "clip ▾", "clip"]
-
-
 def test_dragged_nudge_says_what_moves_with_it(window, monkeypatch):
     monkeypatch.setattr(window.session, "clock_mates", lambda _: ("cam1", "cam2"))
     window._drag_nudge("cam1", 0.004, False)
@@ -190,182 +136,6 @@ def test_dragged_nudge_says_what_moves_with_it(window, monkeypatch):
 def test_click_with_alt_is_no_nudge(window):
     window._drag_nudge("cam1", 0.0, True)
     assert window.session.undo.undo() is None
-
-
-def test_pane_that_waits_for_its_picture_does_not_say_no_footage(window):
-    window.films.set_model(window.session.model)
-    window.films.show_time(1.0)
-    assert {pane.words for pane in window.films.panes.values()} == {"…"}
-
-
-def test_long_names_leave_everything_in_the_window(qtbot, open_window, tmp_path):
-    clip = write_clip(tmp_path / "all", n_cameras=2, clip_id="drive_" + 12 * "0123456789_")
-    clip["sources"] = {LONG.format(name): spec for name, spec in clip["sources"].items()}
-    for spec in clip["sources"].values():
-        if "audio" in spec:
-            spec["audio"] = LONG.format(spec["audio"])
-    window = open_window(write_manifest(tmp_path / "m.jsonl", clip))
-    window.resize(1000, 640)
-    QtWidgets.QApplication.processEvents()
-    for part in (window.sources.corrected, window.labels.note, window.labels.blind):
-        place = part.mapTo(window, QtCore.QPoint(part.width(), part.height()))
-        assert place.x() <= window.width()
-        assert place.y() <= window.height()
-    title = window.evidence.title
-    assert title.shown_text != title.text()
-    assert "…" in title.shown_text
-    index = window.sources.table.index(0, 0)
-    assert LONG.format("cam0") in tip_of(window.sources.view, index)
-    assert [pane._short_name for pane in window.films.panes.values()] == ["cam0", "cam1"]
-
-
-def test_long_message_is_cut_in_the_window_and_told_on_hovering(window):
-    words = "saved /a/very/long/path" + 60 * "/folder"
-    window.transport.say(words)
-    message = window.transport.message
-    assert message.shown_text != words
-    help_event = QtGui.QHelpEvent(
-        QtCore.QEvent.Type.ToolTip, QtCore.QPoint(1, 1), message.mapToGlobal(QtCore.QPoint(1, 1))
-    )
-    QtWidgets.QApplication.sendEvent(message, help_event)
-    assert message.toolTip().replace("\u200b", "") == f"<qt>{words}</qt>"
-
-
-@pytest.mark.parametrize(
-    ("names", "short"),
-    [
-        (["cam_front", "cam_front_left"], ["front", "front_left"]),
-        (["a_left_rgb", "a_right_rgb"], ["left", "right"]),
-        (["cam_a", "cam_a_b"], ["a", "a_b"]),
-        (["left", "right"], ["left", "right"]),
-        (["cam_front"], ["cam_front"]),
-        ([], []),
-    ],
-)
-def test_short_names_tell_apart(names, short):
-    assert short_names(names) == short
-
-
-@pytest.mark.parametrize("n_columns", [1, 2, 3])
-def test_key_sheet_holds_every_key_once(n_columns):
-    columns = _columns(n_columns)
-    listed = [b.keys + b.text for column in columns for _, rows in column for b in rows]
-    assert sorted(listed) == sorted(b.keys + b.text for b in BINDINGS)
-
-
-def rows(n: int) -> list[ClipRow]:
-    verdicts = ("pass", "reject", "unverified")
-    return [
-        ClipRow(clip_id=f"c{k * 7919 % n:06d}", verdict=verdicts[k % 3], headline=f"why{k}")
-        for k in range(n)
-    ]
-
-
-def test_long_list_is_arranged_in_slices_and_the_old_one_stays_meanwhile():
-    batch = BatchList(rows(100_000), lambda _: None)
-    batch.sort_by, batch.text = SortBy.CLIP, "why9"
-    steps = batch.arranging()
-    n_slices = 0
-    while True:
-        try:
-            next(steps)
-        except StopIteration as found:
-            batch.list(found.value)
-            break
-        n_slices += 1
-        assert len(batch) == 100_000
-    assert n_slices > 30
-    listed = [batch[k].clip_id for k in range(len(batch))]
-    assert listed == sorted(r.clip_id for r in rows(100_000) if "why9" in r.headline)
-
-
-def test_window_takes_keys_between_slices(qtbot, window, monkeypatch):
-    monkeypatch.setattr(clips_panel, "SLICE_S", 0.0)
-    window.clips.set_batch(BatchList(rows(40_000), lambda _: None), None)
-    window.clips.filter.setText("c0000")
-    assert window.clips.is_arranging
-    assert window.clips.count.text() == "…"
-    window.clips.filter.setText("c00001")  # the newest counts
-    qtbot.waitUntil(lambda: not window.clips.is_arranging, timeout=WAIT_MS)
-    assert window.clips.count.text() == "10 of 40000"
-
-
-def test_blind_list_gives_nothing_away():
-    assert [(r.clip_id, r.verdict) for r in rows(6)][1] == ("c000005", "reject")
-    labels = {"c000005": "accept"}
-    batch = BatchList(rows(6), labels.get)
-    batch.is_blind, batch.show = True, Show.REJECT
-    batch.arrange()
-    assert [batch[k].clip_id for k in range(len(batch))] == ["c000005"]
-    batch.show, batch.text = Show.ALL, "why"
-    batch.arrange()
-    assert len(batch) == 1
-    batch.text, batch.sort_by = "", SortBy.VERDICT
-    batch.arrange()
-    assert [batch[k].clip_id for k in range(6)][1:] == [
-        r.clip_id for r in rows(6) if r.clip_id != "c000005"
-    ]
-    labels["c000000"] = "unsure"
-    batch.relabel("c000000")
-    batch.show, batch.sort_by = Show.UNLABELLED, SortBy.FILE
-    batch.arrange()
-    assert len(batch) == 4
-
-
-def test_loader_runs_the_newest_and_few_at_once(qtbot):
-    loader, gate, ran = Loader(), threading.Event(), []
-
-    def make(number: int):
-        def run(_tell) -> int:
-            ran.append(number)
-            gate.wait(30.0)
-            return number
-
-        return run
-
-    try:
-        with qtbot.waitSignal(loader.loaded, timeout=WAIT_MS) as loaded:
-            for number in range(10):
-                loader.load(make(number))
-            assert len([t for t in loader._threads if t.is_alive()]) == MOST_THREADS
-            gate.set()
-        assert loaded.args == [9]
-        assert ran == [0, 1, 9]
-    finally:
-        gate.set()
-        loader.close()
-
-
-def test_loader_ends_what_is_no_longer_wanted(qtbot):
-    loader, n_told = Loader(), []
-
-    def run(tell) -> None:
-        while True:
-            tell("still reading")
-            n_told.append(1)
-            threading.Event().wait(0.001)
-
-    with qtbot.waitSignal(loader.progressed, timeout=WAIT_MS) as told:
-        loader.load(run)
-    assert told.args == ["still reading"]
-    loader.close()  # would wait for ever
-    assert n_told
-
-
-def test_opening_tells_how_far_it_is(tmp_path):
-    lines = [
-        json.dumps({"clip_id": f"c{k}", "verdict": "pass", "sources": {}}) for k in range(1001)
-    ]
-    (tmp_path / "verdicts.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    told: list[str] = []
-    assert len(read_verdict_rows(tmp_path / "verdicts.jsonl", told.append)) == 1001
-    assert told == ["500 verdicts", "1 000 verdicts"]
-
-
-def test_endless_nesting_is_no_verdict(tmp_path):
-    good = json.dumps({"clip_id": "a", "verdict": "pass", "sources": {}})
-    (tmp_path / "verdicts.jsonl").write_text(f"{'[' * 200_000}\n{good}\n", encoding="utf-8")
-    assert [row.clip_id for row in read_verdict_rows(tmp_path / "verdicts.jsonl")] == ["a"]
 
 
 def write_run(folder: Path, clip: dict) -> Path:
@@ -416,72 +186,6 @@ def test_label_survives_a_kill(tmp_path):
     assert Labels(tmp_path / "l.jsonl").note_of("a") == "kept"
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "words"),
-    [
-        ("m.jsonl", b"", "holds no clips"),
-        ("m.jsonl", b'{"clip_id": "caf\xe9"}\n', "is not UTF-8 text"),
-        ("m.jsonl", b"[" * 100_000, "m.jsonl"),
-        ("verdicts.jsonl", b"", "holds no verdicts"),
-        ("verdicts.jsonl", b"\x80\x81\n{}\n", "holds no verdicts"),
-        ("gone.jsonl", None, "not found"),
-    ],
-)
-def test_what_cannot_be_opened_says_so_in_the_window(
-    qtbot, open_window, tmp_path, name, content, words
-):
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    window = open_window()
-    with qtbot.waitSignal(window.refused, timeout=WAIT_MS):
-        window.open_source(str(tmp_path / name))
-    assert window.welcome.title == "This cannot be opened"
-    assert words in window.welcome.text
-    assert "defect" not in window.welcome.text
-    window.grab()
-
-
-def test_plots_are_kept_from_clip_to_clip(qtbot, window):
-    before = {id(row.plot) for row in window.lanes.plots._rows}
-    with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
-        window.open_clip("second")
-    assert {id(row.plot) for row in window.lanes.plots._rows} == before
-
-
-def test_lanes_fill_their_room_whatever_was_open_before(qtbot, open_window, tmp_path):
-    few = write_clip(tmp_path / "few", n_cameras=1, clip_id="few", has_sound=False)
-    many = write_clip(tmp_path / "many", n_cameras=2, clip_id="many")
-    window = open_window(write_manifest(tmp_path / "m.jsonl", many, few))
-    for name in ("few", "many", "few"):
-        with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
-            window.open_clip(name)
-        with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
-            window.open_source(str(tmp_path / "m.jsonl"), clip_id=name)
-        QtWidgets.QApplication.processEvents()
-        rooms = [room for _, room in window.lanes.plots.rects()]
-        assert sum(room.height() for room in rooms) > 0.95 * window.lanes.height()
-
-
-def test_pane_without_room_says_what_is_wrong_rather_than_with_which_file(open_window, tmp_path):
-    changes = {"cam0": {"kind": "camera", "uri": "a_folder/" * 12 + "gone.mp4"}}
-    clip = write_clip(tmp_path / "all", n_cameras=1, changes=changes)
-    window = open_window(write_manifest(tmp_path / "m.jsonl", clip))
-    pane = window.films.panes["cam0"]
-    assert "a_folder" in pane.words
-    pane.resize(130, 90)
-    drawn: list[str] = []
-
-    class Painter(QtGui.QPainter):
-        def drawText(self, *arguments) -> None:  # noqa: N802  # the name that Qt calls
-            drawn.append(arguments[2])
-
-    image = QtGui.QImage(130, 90, QtGui.QImage.Format.Format_RGB32)
-    painter = Painter(image)
-    pane._paint_words(painter, QtCore.QRect(8, 4, 114, 60))
-    painter.end()
-    assert drawn[0].startswith("file not found")
-
-
 def test_label_taken_back_hides_corrections_again(window):
     window._take_audit(audited(window))
     key(window, "B")
@@ -498,30 +202,3 @@ def test_blind_nudge_says_when_it_can_be_seen(window):
     key(window, ".")
     assert "once you have labelled" in window.transport.message.text()
     assert not window.session.model.is_corrected
-
-
-def test_marks_at_one_place_loop_around_the_cursor(window):
-    window.jump_to(1.5)
-    for name in ("M", "M", "E"):
-        key(window, name)
-    loop = window.session.timeline.loop
-    assert (loop.start_s, loop.stop_s) == (1.0, 2.0)
-    assert window.transport.loop.text() == "loop 1.000 s"
-
-
-def test_panels_are_not_emptied_between_two_clips(qtbot, window, monkeypatch):
-    shown = []
-    show = window.sources.show_model
-    monkeypatch.setattr(
-        window.sources,
-        "show_model",
-        lambda model, *args, **more: (shown.append(model), show(model, *args, **more)),
-    )
-    monkeypatch.setattr(window._emptying, "start", lambda: None)  # the clip is there in time
-    with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
-        window.open_clip("second")
-    assert shown
-    assert None not in shown
-    monkeypatch.undo()
-    window.close_clip()
-    qtbot.waitUntil(lambda: window.sources.table.rowCount() == 0, timeout=WAIT_MS)

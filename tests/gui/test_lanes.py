@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from barcode_clips import START_NS, write_clip, write_manifest, write_stamps
-from barcodes import write_video
 from pyqtgraph.Qt import QtCore, QtGui
 from syncaudit_gui.viewmodel.lane_building import build_lanes
 from syncaudit_gui.viewmodel.lanes import NO_AUDIO, CurveLane, FramesLane, TierLane, TurningLane
@@ -18,6 +16,8 @@ from syncaudit_gui.widgets.lane_tips import lane_words, tip_at
 from syncaudit_gui.widgets.legend import curve_colors
 
 from syncaudit.model import CanSpec, Channel, Clip, SignalStream, SourceKind
+from testkit.barcode_clips import START_NS, write_clip, write_manifest, write_stamps
+from testkit.barcodes import write_video
 
 JOINTS = ("waist", "shoulder", "elbow", "forearm_roll", "wrist_angle", "wrist_rotate", "gripper")
 N = 90

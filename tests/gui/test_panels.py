@@ -17,12 +17,12 @@ from syncaudit_gui.widgets.covers import COLUMN_PX, KEYS_PX
 from syncaudit_gui.widgets.evidence_panel import EvidencePanel
 from syncaudit_gui.widgets.sources_panel import SourcesPanel
 from syncaudit_gui.widgets.theme import DARK, ui_font
-from test_curves import EPOCH, microphones  # beside this file
-from test_jumps import opened
 
 from syncaudit.estimators import estimate_microphones
 from syncaudit.model import Clip, ImuSpec, PairMeasurement, Verdict
 from syncaudit.pipeline import ClipEvidence, ReadClip
+from testkit.jumping_clocks import opened
+from testkit.two_microphones import EPOCH, microphones
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from barcode_clips import N_FRAMES, RATE_HZ, START_NS, write_clip, write_manifest
 from pyqtgraph.Qt import QtCore, QtGui, QtTest
 from syncaudit_gui.viewmodel.events import EventKind
 from syncaudit_gui.viewmodel.judgement import Judgement
@@ -19,6 +18,7 @@ from syncaudit_gui.widgets.theme import LIGHT
 from syncaudit.datasets import load_manifest
 from syncaudit.model import PictureAudit, PictureFault, PictureSpell, Verdict
 from syncaudit.pipeline import audit
+from testkit.barcode_clips import N_FRAMES, RATE_HZ, START_NS, write_clip, write_manifest
 
 NEAR_S = 1e-6
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from barcodes import barcode, read_barcode, write_video
 from syncaudit_gui.pictures import CameraThread, Picture, PictureRequest
 from syncaudit_gui.pictures.cache import FrameCache
 from syncaudit_gui.pictures.video import VideoFrames
 
 from syncaudit.model import FrameFiles
+from testkit.barcodes import barcode, read_barcode, write_video
 
 WAIT_S = 20.0
 

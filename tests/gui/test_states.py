@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from barcode_clips import START_NS, write_clip, write_manifest
 from pyqtgraph.Qt import QtCore, QtGui
 from syncaudit_gui.audits import AuditFailed, AuditProcess, AuditProgress, AuditResult
 from syncaudit_gui.viewmodel.clip_model import build_clip
@@ -22,6 +21,7 @@ from syncaudit_gui.widgets.sound_output import bytes_from
 from syncaudit.datasets import load_manifest
 from syncaudit.model import CameraStream, Channel, Clip, ImuSpec, SignalStream, SourceKind
 from syncaudit.pipeline import ReadClip, read_clip
+from testkit.barcode_clips import START_NS, write_clip, write_manifest
 
 WAIT_MS = 60_000
 WAIT_S = 60.0

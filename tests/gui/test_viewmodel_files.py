@@ -14,6 +14,7 @@ from syncaudit_gui.viewmodel.nudges import Nudges
 from syncaudit_gui.viewmodel.verdict_rows import ClipRow, read_verdict_rows
 
 from syncaudit.errors import UsageError
+from testkit.json_lines import write_json_lines
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 
@@ -200,7 +201,7 @@ def test_manifest_opens_with_verdicts_of_a_run(tmp_path):
         {"clip_id": name, "sources": {"imu": {"kind": "imu", "uri": "i.csv"}}} for name in "ab"
     ]
     path = tmp_path / "m.jsonl"
-    path.write_text("".join(f"{json.dumps(clip)}\n" for clip in clips), encoding="utf-8")
+    write_json_lines(path, *clips)
     opened = open_collection(str(path), verdicts=run)
     assert [(row.clip_id, row.verdict) for row in opened.rows] == [("a", "reject"), ("b", None)]
     assert opened.labels_path == tmp_path / "m.labels.jsonl"

@@ -6,8 +6,6 @@ import json
 
 import numpy as np
 import pytest
-from barcode_clips import APART_S, N_FRAMES, RATE_HZ
-from barcodes import read_barcode
 from pyqtgraph.Qt import QtCore, QtGui, QtTest
 from syncaudit_gui.viewmodel.judgement import Judgement, SourceEstimate
 from syncaudit_gui.widgets.filmstrip import Arrangement
@@ -15,15 +13,12 @@ from syncaudit_gui.widgets.lane_axis import AXIS_PX
 from syncaudit_gui.widgets.pane import CAPTION_PX
 
 from syncaudit.model import PairMeasurement, Verdict
+from testkit.barcode_clips import APART_S, N_FRAMES, RATE_HZ
+from testkit.barcodes import read_barcode
+from testkit.viewer_keys import WAIT_MS, key
 
-WAIT_MS = 30_000
 # Times pass through nanoseconds and pixels.
 NEAR_S = 1e-6
-
-
-@pytest.fixture
-def window(open_window, barcode_folder):
-    return open_window(barcode_folder / "manifest.jsonl")
 
 
 def grey_of(widget) -> np.ndarray:
@@ -42,11 +37,6 @@ def number_in(pane) -> int:
     height, width, _ = picture.pixels.shape
     top, left = (grey.shape[0] - height) // 2, (grey.shape[1] - width) // 2
     return read_barcode(grey[top : top + height, left : left + width])
-
-
-def key(window, name: str) -> None:
-    sequence = QtGui.QKeySequence(name)[0]
-    QtTest.QTest.keyClick(window, sequence.key(), sequence.keyboardModifiers())
 
 
 def settle(qtbot, window) -> None:

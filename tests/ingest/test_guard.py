@@ -1,12 +1,11 @@
 """Bad samples are caught before the batch, named, and found in batches that break."""
 
-import json
-
 import numpy as np
 import pytest
 
 from syncaudit.errors import UsageError
 from syncaudit.ingest import BadSampleError, Expected, bisect, guard
+from testkit.json_lines import read_json_lines
 
 
 def sample(name, **fields):
@@ -43,7 +42,7 @@ def test_bad_samples_are_named_and_raised(case):
 def test_bad_samples_are_skipped_and_logged(case, tmp_path):
     guarded = guard(collate, expected=WANTED, log=tmp_path / "bad.jsonl")
     assert guarded([sample("a"), sample("bad", **BAD[case][0]), sample("b")]) == ["a", "b"]
-    (row,) = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
+    (row,) = read_json_lines(tmp_path / "bad.jsonl")
     assert row["sample"] == "bad"
     assert row["faults"]
 

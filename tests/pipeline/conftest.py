@@ -6,18 +6,16 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from syncaudit.datasets import load_manifest
-from syncaudit.model import Clip, ClipVerdict
-from syncaudit.pipeline import audit
+from syncaudit.model import ClipVerdict
 from syncaudit.simulate import ClockFault, ImuConfig, MicrophoneConfig, RigConfig, simulate_clip
 from syncaudit.simulate.scenarios import with_all_cameras
+from testkit.clip_folder import Folder
 
 SEED = 103
 DURATION_S = 12.0
@@ -31,59 +29,6 @@ def rig(**changes: Any) -> RigConfig:
         names=("cam_front", "cam_rear"),
     )
     return replace(base, **changes)
-
-
-@dataclass(frozen=True)
-class Folder:
-    """One clip on disk, to be damaged and audited."""
-
-    path: Path
-
-    @property
-    def row(self) -> dict[str, Any]:
-        return json.loads((self.path / "manifest.jsonl").read_text())
-
-    def write(self, row: dict[str, Any]) -> Folder:
-        (self.path / "manifest.jsonl").write_text(json.dumps(row) + "\n")
-        return self
-
-    def change(self, source: str, **fields: Any) -> Folder:
-        row = self.row
-        row["sources"][source] |= fields
-        return self.write(row)
-
-    def keep(self, *sources: str) -> Folder:
-        row = self.row
-        row["sources"] = {name: row["sources"][name] for name in sources}
-        return self.write(row)
-
-    def stamps(self, file: str) -> np.ndarray:
-        lines = (self.path / file).read_text().splitlines()
-        return np.array([int(line.split(",")[0]) for line in lines[1:]], dtype=np.int64)
-
-    def restamp(self, file: str, change: Callable[[np.ndarray], Any]) -> Folder:
-        """Write other stamps into a table."""
-        path = self.path / file
-        head, *rows = path.read_text().splitlines()
-        new = [str(int(t)) for t in change(self.stamps(file))]
-        lines = [",".join([t, *row.split(",")[1:]]) for t, row in zip(new, rows, strict=False)]
-        path.unlink()  # it may be linked to the original
-        path.write_text("\n".join([head, *lines]) + "\n")
-        return self
-
-    def overwrite(self, file: str, content: bytes) -> Folder:
-        path = self.path / file
-        path.unlink(missing_ok=True)
-        path.write_bytes(content)
-        return self
-
-    @property
-    def clip(self) -> Clip:
-        (clip,) = load_manifest(str(self.path / "manifest.jsonl"))
-        return clip
-
-    def audit(self, **options: Any) -> ClipVerdict:
-        return audit(self.clip, **options)
 
 
 @pytest.fixture(scope="session")

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from syncaudit.model import ClockEstimate, ClockSolution, ReasonCode, Verdict
 from syncaudit.policy import judge_with_recording, load_policy
-
-if TYPE_CHECKING:
-    from conftest import Folder
+from testkit.clip_folder import Folder
 
 
 def undated(clip: Folder, **fields: object) -> Folder:

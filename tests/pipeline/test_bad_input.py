@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from syncaudit.model import ClipVerdict, Verdict
-
-if TYPE_CHECKING:
-    from conftest import Folder
+from testkit.clip_folder import Folder
 
 INT64_MAX = np.iinfo(np.int64).max
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +14,7 @@ from syncaudit.decode.nvdec import NvdecDecoder
 from syncaudit.decode.torchcodec_planes import TorchcodecDecoder
 from syncaudit.pipeline.cameras import CAMERAS_AT_ONCE
 from syncaudit.policy import load_policy
+from testkit import fake_nvvideocodec as fake
 
 Figures = Callable[[Any], dict[str, Any]]
 
@@ -38,8 +37,6 @@ def test_nvdec_gives_the_same_row_and_makes_no_decoder_for_every_clip(
     is_on_device: bool,
 ) -> None:
     torch = pytest.importorskip("torch") if is_on_device else None
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "decode")
-    fake = importlib.import_module("fake_nvvideocodec")
     on_gpu = fake.torch_on_gpu(torch) if is_on_device else None
     monkeypatch.setitem(sys.modules, "PyNvVideoCodec", fake)
     monkeypatch.setattr(NvdecDecoder, "_agreement", None)

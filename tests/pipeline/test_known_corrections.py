@@ -16,6 +16,7 @@ from syncaudit.pipeline.known_corrections import (
     check_calibration,
     windows_before,
 )
+from testkit.streams import signal_stream
 
 T0 = 1_767_225_600_000_000_000
 
@@ -23,9 +24,7 @@ T0 = 1_767_225_600_000_000_000
 def imu() -> SignalStream:
     stamps = T0 + np.arange(3, dtype=np.int64) * 10**9
     channel = Channel(name="gyro", time_ns=stamps, values=np.zeros((3, 3)))
-    return SignalStream(
-        name="imu", clock="imu", kind=SourceKind.IMU, time_ns=stamps, channels=(channel,)
-    )
+    return signal_stream(SourceKind.IMU, stamps, channel)
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from syncaudit.datasets import load_manifest
 from syncaudit.model import Finding, Severity
 from syncaudit.pipeline.misplaced_files import find_misplaced_files
 from syncaudit.pipeline.reading import read_clip
 from syncaudit.pipeline.window import window_of
-
-if TYPE_CHECKING:
-    from conftest import Folder
+from testkit.clip_folder import Folder
 
 NS = 10**9
 

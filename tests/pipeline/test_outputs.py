@@ -16,21 +16,10 @@ from syncaudit.datasets import clip_to_row
 from syncaudit.model import Clip, ClipVerdict
 from syncaudit.policy import load_policy
 from syncaudit.simulate import read_truth
+from testkit.json_lines import read_json_lines, read_verdicts
+from testkit.places import SAMPLE_DATA
 
-SAMPLE_DATA = Path(__file__).resolve().parents[2] / "sample_data"
 EXPECTED = json.loads((SAMPLE_DATA / "expected_verdicts.json").read_text())
-
-
-def rows(out: Path) -> list[dict[str, object]]:
-    lines = (out / "verdicts.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines]
-
-
-def without_times(table: list[dict[str, object]]) -> list[dict[str, object]]:
-    return [
-        {key: value for key, value in row.items() if key not in ("seconds", "stages")}
-        for row in table
-    ]
 
 
 def filled(value: object, like: object) -> object:
@@ -85,8 +74,8 @@ def test_workers_change_nothing(clips: list[Clip], tmp_path: Path) -> None:
         out = tmp_path / f"out{workers}"
         summary = run_batch(clips, load_policy(), out=out, workers=workers, to_row=clip_to_row)
         assert summary.counts == {"pass": 1, "reject": 2, "unverified": 0}
-        found.append(without_times(rows(out)))
-        assert [json.loads(x)["clip_id"] for x in (out / "passed.jsonl").read_text().splitlines()]
+        found.append(read_verdicts(out))
+        assert read_json_lines(out / "passed.jsonl")
         page = (out / "report.html").read_text()
         # The damaged clip has one camera, and no_video nothing to show.
         assert page.count("data:image/jpeg") == 1

@@ -5,15 +5,14 @@ import pytest
 
 from syncaudit.estimators.state import pairs
 from syncaudit.model import (
-    Activity,
     ClipEvidence,
-    EventTrain,
     FlashIntervals,
     PairMeasurement,
     PictureMotion,
     Quantity,
 )
 from syncaudit.pipeline.pairing import measure_pairs
+from testkit.streams import activity, event_train
 
 # Instants of points are exact to some microseconds.
 POINT_TOL_S = 1e-4
@@ -24,15 +23,7 @@ def pulses(seed=1, n=60):
 
 
 def trigger(name, times_s):
-    n = times_s.size
-    return EventTrain(
-        source=name,
-        quantity=Quantity.TRIGGER,
-        epoch_ns=0,
-        times_s=times_s,
-        std_s=np.full(n, 1e-5),
-        strengths=np.ones(n),
-    )
+    return event_train(times_s, source=name, std_s=1e-5)
 
 
 def global_camera(name, times_s, half_s=0.004):
@@ -114,13 +105,7 @@ def test_robots_sensors_on_one_clock_are_measured_as_such(monkeypatch):
     monkeypatch.setattr(pairs, "measure_states", note)
     monkeypatch.setattr(pairs, "measure_camera_state", note)
     named = {
-        name: Activity(
-            source=name,
-            quantity=Quantity.STATE,
-            epoch_ns=0,
-            times_s=np.arange(3.0),
-            values=np.zeros((3, 1)),
-        )
+        name: activity(name, Quantity.STATE, np.arange(3.0), np.zeros((3, 1)))
         for name in ("left", "right", "base")
     }
     frames_s = np.arange(3.0)

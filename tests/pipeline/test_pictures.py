@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
@@ -19,9 +18,7 @@ from syncaudit.policy import load_policy
 from syncaudit.simulate import FrameFault, ImuConfig, RigConfig, SpoiltPictures, simulate_clip
 from syncaudit.simulate.packet_faults import copy_packets, with_flipped_bytes
 from syncaudit.simulate.scenarios import with_all_cameras, with_frame_fault
-
-if TYPE_CHECKING:
-    from conftest import Folder
+from testkit.clip_folder import Folder
 
 
 def faulty(folder: Path, fault: FrameFault) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,9 @@ from syncaudit.datasets import load_manifest
 from syncaudit.model import Clip, ClipRecord, ClipVerdict
 from syncaudit.pipeline import audit, conclude
 from syncaudit.policy import Limits, Policy, load_policy
+from testkit.places import SAMPLE_DATA
 
-SAMPLE = Path(__file__).parents[2] / "sample_data" / "manifest.jsonl"
+SAMPLE = SAMPLE_DATA / "manifest.jsonl"
 # Good, off by 35 ms, drifting and with frames lost: each looks at its cameras in another way.
 CLIPS = ("synthetic_stamps", "cam_rear_early", "drifting_camera", "dropped_frames")
 N_POLICIES = 40

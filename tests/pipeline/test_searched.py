@@ -13,6 +13,7 @@ from syncaudit.model import Activity, PairMeasurement, Quantity
 from syncaudit.pipeline import ClipEvidence
 from syncaudit.pipeline.pairing import measure_pairs
 from syncaudit.policy import load_policy
+from testkit.streams import activity
 
 EPOCH_NS = 1_767_225_600_000_000_000
 RATE_HZ = 100.0
@@ -29,13 +30,7 @@ def turning(seconds: float, late_s: float, noise_seed: int, *, seed: int = 1) ->
         for hz in rng.uniform(0.2, 3.0, 25):
             rate[:, axis] += 0.04 * np.cos(2 * np.pi * (hz * times_s + rng.uniform()))
     rate += 1e-3 * np.random.default_rng(noise_seed).normal(size=rate.shape)
-    return Activity(
-        source="",
-        quantity=Quantity.ANGULAR_RATE,
-        epoch_ns=EPOCH_NS,
-        times_s=times_s + late_s,
-        values=rate,
-    )
+    return activity("", Quantity.ANGULAR_RATE, times_s + late_s, rate, epoch_ns=EPOCH_NS)
 
 
 def measured(max_offset_s: float, seconds: float = 40.0, **other: int) -> PairMeasurement:
@@ -47,12 +42,8 @@ def measured(max_offset_s: float, seconds: float = 40.0, **other: int) -> PairMe
 def tried(max_offset_s: float, sources: Mapping[str, Activity]) -> PairMeasurement:
     motion = {
         name: {
-            Quantity.ANGULAR_RATE: Activity(
-                source=name,
-                quantity=found.quantity,
-                epoch_ns=found.epoch_ns,
-                times_s=found.times_s,
-                values=found.values,
+            Quantity.ANGULAR_RATE: activity(
+                name, found.quantity, found.times_s, found.values, epoch_ns=found.epoch_ns
             )
         }
         for name, found in sources.items()

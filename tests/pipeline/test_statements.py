@@ -1,20 +1,18 @@
 """What a manifest states of a camera, and its flashes contradict."""
 
 import dataclasses
-from pathlib import Path
 
 import pytest
 
 from syncaudit.datasets import load_manifest
 from syncaudit.model import Severity
 from syncaudit.pipeline import examine
-
-SAMPLES = Path(__file__).parents[2] / "sample_data"
+from testkit.places import SAMPLE_DATA
 
 
 @pytest.mark.parametrize("exposure_s", [0.008, 0.016])
 def test_a_stated_exposure_that_flashes_contradict_is_told(exposure_s):
-    clips = load_manifest(str(SAMPLES / "manifest.jsonl"))
+    clips = load_manifest(str(SAMPLE_DATA / "manifest.jsonl"))
     clip = next(clip for clip in clips if clip.clip_id == "flashes")
     names = ("cam_front", "trigger")
     sources = {name: clip.sources[name] for name in names}

@@ -12,16 +12,13 @@ import pytest
 from syncaudit import examine, load_manifest
 from syncaudit.model import TranscriptStream, Verdict
 from syncaudit.policy import load_policy
-
-REALDATA = Path(__file__).parents[3] / "shared" / "realdata"
+from testkit.places import real_recording
 
 
 @pytest.fixture
 def examined(tmp_path: Path) -> Any:
     """Return a function that examines a clip of `mary.wav` with a transcript."""
-    source = REALDATA / "speech" / "mary.wav"
-    if not source.exists():
-        pytest.skip(f"{source} is absent")
+    source = real_recording("speech/mary.wav")
     shutil.copy(source, tmp_path / "mic.wav")
 
     def run(**transcript: Any) -> Any:

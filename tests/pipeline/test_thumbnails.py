@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import cv2
 import numpy as np
@@ -12,8 +11,7 @@ import pytest
 from syncaudit.datasets import load_manifest
 from syncaudit.model import CameraSpec, Clip
 from syncaudit.pipeline import take_pictures
-
-SAMPLE_DATA = Path(__file__).resolve().parents[2] / "sample_data"
+from testkit.places import SAMPLE_DATA
 
 
 @pytest.fixture(scope="module")

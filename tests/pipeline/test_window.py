@@ -11,7 +11,6 @@ import pytest
 from syncaudit.model import (
     AudioStream,
     CameraSpec,
-    CameraStream,
     Channel,
     Clip,
     ClipRecord,
@@ -25,6 +24,7 @@ from syncaudit.model import (
 from syncaudit.pipeline import conclude
 from syncaudit.pipeline.window import MARGIN_S, NEAR_S, crop, part_of, window_of
 from syncaudit.policy import load_policy
+from testkit.streams import camera_stream, signal_stream, sound_stream
 
 S = 10**9
 T0 = 1_767_225_600 * S
@@ -43,21 +43,11 @@ def clip_of(start_s: float | None, end_s: float | None) -> Clip:
 def signal(times_s: np.ndarray) -> SignalStream:
     stamps = T0 + np.rint(times_s * S).astype(np.int64)
     channel = Channel(name="gyro", time_ns=stamps, values=np.zeros((stamps.size, 3)))
-    return SignalStream(
-        name="imu", clock="imu", kind=SourceKind.IMU, time_ns=stamps, channels=(channel,)
-    )
+    return signal_stream(SourceKind.IMU, stamps, channel)
 
 
 def sound(seconds: float, rate_hz: float = 100.0) -> AudioStream:
-    return AudioStream(
-        name="mic",
-        clock="mic",
-        kind=SourceKind.AUDIO,
-        time_ns=np.array([T0], dtype=np.int64),
-        anchor_samples=np.zeros(1, dtype=np.int64),
-        rate_hz=rate_hz,
-        samples=np.arange(round(seconds * rate_hz), dtype=np.float32),
-    )
+    return sound_stream(np.arange(round(seconds * rate_hz), dtype=np.float32), rate_hz, start_ns=T0)
 
 
 def test_signals_keep_a_margin_for_shifted_clocks() -> None:
@@ -142,14 +132,7 @@ def test_faults_far_outside_the_window_do_not_count(clip) -> None:
 
 def test_a_long_video_is_reduced_to_the_wanted_frames() -> None:
     pts_s = np.arange(1000) / 30
-    stream = CameraStream(
-        name="cam",
-        clock="cam",
-        kind=SourceKind.CAMERA,
-        time_ns=np.rint(pts_s * 1e9).astype(np.int64),
-        files=FrameFiles(paths=("v.mp4",)),
-        pts_s=pts_s,
-    )
+    stream = camera_stream(np.rint(pts_s * 1e9).astype(np.int64), video="v.mp4", pts_s=pts_s)
     wanted = np.zeros(1000, np.bool_)
     wanted[300:400] = True
     part = part_of(stream, wanted)
@@ -164,14 +147,7 @@ def test_a_long_video_is_reduced_to_the_wanted_frames() -> None:
 
 
 def test_a_video_whose_frames_are_not_its_stamps_stays_whole() -> None:
-    stream = CameraStream(
-        name="cam",
-        clock="cam",
-        kind=SourceKind.CAMERA,
-        time_ns=np.arange(10),
-        files=FrameFiles(paths=("v.mp4",)),
-        pts_s=np.arange(9) / 30,
-    )
+    stream = camera_stream(np.arange(10), video="v.mp4", pts_s=np.arange(9) / 30)
     assert part_of(stream, np.arange(10) > 3) == stream.files
 
 

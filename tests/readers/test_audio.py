@@ -12,8 +12,8 @@ from syncaudit.decode import sound
 from syncaudit.errors import StreamReadError
 from syncaudit.model import AudioSpec, AudioStream
 from syncaudit.readers import read_source
+from testkit.places import real_recording
 
-REALDATA = Path(__file__).parents[3] / "shared" / "realdata"
 T0 = 1767225600123456789
 WAVE = (0.5 * np.sin(np.arange(4000)[:, None] / np.array([10, 20]))).mean(axis=1)
 
@@ -172,9 +172,7 @@ def test_what_is_no_sound_is_refused(
 
 @pytest.mark.realdata
 def test_real_speech() -> None:
-    path = REALDATA / "speech" / "acoustic_corpus.wav"
-    if not path.exists():
-        pytest.skip(f"{path} is absent")
+    path = real_recording("speech/acoustic_corpus.wav")
     stream = audio(AudioSpec(uri=str(path), start_ns=0))
     assert (stream.rate_hz, len(stream.samples), stream.findings) == (16000, 427572, ())
 

@@ -13,8 +13,8 @@ from syncaudit.decode import iter_luma
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, CameraStream, Distortion
 from syncaudit.readers import read_source
+from testkit.places import real_recording
 
-REALDATA = Path(__file__).parents[3] / "shared" / "realdata"
 T0 = 1767225600123456789
 
 
@@ -206,9 +206,7 @@ def test_member_of_a_tar_is_read(samples: Mapping[str, Any], tmp_path: Path) -> 
 
 @pytest.mark.realdata
 def test_real_pictures_of_a_phone() -> None:
-    folder = REALDATA / "phone_gyro"
-    if not folder.exists():
-        pytest.skip(f"{folder} is absent")
+    folder = real_recording("phone_gyro")
     stream = camera(CameraSpec(uri="frames/*.jpg", timestamps="frames.csv"), folder)
     assert (len(stream.time_ns), stream.time_ns[0]) == (103, 4328043690897000)
     assert (stream.width_px, stream.height_px, stream.findings) == (800, 600, ())
@@ -216,8 +214,6 @@ def test_real_pictures_of_a_phone() -> None:
 
 @pytest.mark.realdata
 def test_real_video_of_a_drone() -> None:
-    path = REALDATA / "drone_gimbal" / "karma.mp4"
-    if not path.exists():
-        pytest.skip(f"{path} is absent")
+    path = real_recording("drone_gimbal/karma.mp4")
     stream = camera(CameraSpec(uri=str(path), start_ns=T0))
     assert (stream.n_frames_container, stream.width_px, stream.height_px) == (362, 854, 480)

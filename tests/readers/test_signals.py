@@ -14,10 +14,10 @@ import pytest
 from syncaudit.errors import StreamReadError
 from syncaudit.model import EventsSpec, ImuSpec, SignalStream, StateSpec
 from syncaudit.readers import read_source
+from testkit.places import real_recording
 
 Put = Callable[..., str]
 
-REALDATA = Path(__file__).parents[3] / "shared" / "realdata"
 HEADER = "timestamp_ns,gyro_x,gyro_y,gyro_z,accel_x,accel_y,accel_z\n"
 
 
@@ -169,9 +169,7 @@ def test_events_without_rows_are_an_empty_finding(put: Put) -> None:
     ],
 )
 def test_real_inertial_files(file: str, n_samples: int, first_ns: int) -> None:
-    path = REALDATA / file
-    if not path.exists():
-        pytest.skip(f"{path} is absent")
+    path = real_recording(file)
     stream = signals(str(path))
     assert (len(stream.time_ns), stream.time_ns[0]) == (n_samples, first_ns)
     assert stream.findings == ()

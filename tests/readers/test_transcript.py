@@ -10,10 +10,9 @@ import pytest
 from syncaudit.errors import StreamReadError
 from syncaudit.model import TranscriptSpec, TranscriptStream
 from syncaudit.readers import read_source
+from testkit.places import real_recording
 
 Put = Callable[..., str]
-
-REALDATA = Path(__file__).parents[3] / "shared" / "realdata"
 
 
 def transcript(uri: str, base: Path | str = "", **keys: Any) -> TranscriptStream:
@@ -200,7 +199,7 @@ def test_text_file_of_blanks_is_empty(put: Put) -> None:
 
 
 def real_textgrids() -> list[Path]:
-    return sorted(REALDATA.glob("*/*.TextGrid"))
+    return sorted(real_recording("").glob("*/*.TextGrid"))
 
 
 @pytest.mark.realdata
@@ -208,8 +207,7 @@ def test_real_textgrids_equal_praatio() -> None:
     from praatio import textgrid
 
     paths = real_textgrids()
-    if not paths:
-        pytest.skip(f"{REALDATA} is absent")
+    assert paths
     for path in paths:
         stream = transcript(str(path))
         with warnings.catch_warnings():
@@ -233,18 +231,14 @@ def test_real_textgrids_equal_praatio() -> None:
     ],
 )
 def test_real_output_of_an_aligner(name: str, counts: list[int]) -> None:
-    path = REALDATA / "mfa_output" / name
-    if not path.exists():
-        pytest.skip(f"{path} is absent")
+    path = real_recording(f"mfa_output/{name}")
     stream = transcript(str(path))
     assert [len(tier.intervals) for tier in stream.tiers] == counts
 
 
 @pytest.mark.realdata
 def test_real_formats_of_one_alignment_agree() -> None:
-    folder = REALDATA / "mfa_output"
-    if not folder.exists():
-        pytest.skip(f"{folder} is absent")
+    folder = real_recording("mfa_output")
     found = []
     for name in ("align.long.TextGrid", "align.short.TextGrid", "align.json", "align.csv"):
         words = transcript(str(folder / name)).tiers[0].intervals

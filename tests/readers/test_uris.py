@@ -10,13 +10,7 @@ from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, ImuSpec
 from syncaudit.readers import read_source
 from syncaudit.readers.folders import list_folder
-from syncaudit.readers.uris import (
-    keep_local,
-    local_file,
-    parent_of,
-    read_bytes,
-    resolve,
-)
+from syncaudit.readers.uris import keep_local, local_file, parent_of, read_bytes, resolve
 
 
 @pytest.mark.parametrize(

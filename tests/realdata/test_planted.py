@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -19,9 +19,10 @@ SCATTER_S = 2.5e-3
 
 
 @pytest.fixture
-def planted(benchmarks: Path, tmp_path: Path):
+def planted(recordings: ModuleType, tmp_path: Path):
     """Return what is measured of the gyroscopes with something planted on one of them."""
-    others, planting = import_module("recordings_of_others"), import_module("planted")
+    import planted as planting
+    import recordings_of_others as others
 
     def measured(span_s, who, **what) -> PairMeasurement:
         clip = others.racing_clip(tmp_path, span_s=span_s)

@@ -3,15 +3,15 @@
 import re
 from html.parser import HTMLParser
 
-import fake_audits
 import pytest
-from fake_audits import make_clip
-from made_rows import row, table_of, write
 
 from syncaudit.model import Verdict
 from syncaudit.report.clip_card import content_words, stamp_words
 from syncaudit.report.figures import Point, forest_plot
 from syncaudit.report.html import CARDS
+from testkit import fake_audits
+from testkit.fake_audits import make_clip
+from testkit.made_rows import row, table_of, write
 
 VOID = {"meta", "input", "link", "br", "img"}
 

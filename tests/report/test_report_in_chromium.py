@@ -7,10 +7,10 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from made_rows import drifting, measured, recording, row, write
 
 from syncaudit.model import Verdict
 from syncaudit.report import Picture
+from testkit.made_rows import drifting, measured, recording, row, write
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
 EVIL = "</script><script>window.evil = 1</script>\"'><img src=x onerror='window.evil = 1'>"

@@ -3,8 +3,6 @@
 import re
 
 import pytest
-from fake_audits import AT_NS
-from made_rows import TOLERANCES_S, drifting, measured, recording, row, summary_of
 
 from syncaudit.model import Verdict
 from syncaudit.report.causes import Causes
@@ -15,6 +13,8 @@ from syncaudit.report.overview import MAX_SOURCES, Overview
 from syncaudit.report.phrases import signed_ms, word_ms, word_share, word_span
 from syncaudit.report.reasons import CURES, REASONS
 from syncaudit.report.worst import MAX_SHOWN, WorstClips
+from testkit.fake_audits import AT_NS
+from testkit.made_rows import TOLERANCES_S, drifting, measured, recording, row, summary_of
 
 
 def overview_of(rows, **more):

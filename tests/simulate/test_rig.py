@@ -24,6 +24,7 @@ from syncaudit.simulate import (
 )
 from syncaudit.simulate.compare import compare_clips, read_luma
 from syncaudit.simulate.scenarios import SCENARIOS, with_all_cameras, with_camera_clock
+from testkit.json_lines import read_json_lines
 
 ROW_KEYS = {"clip_id", "recording_id", "start_ns", "end_ns", "reference", "sources"}
 SOURCE_KEYS = {  # formats.md section 2
@@ -223,7 +224,7 @@ def test_manifest_of_several_clips(tmp_path: Path) -> None:
     tiny = replace(BASE, cameras={"cam_front": SMALL}, duration_s=0.5)
     configs = [replace(tiny, clip_id=name) for name in ("drive/a", "drive/b")]
     truths = simulate_manifest(configs, tmp_path, 5)
-    rows = [json.loads(line) for line in (tmp_path / "manifest.jsonl").read_text().splitlines()]
+    rows = read_json_lines(tmp_path / "manifest.jsonl")
     assert [row["clip_id"] for row in rows] == ["drive/a", "drive/b"] == list(truths)
     assert read_truth(tmp_path) == truths
     for row in rows:

@@ -11,8 +11,8 @@ from syncaudit.simulate.defects import DEFECTS, break_clip
 from syncaudit.simulate.sample_clips import sample_clips
 from syncaudit.simulate.sample_data import build_sample_data
 from syncaudit.simulate.truth import read_truth
+from testkit.places import SAMPLE_DATA
 
-SAMPLE_DATA = Path(__file__).resolve().parents[2] / "sample_data"
 MOST_BYTES = 15_000_000
 
 

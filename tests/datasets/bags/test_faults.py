@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bag_writing import COMPRESSED, IMU, Messages, Sent, arrivals, jpeg, pack, stamps, write_bag
-from drive import CAMERAS, drive, rules
-from stamped_bag import CAMERA_HZ, judged, stamped, told
 
 from syncaudit.model import Verdict
+from testkit.bags.drive import CAMERAS, drive, rules
+from testkit.bags.stamped import CAMERA_HZ, judged, stamped, told
+from testkit.bags.writing import (
+    COMPRESSED,
+    IMU,
+    Messages,
+    Sent,
+    arrivals,
+    jpeg,
+    pack,
+    stamps,
+    write_bag,
+)
 
 
 @pytest.mark.parametrize("seed", [0, 100])

@@ -12,16 +12,6 @@ import av
 import cv2
 import numpy as np
 import pytest
-from bag_writing import (
-    CLIP,
-    COMPRESSED,
-    IMAGE,
-    START_NS,
-    Messages,
-    Sent,
-    jpeg,
-    write_bag,
-)
 from foxglove_schemas_protobuf.CompressedImage_pb2 import CompressedImage
 from foxglove_schemas_protobuf.RawImage_pb2 import RawImage
 from mcap.writer import Writer as McapWriter
@@ -33,6 +23,7 @@ from syncaudit.datasets.bags.raw_pictures import PictureError, raw_picture
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.decode import iter_luma
 from syncaudit.pipeline import audit, read_clip
+from testkit.bags.writing import CLIP, COMPRESSED, IMAGE, START_NS, Messages, Sent, jpeg, write_bag
 
 N = 12
 TIMES = (START_NS + np.arange(N) * 50_000_000).tolist()

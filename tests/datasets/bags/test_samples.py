@@ -6,7 +6,6 @@ import struct
 
 import numpy as np
 import pytest
-from bag_writing import FRAME, IMU, JOINTS, START_NS, Messages, Sent, write_bag
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from syncaudit.datasets.bags.layout import LayoutError, lay_out, read_columns
 from syncaudit.datasets.bags.topics import Topic
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.pipeline import read_clip
+from testkit.bags.writing import FRAME, IMU, JOINTS, START_NS, Messages, Sent, write_bag
 
 TIMES = [START_NS + k * 10_000_000 for k in range(50)]
 

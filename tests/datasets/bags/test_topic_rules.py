@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bag_writing import START_NS, Messages, Sent, write_bag
 
 from syncaudit.datasets import load_manifest
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.errors import SyncAuditError
 from syncaudit.pipeline import read_clip
+from testkit.bags.writing import START_NS, Messages, Sent, write_bag
 
 TWIST, FLOATS = "geometry_msgs/msg/TwistStamped", "std_msgs/msg/Float64MultiArray"
 TIMES = [START_NS + k * 10_000_000 for k in range(50)]

@@ -14,10 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from examples import EXAMPLES
-from lerobot_data import write_lerobot_v2, write_lerobot_v3
-from plain_folder import write_plain_folder
-from webdataset_data import write_webdataset
 
 from syncaudit.datasets import clip_to_row, load_manifest
 from syncaudit.datasets.export import ExportOptions, export_shards
@@ -25,6 +21,10 @@ from syncaudit.datasets.importing import import_dataset
 from syncaudit.errors import StreamReadError, SyncAuditError, UsageError
 from syncaudit.model import CameraSpec, CameraStream, Clip, SignalStream, StateSpec
 from syncaudit.readers import read_source
+from testkit.data_sets.examples import EXAMPLES
+from testkit.data_sets.lerobot_data import write_lerobot_v2, write_lerobot_v3
+from testkit.data_sets.plain_folder import write_plain_folder
+from testkit.data_sets.webdataset_data import write_webdataset
 
 URIS = ("uri", "timestamps", "dbc", "arrivals", "rows")
 

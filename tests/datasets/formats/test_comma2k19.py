@@ -1,14 +1,15 @@
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
-from comma_data import BOOT_S, ROUTE, save, write_comma2k19
 
-from syncaudit.datasets import load_manifest
-from syncaudit.datasets.importing import import_dataset
 from syncaudit.errors import StreamReadError
 from syncaudit.pipeline import audit
 from syncaudit.readers import read_source
+from testkit.data_sets.comma_data import BOOT_S, ROUTE, save, write_comma2k19
+from testkit.data_sets.importing import import_clips
 
 
 @pytest.fixture
@@ -16,10 +17,7 @@ def root(tmp_path):
     return write_comma2k19(tmp_path / "data", 2)
 
 
-def imported(root, tmp_path):
-    out = tmp_path / "out" / "m.jsonl"
-    notes = import_dataset(str(root), out, format_name="comma2k19").notes
-    return load_manifest(str(out)), list(notes)
+imported = partial(import_clips, format_name="comma2k19")
 
 
 def test_a_segment_is_a_clip_of_its_route(root, tmp_path):

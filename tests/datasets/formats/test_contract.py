@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from examples import EXAMPLES
 
 from syncaudit.datasets import load_manifest
 from syncaudit.datasets.formats import Import, all_formats
@@ -18,6 +17,7 @@ from syncaudit.datasets.sidecars import Sidecars
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, SyncAuditError
 from syncaudit.readers.uris import local_path, resolve
+from testkit.data_sets.examples import EXAMPLES
 
 each_format = pytest.mark.parametrize("name", sorted(EXAMPLES))
 

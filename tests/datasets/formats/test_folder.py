@@ -1,20 +1,17 @@
 from __future__ import annotations
 
 import tomllib
+from functools import partial
 
 import pytest
-from plain_folder import write_plain_folder
 
-from syncaudit.datasets import load_manifest
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.errors import ManifestError, UsageError
 from syncaudit.readers import read_source
+from testkit.data_sets.importing import import_clips
+from testkit.data_sets.plain_folder import write_plain_folder
 
-
-def imported(root, tmp_path, **options):
-    out = tmp_path / "out" / "m.jsonl"
-    notes = import_dataset(str(root), out, **{"format_name": "folder", **options}).notes
-    return load_manifest(str(out)), notes
+imported = partial(import_clips, format_name="folder")
 
 
 def test_it_says_what_it_took_for_what_and_what_it_ignored(tmp_path):

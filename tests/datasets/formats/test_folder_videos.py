@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
-from talking_video import EVENT_S, SRT, write_video
 
-from syncaudit.datasets import load_manifest
-from syncaudit.datasets.importing import import_dataset
 from syncaudit.decode import iter_luma
 from syncaudit.readers import read_source
+from testkit.data_sets.importing import import_clips
+from testkit.data_sets.talking_video import EVENT_S, SRT, write_video
 
 # Codecs smear a click over some samples, and pictures stand for 1/25 s.
 CLICK_S = 0.0015
 START_NS = 1_767_225_600_000_000_000
 
 
-def imported(root, tmp_path):
-    out = tmp_path / "out" / "m.jsonl"
-    notes = import_dataset(str(root), out, format_name="folder").notes
-    return load_manifest(str(out)), notes
+imported = partial(import_clips, format_name="folder")
 
 
 def clip_folder(tmp_path):

@@ -7,24 +7,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from lerobot_data import FPS, N_FRAMES, table, write_lerobot_v2, write_lerobot_v3
 
-from syncaudit.datasets import load_manifest
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.decode import iter_luma
 from syncaudit.detectors import audit_stream
 from syncaudit.errors import ManifestError, StreamReadError
 from syncaudit.model import CameraStream, Clip, SignalStream
 from syncaudit.readers import read_source
+from testkit.data_sets.importing import import_clips
+from testkit.data_sets.lerobot_data import FPS, N_FRAMES, table, write_lerobot_v2, write_lerobot_v3
 
 # Half a step of float32 at the end of an episode of 20 frames, and the rounding to ns.
 FLOAT32_NS = 40
 
 
 def imported(root: Path, tmp_path: Path) -> list[Clip]:
-    out = tmp_path / "out" / "m.jsonl"
-    import_dataset(str(root), out, format_name="lerobot")
-    return load_manifest(str(out))
+    return import_clips(root, tmp_path, "lerobot")[0]
 
 
 @pytest.mark.parametrize("write", [write_lerobot_v2, write_lerobot_v3])

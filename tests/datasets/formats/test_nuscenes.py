@@ -1,10 +1,17 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
-from nuscenes_data import (
+
+from syncaudit.decode import iter_luma
+from syncaudit.errors import ManifestError, StreamReadError
+from syncaudit.model import CameraStream, SignalStream
+from syncaudit.readers import read_source
+from testkit.data_sets.importing import import_clips
+from testkit.data_sets.nuscenes_data import (
     FOCAL_PX,
     N_SAMPLES,
     PERIOD_US,
@@ -14,23 +21,13 @@ from nuscenes_data import (
     write_nuscenes,
 )
 
-from syncaudit.datasets import load_manifest
-from syncaudit.datasets.importing import import_dataset
-from syncaudit.decode import iter_luma
-from syncaudit.errors import ManifestError, StreamReadError
-from syncaudit.model import CameraStream, SignalStream
-from syncaudit.readers import read_source
-
 
 @pytest.fixture
 def root(tmp_path):
     return write_nuscenes(tmp_path / "data", 2)
 
 
-def imported(root, tmp_path):
-    out = tmp_path / "out" / "m.jsonl"
-    notes = import_dataset(str(root), out, format_name="nuscenes").notes
-    return load_manifest(str(out)), list(notes)
+imported = partial(import_clips, format_name="nuscenes")
 
 
 def test_a_scene_is_a_clip_of_its_log(root, tmp_path):

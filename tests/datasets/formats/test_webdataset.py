@@ -3,20 +3,16 @@ from __future__ import annotations
 import io
 import tarfile
 import time
+from functools import partial
 
 import pytest
-from webdataset_data import imu, sound, write_webdataset
 
-from syncaudit.datasets import load_manifest
-from syncaudit.datasets.importing import import_dataset
 from syncaudit.errors import ManifestError, StreamReadError
 from syncaudit.readers import read_source
+from testkit.data_sets.importing import import_clips
+from testkit.data_sets.webdataset_data import imu, sound, write_webdataset
 
-
-def imported(root, tmp_path, **options):
-    out = tmp_path / "out" / "m.jsonl"
-    notes = import_dataset(str(root), out, format_name="webdataset", **options).notes
-    return load_manifest(str(out)), list(notes)
+imported = partial(import_clips, format_name="webdataset")
 
 
 def shard(path, members):

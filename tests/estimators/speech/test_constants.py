@@ -11,20 +11,12 @@ from syncaudit.detectors import find_band_energies
 from syncaudit.estimators.speech.answer import _wander
 from syncaudit.estimators.speech.refusal import MIN_SETTLED_WORDS, why_not_followed
 from syncaudit.estimators.speech.templates import _CENTRES_HZ, _TEMPLATES, CLASSES, prior_means
-from syncaudit.model import AudioStream, SourceKind
+from testkit.streams import sound_stream
 
 
 def test_templates_are_of_the_bands_that_sound_is_parted_into() -> None:
     rate_hz = 16_000.0
-    sound = AudioStream(
-        name="mic",
-        clock="mic",
-        kind=SourceKind.AUDIO,
-        time_ns=np.zeros(1, np.int64),
-        anchor_samples=np.zeros(1, np.int64),
-        rate_hz=rate_hz,
-        samples=np.random.default_rng(0).normal(0.0, 0.1, 16_000).astype(np.float32),
-    )
+    sound = sound_stream(np.random.default_rng(0).normal(0.0, 0.1, 16_000), rate_hz, start_ns=0)
     bands = find_band_energies(sound)
     assert bands is not None
     assert np.max(np.abs(bands.centres_hz / np.array(_CENTRES_HZ) - 1.0)) < 0.06

@@ -11,9 +11,10 @@ from scipy.signal import fftconvolve
 
 from syncaudit.detectors import find_band_energies, spoken_tier
 from syncaudit.estimators import measure_speech
-from syncaudit.model import AudioStream, Interval, PairMeasurement, SourceKind, Tier
+from syncaudit.model import Interval, PairMeasurement, Tier
 from syncaudit.simulate.speech import Utterance, Voice
 from syncaudit.simulate.speech_texts import speak_at_length
+from testkit.streams import sound_stream
 
 pytest.importorskip("espeakng_loader")
 
@@ -54,15 +55,7 @@ def measured(
     first, stop = round(start_s * said.rate_hz), round(stop_s * said.rate_hz)
     rng = np.random.default_rng(13)
     samples = said.samples[first:stop] + rng.normal(0.0, noise_std, stop - first)
-    stream = AudioStream(
-        name="mic",
-        clock="mic",
-        kind=SourceKind.AUDIO,
-        time_ns=np.array([EPOCH]),
-        anchor_samples=np.zeros(1, np.int64),
-        rate_hz=said.rate_hz,
-        samples=samples.astype(np.float32),
-    )
+    stream = sound_stream(samples, said.rate_hz)
     inside = [i for i in tier.intervals if i.start_s < stop_s + 2.0 and i.stop_s > start_s - 2.0]
     kept = changed(Tier(name=tier.name, intervals=tuple(inside)), lambda t: t - start_s)
     spoken = spoken_tier(kept, source="text", audio="mic")
@@ -248,15 +241,7 @@ def test_too_little_is_refused(english: Utterance) -> None:
 
 def test_tier_that_lies_beyond_the_sound_is_refused(english: Utterance) -> None:
     spoken = spoken_tier(changed(english.phones, lambda t: t + 500.0), source="text", audio="mic")
-    stream = AudioStream(
-        name="mic",
-        clock="mic",
-        kind=SourceKind.AUDIO,
-        time_ns=np.zeros(1, np.int64),
-        anchor_samples=np.zeros(1, np.int64),
-        rate_hz=english.rate_hz,
-        samples=english.samples,
-    )
+    stream = sound_stream(english.samples, english.rate_hz, start_ns=0)
     sound = find_band_energies(stream)
     assert spoken is not None
     assert sound is not None

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from working_arm import arm, joints, pictures  # beside this file
 
 from syncaudit.estimators import measure_camera_state, measure_states
 from syncaudit.estimators.state import measure
 from syncaudit.model import PictureMotion
+from testkit.working_arm import arm, joints, pictures
 
 # Three standard errors of a typical clip of 12 s, and what 10 Hz make of it.
 TOLERANCE_S = 0.008

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from repeating_arm import watched  # beside this file
 
 from syncaudit.estimators import measure_camera_state
 from syncaudit.estimators.state.null import Chance, chance_of_peak, why_by_chance
+from testkit.repeating_arm import watched
 
 
 def searches(rng, n, size=100):

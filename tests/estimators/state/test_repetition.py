@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from repeating_arm import watched  # beside this file
 
 from syncaudit.dsp.integral import interpolate_angle
 from syncaudit.estimators import measure_camera_state
 from syncaudit.estimators.state.repetition import find_repetition
+from testkit.repeating_arm import watched
 
 # One step of the lags.
 TOLERANCE_S = 0.041

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from working_arm import arm, joints  # beside this file
 
 from syncaudit.estimators import measure_states
-from syncaudit.model import Activity, Quantity
+from syncaudit.model import Quantity
+from testkit.streams import activity
+from testkit.working_arm import arm, joints
 
 # Three standard errors of a typical clip of 12 s.
 TOLERANCE_S = 0.008
@@ -31,7 +32,7 @@ def following(course, lags_s, seconds=12.0, rate_hz=30.0, seed=0):
         return places + 0.02 * rng.normal(size=places.shape)
 
     told, did = (
-        Activity(source=name, quantity=quantity, epoch_ns=0, times_s=times_s, values=values)
+        activity(name, quantity, times_s, values)
         for name, quantity, values in (
             ("action", Quantity.COMMAND, read(np.zeros(len(lags_s)))),
             ("state", Quantity.STATE, read(np.array(lags_s))),

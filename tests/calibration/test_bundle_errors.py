@@ -1,0 +1,145 @@
+"""Claimed errors follow jitter and the number of flashes; counters of flashes date them."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from syncaudit_calibration import calibrate_events
+
+from syncaudit.model import FlashIntervals, Quantity
+from testkit.event_rig import Clock, camera, counter, irregular_onsets
+from testkit.flash_calibration import errors_of
+
+
+def test_jitter_of_the_stamps_widens_the_errors():
+    z, n_warned = [], 0
+    for seed in range(15):
+        rng = np.random.default_rng(200 + seed)
+        onsets = irregular_onsets(rng)
+        clock = Clock(offset_s=1.0, drift=2e-5)
+        steady = camera(rng, onsets, name="a", rate_hz=30.0)
+        shaky = camera(rng, onsets, name="b", rate_hz=25.0, clock=clock)
+        jitter_s = rng.normal(0.0, 3e-4, int(shaky.frame_index.max()) + 1)
+        shaky = dataclasses.replace(shaky, frame_s=shaky.frame_s + jitter_s[shaky.frame_index])
+        found = calibrate_events([steady, shaky])
+        source = found.sources["b"]
+        assert source.steps == found.sources["a"].steps == ()
+        assert 2e-5 < source.offset_std_s < 3e-4
+        assert 1.5e-4 < np.hypot(source.jitter_s, found.sources["a"].jitter_s) < 4.5e-4
+        n_warned += any("the stamps of a or b jitter by" in words for words in found.warnings)
+        z.append(errors_of(found, {"a": Clock(), "b": clock})["b"][0] / source.offset_std_s)
+    assert np.std(z) < 1.4
+    assert n_warned >= 12
+
+
+def _jittered(rng, item, jitter_s):
+    errors = rng.normal(0.0, jitter_s, int(item.frame_index.max()) + 1)
+    return dataclasses.replace(item, frame_s=item.frame_s + errors[item.frame_index])
+
+
+def test_usual_jitter_is_reported_without_a_warning(rig):
+    rng = np.random.default_rng(8)
+    shaky = [_jittered(rng, item, 2e-5) for item in rig[0][:3]]
+    found = calibrate_events([*shaky, *rig[0][3:]])
+    assert found.warnings == ()
+    for k in range(3):
+        assert abs(found.sources[f"cam_{k}"].jitter_s - 2e-5) < 8e-6
+    assert found.sources["cam_3"].jitter_s < 8e-6
+    assert found.sources["can"].jitter_s is None
+    assert found.to_json()["sources"]["cam_0"]["jitter_s"] == found.sources["cam_0"].jitter_s
+
+
+def test_few_flashes_widen_the_errors():
+    z = []
+    for seed in range(20):
+        rng = np.random.default_rng(300 + seed)
+        onsets = np.sort(rng.choice(irregular_onsets(rng), 20, replace=False))
+        clock = Clock(offset_s=-0.4, drift=1e-5)
+        cameras = [
+            _jittered(rng, camera(rng, onsets, name=name, rate_hz=rate_hz, clock=own), 3e-5)
+            for name, rate_hz, own in (("a", 30.0, None), ("b", 25.0, clock))
+        ]
+        found = calibrate_events(cameras)
+        z.append(errors_of(found, {"a": Clock(), "b": clock})["b"][0])
+        z[-1] /= found.sources["b"].offset_std_s
+    assert np.std(z) < 1.3
+
+
+def test_a_counter_tells_its_clock_to_its_period_over_the_number_of_flashes(rig):
+    z = []
+    for seed in range(8):
+        rng = np.random.default_rng(400 + seed)
+        clock = Clock(offset_s=0.7, drift=-2e-5)
+        found = calibrate_events([rig[0][1], counter(rng, rig[2], clock=clock)], reference="cam_1")
+        source = found.sources["can"]
+        camera_s = rig[1]["cam_1"].correction_s(found.at_ns * 1e-9)
+        error_s = source.offset_s - clock.correction_s(found.at_ns * 1e-9 + camera_s) + camera_s
+        # About 40 common flashes: 20 ms / 40, not 20 ms / sqrt(12 * 40).
+        assert source.offset_std_s < 9e-4
+        z.append(error_s / source.offset_std_s)
+    assert 0.5 < np.std(z) < 1.5
+
+
+def test_a_counter_sent_at_every_flash_dates_them(rig):
+    rng = np.random.default_rng(9)
+    clock = Clock(offset_s=1.3, drift=4e-5)
+    stop_s = clock.own(rig[2]) + rng.uniform(0.0, 1e-4, rig[2].size)
+    found = calibrate_events(
+        [
+            *rig[0][:3],
+            FlashIntervals(
+                source="can",
+                quantity=Quantity.STROBE,
+                epoch_ns=0,
+                start_s=stop_s - rng.uniform(5e-3, 0.1, stop_s.size),
+                stop_s=stop_s,
+                std_s=np.full(stop_s.size, 1e-6),
+                count=np.ones(stop_s.size, dtype=np.int64),
+            ),
+        ]
+    )
+    source = found.sources["can"]
+    error_s = source.offset_s - clock.correction_s(found.at_ns * 1e-9)
+    assert abs(error_s) < 1.5e-4
+    assert 2e-4 < source.offset_std_s < 3e-4  # when the message left is not known
+    assert source.flashes_seen > 70
+
+
+def test_a_counter_may_be_the_reference(rig):
+    found = calibrate_events([*rig[0][:3], rig[0][4]], reference="can")
+    plain = calibrate_events([*rig[0][:3], rig[0][4]])
+    back = plain.sources["can"]
+    for name in ("cam_0", "cam_1", "cam_2"):
+        source = found.sources[name]
+        at_s = (found.at_ns - plain.at_ns) * 1e-9
+        other = plain.sources[name]
+        expected = (
+            other.offset_s
+            - back.offset_s
+            + 1e-6
+            * (other.drift_ppm * at_s - back.drift_ppm * (at_s + other.offset_s - back.offset_s))
+        )
+        assert source.offset_s == pytest.approx(expected, abs=0.02 * source.offset_std_s)
+        assert source.offset_std_s == pytest.approx(back.offset_std_s, rel=0.2)
+    assert found.warnings == ()
+
+
+def test_intervals_alone_are_honest():
+    z = []
+    for seed in range(4):
+        rng = np.random.default_rng(500 + seed)
+        onsets = irregular_onsets(rng)
+        clocks = {name: Clock(offset_s=rng.uniform(-1.0, 1.0)) for name in ("b", "c")}
+        found = calibrate_events(
+            [
+                counter(rng, onsets, name=name, clock=clocks.get(name), period_s=period_s)
+                for name, period_s in (("a", 0.02), ("b", 0.023), ("c", 0.017))
+            ]
+        )
+        assert found.reference == "a"
+        for name, clock in clocks.items():
+            source = found.sources[name]
+            assert source.offset_std_s < 2.5e-3
+            error_s = source.offset_s - clock.correction_s(found.at_ns * 1e-9)
+            z.append(error_s / source.offset_std_s)
+    assert np.max(np.abs(z)) < 3.0

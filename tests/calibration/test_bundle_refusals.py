@@ -1,0 +1,65 @@
+"""What flashes cannot tell is refused in words."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from syncaudit_calibration import CalibrationError, calibrate_events
+
+from syncaudit.errors import UsageError
+from testkit.event_rig import LINE_DELAYS_S, camera, irregular_onsets, train, trigger
+
+
+def test_equal_rates_leave_the_line_delay_unobservable():
+    rng = np.random.default_rng(4)
+    onsets = irregular_onsets(rng)
+    cameras = [
+        camera(rng, onsets, name=f"cam_{k}", is_stated=False, phase_s=0.01 * k) for k in range(3)
+    ]
+    with pytest.raises(CalibrationError, match="line delay of cam_0 is not observable") as caught:
+        calibrate_events(cameras)
+    assert "another frame rate" in caught.value.refused["cam_1"]
+    # One stated line delay breaks the tie.
+    cameras[0] = dataclasses.replace(cameras[0], line_delay_s=4e-5)
+    found = calibrate_events(cameras)
+    assert found.sources["cam_1"].line_delay_s == pytest.approx(4e-5, rel=5e-3)
+
+
+def test_a_wrong_stated_line_delay_is_told(rig):
+    wrong = dataclasses.replace(rig[0][1], line_delay_s=1.05 * LINE_DELAYS_S[1])
+    found = calibrate_events([rig[0][0], wrong, *rig[0][2:]])
+    assert any("the stated line delay of cam_1 is 42" in words for words in found.warnings)
+
+
+def test_a_source_of_another_recording_is_refused_alone(rig):
+    rng = np.random.default_rng(5)
+    other = train(rng.uniform(0.0, 45.0, 50), name="mic")
+    found = calibrate_events([*rig[0], other])
+    assert "mic could not be connected with cam_0" in found.refused["mic"]
+    assert "mic" not in found.sources
+
+
+def test_a_periodic_train_is_refused_with_its_period():
+    rng = np.random.default_rng(6)
+    pulses = np.arange(0.3, 44.0, 0.617)
+    evidence = [camera(rng, pulses, name="a", rate_hz=30.0), trigger(rng, pulses)]
+    with pytest.raises(CalibrationError, match="modulo 617 ms") as caught:
+        calibrate_events(evidence)
+    assert "flash-plan" in caught.value.hint
+
+
+def test_too_few_flashes_are_refused_in_words():
+    rng = np.random.default_rng(7)
+    pulses = irregular_onsets(rng, 6)[:3]
+    with pytest.raises(CalibrationError, match="trigger saw 3 flashes, needed 5"):
+        calibrate_events([trigger(rng, pulses), trigger(rng, pulses, name="other")])
+
+
+def test_the_reference_must_be_one_of_the_sources(rig):
+    with pytest.raises(UsageError, match="'cam_9' is none of the sources"):
+        calibrate_events(rig[0], reference="cam_9")
+
+
+def test_one_evidence_a_source(rig):
+    with pytest.raises(UsageError, match="several evidences are of one source"):
+        calibrate_events([rig[0][0], rig[0][0]])

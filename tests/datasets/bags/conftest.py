@@ -1,7 +1,0 @@
-"""Make the bag writer importable."""
-
-import sys
-from pathlib import Path
-
-if str(Path(__file__).parent) not in sys.path:
-    sys.path.insert(0, str(Path(__file__).parent))

@@ -1,0 +1,103 @@
+"""Steps of a clock are measured, and neither jitter nor bunching makes one."""
+
+import numpy as np
+import pytest
+
+from syncaudit.detectors.stamps.steps import find_level_steps
+from syncaudit.detectors.stamps.streams import audit_stamps
+from testkit.stamp_series import nanos, ticks
+
+
+def bunched(n=2487, seed=2):
+    rng = np.random.default_rng(seed)
+    return np.sort(np.arange(n) * 0.01206 + rng.uniform(0.0, 0.012, n))
+
+
+def test_bunched_messages_have_their_true_rate_and_no_gaps():
+    audit = audit_stamps(nanos(bunched()))
+    assert audit.rate_hz == pytest.approx(1 / 0.01206, abs=0.02)
+    assert (audit.gaps, audit.missing, audit.steps) == (0, 0, ())
+    assert any("bunch" in text for text in audit.warnings)
+
+
+@pytest.mark.parametrize("lost", [1, 40])
+def test_lost_messages_among_bunched_ones_are_found(lost):
+    audit = audit_stamps(nanos(np.delete(bunched(), np.arange(1200, 1200 + lost))))
+    assert (audit.gaps, audit.missing, audit.steps) == (1, lost, ())
+
+
+def test_bursts_have_the_mean_rate():
+    k = np.arange(3000)
+    audit = audit_stamps(nanos((k // 10) * 0.1 + (k % 10) * 1e-5))
+    assert audit.rate_hz == pytest.approx(100.0, abs=0.1)
+    assert audit.missing == 0
+
+
+def test_variable_rate_is_said_and_not_judged():
+    rng = np.random.default_rng(3)
+    audit = audit_stamps(nanos(np.cumsum(rng.choice([1 / 30, 1 / 24, 0.05, 0.07], 900))))
+    assert audit.jitter_s is None
+    assert audit.missing == 0
+    assert any("variable rate" in text for text in audit.warnings)
+
+
+# --- steps --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", [0.001, 0.002, 0.010, 0.05, 0.35, 1.37, -0.005, -0.05, -1.01])
+def test_clock_step_is_measured_where_it_happens(step):
+    times = ticks(600, 30.0007, jitter_s=3e-4, seed=3)
+    times[300:] += step
+    stamps = nanos(times)
+    audit = audit_stamps(stamps)
+    assert len(audit.steps) == 1
+    at_ns, size = audit.steps[0]
+    # 0.3 ms of jitter over 256 samples on either side: 0.03 ms; five of them.
+    assert size == pytest.approx(step, abs=1.5e-4)
+    assert abs(at_ns - int(stamps[300])) <= 2.1e9 / 30
+    assert audit.missing == 0
+    assert audit.rate_hz == pytest.approx(30.0007, abs=2e-3)
+
+
+@pytest.mark.parametrize(("periods", "missing"), [(1, 1), (3, 3)])
+def test_jump_of_whole_periods_is_missing_frames(periods, missing):
+    times = ticks(600, 30.0, jitter_s=3e-4, seed=3)
+    times[300:] += periods / 30.0
+    audit = audit_stamps(nanos(times))
+    assert (audit.steps, audit.missing) == ((), missing)
+
+
+def noise_of(kind, rng, n):
+    if kind == "gaussian":
+        return rng.normal(0, 0.02, n)
+    if kind == "wide":
+        return rng.normal(0, 0.1, n)
+    if kind == "exponential":
+        return rng.exponential(0.1, n)
+    if kind == "coloured":
+        return np.convolve(rng.normal(0, 0.02, n + 20), np.ones(21) / 5, "valid")
+    if kind == "wander":
+        return np.cumsum(rng.normal(0, 1e-3, n))
+    return 0.02 * rng.standard_t(2, n)
+
+
+@pytest.mark.parametrize(
+    "kind", ["gaussian", "wide", "exponential", "coloured", "wander", "heavy tails"]
+)
+def test_jitter_makes_no_steps_and_loses_no_samples(kind):
+    alarms = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n = int(rng.choice([100, 240, 600, 2000]))
+        rate = float(rng.choice([10.01, 29.98, 104.3]))
+        audit = audit_stamps(nanos((np.arange(n) + noise_of(kind, rng, n)) / rate))
+        alarms += bool(audit.steps or audit.missing or audit.doubled)
+    assert alarms == 0
+
+
+@pytest.mark.parametrize(("jump_ms", "n_found"), [(2.0, 1), (1.3, 0), (0.5, 0)])
+def test_step_above_the_least_size_is_found(jump_ms: float, n_found: int) -> None:
+    times = np.arange(240) / 12.0 + np.random.default_rng(4).normal(0.0, 5e-5, 240)
+    times[120:] += jump_ms * 1e-3
+    found = find_level_steps(np.arange(240), times, min_size_s=1.6e-3)
+    assert len(found) == n_found

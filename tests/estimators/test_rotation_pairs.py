@@ -1,0 +1,186 @@
+"""Cameras against each other and against a yaw rate, and their systematic errors."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from syncaudit.estimators import measure_camera_camera, measure_camera_gyro, measure_yaw_camera
+from syncaudit.model import Activity, Quantity
+from testkit.measured_rotation import REACH_S
+from testkit.moving_body import Clock, camera, imu, shaking
+from testkit.streams import activity
+
+# Time between frames of a 12 Hz camera is bridged by a spline: a hundredth of a frame period.
+CAMERA_TOL_S = 2e-3
+
+
+def pair_of_cameras(seed, *, late_s=0.0, line_delay_s=0.0):
+    motion = shaking(seed, highest_hz=2.0)
+    common = {"rate_hz": 30.0, "line_delay_s": line_delay_s, "noise_rad": 5e-5}
+    return (
+        camera(motion, seed, name="front", clock=Clock(late_s=late_s), **common),
+        camera(motion, seed + 1000, name="rear", mount=np.eye(3), **common),
+    )
+
+
+@pytest.mark.parametrize("line_delay_s", [0.0, 3e-5])
+def test_late_camera_against_camera(line_delay_s):
+    front, rear = pair_of_cameras(21, late_s=0.07, line_delay_s=line_delay_s)
+    found = measure_camera_camera(front, rear, max_offset_s=REACH_S)
+    assert found.accepted
+    assert abs(found.offset_s - -0.07) < CAMERA_TOL_S
+
+
+def test_swapping_cameras_negates():
+    front, rear = pair_of_cameras(22, late_s=0.07)
+    there = measure_camera_camera(front, rear, max_offset_s=REACH_S)
+    back = measure_camera_camera(rear, front, max_offset_s=REACH_S)
+    std_s = np.hypot(there.offset_std_s, back.offset_std_s)
+    assert abs(there.offset_s + back.offset_s) < 3.0 * std_s
+
+
+def test_camera_pair_without_eight_frames_is_refused():
+    motion = shaking(23)
+    found = measure_camera_camera(camera(motion, 23), camera(motion, 23, seconds=0.6))
+    assert not found.accepted
+    assert found.why == "too few frames in a row to interpolate"
+
+
+def test_pauses_of_the_target_camera_are_gaps():
+    motion = shaking(24, highest_hz=2.0)
+    quiet = {"rate_hz": 30.0, "noise_rad": 5e-5}
+    front = camera(motion, 24, clock=Clock(late_s=0.07), **quiet)
+    whole = camera(motion, 25, **quiet)
+    keep = np.ones(whole.start_s.size, dtype=bool)
+    keep[200:230] = False  # nothing was tracked for a second
+    cut = {
+        name: getattr(whole, name)[keep]
+        for name in (
+            "start_s", "stop_s", "angles_rad", "std_rad", "row_moments_px", "row_moves_px"
+        )
+    }  # fmt: skip
+    found = measure_camera_camera(front, replace(whole, **cut), max_offset_s=REACH_S)
+    assert found.accepted
+    assert abs(found.offset_s - -0.07) < CAMERA_TOL_S
+
+
+@pytest.mark.parametrize("unit", [1.0, 180.0 / np.pi])
+def test_late_yaw_rate_against_camera(unit):
+    motion = shaking(26, lowest_hz=0.1, highest_hz=1.5)
+    cam = camera(motion, 26, rate_hz=30.0, seconds=40.0, mount=np.eye(3))
+    whole = imu(motion, 26, rate_hz=50.0, seconds=40.0, clock=Clock(late_s=0.05), name="can")
+    yaw = activity(
+        "can",
+        Quantity.YAW_RATE,
+        whole.times_s,
+        unit * whole.values[:, 1:2],
+        epoch_ns=whole.epoch_ns,
+    )
+    found = measure_yaw_camera(yaw, cam, max_offset_s=REACH_S)
+    assert found.accepted
+    assert found.method == "yaw_rotation"
+    assert (found.source, found.target) == ("can", "cam")
+    assert abs(found.offset_s - -0.05) < CAMERA_TOL_S
+    # The instant is told on the clock of the yaw rate, which may count from another day.
+    elsewhere = replace(yaw, epoch_ns=yaw.epoch_ns - 10**15)
+    moved = measure_yaw_camera(elsewhere, cam, max_offset_s=REACH_S)
+    assert abs(moved.offset_s - (1e6 - 0.05)) < CAMERA_TOL_S
+    assert abs(moved.at_ns - (found.at_ns - 10**15)) < 10**9
+
+
+def test_yaw_rate_of_a_stated_unit_has_one_gain():
+    motion = shaking(26, lowest_hz=0.1, highest_hz=1.5)
+    cam = camera(motion, 26, rate_hz=30.0, seconds=40.0, mount=np.eye(3))
+    whole = imu(motion, 26, rate_hz=50.0, seconds=40.0, name="can")
+    for is_si in (False, True):
+        yaw = Activity(
+            source="can",
+            quantity=Quantity.YAW_RATE,
+            epoch_ns=whole.epoch_ns,
+            times_s=whole.times_s,
+            values=180.0 / np.pi * whole.values[:, 1:2],
+            is_si=is_si,
+        )
+        assert measure_yaw_camera(yaw, cam, max_offset_s=REACH_S).accepted is not is_si
+
+
+def test_yaw_rate_needs_frames_in_a_row():
+    motion = shaking(27, axes=1)
+    yaw = imu(motion, 27, quantity=Quantity.YAW_RATE, name="can")
+    found = measure_yaw_camera(yaw, camera(shaking(27), 27, seconds=0.6))
+    assert not found.accepted
+    assert found.why == "too few frames in a row to interpolate"
+
+
+# In numbers, not by the constants of the code: what pictures do besides is 0.1 ms or more, and of
+# a read-out of 24 ms a hundredth or more may be left.
+PICTURES_S = 1e-4
+READOUT_LEFT_S = 2.4e-4
+
+
+def yaw_of(motion, seed):
+    whole = imu(motion, seed, rate_hz=50.0, seconds=20.0, name="can")
+    return activity(
+        "can", Quantity.YAW_RATE, whole.times_s, whole.values[:, 1:2], epoch_ns=whole.epoch_ns
+    )
+
+
+def systematic_s(kind, line_delay_s):
+    motion = shaking(31, lowest_hz=0.1, highest_hz=1.5)
+    cam = camera(motion, 31, rate_hz=30.0, line_delay_s=line_delay_s, mount=np.eye(3))
+    if kind == "gyro":
+        found = measure_camera_gyro(cam, imu(motion, 31), max_offset_s=REACH_S)
+    elif kind == "camera":
+        other = camera(motion, 1031, name="rear", rate_hz=30.0, mount=np.eye(3))
+        found = measure_camera_camera(cam, other, max_offset_s=REACH_S)
+    else:
+        found = measure_yaw_camera(yaw_of(motion, 31), cam, max_offset_s=REACH_S)
+    assert found.accepted, found.why
+    assert found.offset_std_s >= found.systematic_std_s
+    return found.systematic_std_s
+
+
+@pytest.mark.parametrize("kind", ["gyro", "camera", "yaw"])
+def test_pictures_and_read_out_stay_in_the_error_of_long_clips(kind):
+    plain = systematic_s(kind, 0.0)
+    rolling = systematic_s(kind, 5e-5)
+    assert plain > PICTURES_S
+    assert np.sqrt(rolling**2 - plain**2) > READOUT_LEFT_S
+
+
+def test_pictures_count_beside_interpolation():
+    motion = shaking(32, lowest_hz=0.1, highest_hz=1.5)
+    cams = [
+        camera(motion, 32 + k, name=name, rate_hz=120.0, mount=np.eye(3))
+        for k, name in enumerate(("front", "rear"))
+    ]
+    # A hundredth of a frame period of 8 ms is 0.08 ms: the rest is both pictures'.
+    found = measure_camera_camera(*cams, max_offset_s=REACH_S)
+    assert found.systematic_std_s > np.sqrt(2.0) * PICTURES_S
+
+
+@pytest.mark.parametrize("is_of_stamps", [True, False])
+def test_content_tells_which_dating_is_true(is_of_stamps):
+    motion = shaking(11)
+    even_s = 0.03 + np.arange(240) / 12.0
+    uneven_s = even_s + np.random.default_rng(4).normal(0.0, 8e-3, 240)
+    taken_s = even_s if is_of_stamps else uneven_s
+    turned = np.diff(motion.angle(taken_s), axis=0)
+    cam = replace(
+        camera(motion, 11, seconds=20.0),
+        start_s=uneven_s[:-1],
+        stop_s=uneven_s[1:],
+        angles_rad=turned + np.random.default_rng(5).normal(0.0, 3e-4, turned.shape),
+        std_rad=np.full_like(turned, 3e-4),
+        row_moments_px=np.zeros((239, 3, 3)),
+        row_moves_px=np.zeros((239, 3, 3)),
+        regular_start_s=even_s[:-1],
+        regular_stop_s=even_s[1:],
+    )
+    found = measure_camera_gyro(cam, imu(motion, 11))
+    assert found.accepted
+    assert abs(found.offset_s) < 2e-3
+    assert found.diagnostics["stamp_share"] == pytest.approx(float(is_of_stamps), abs=0.1)
+    assert found.diagnostics["stamp_share_std"] < 0.1
+    assert ("is_regular" in found.diagnostics) == is_of_stamps

@@ -1,0 +1,134 @@
+"""Rotation that tells no offset is refused, and why."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from syncaudit.estimators import measure_camera_gyro
+from testkit.measured_rotation import OFFSET_TOL_S, REACH_S, measured
+from testkit.moving_body import TILTED, Clock, Motion, camera, imu, shaking
+
+
+def test_nothing_moves():
+    still = Motion(hz=np.ones(1), size=np.zeros((3, 1)), phase=np.zeros((3, 1)))
+    found = measure_camera_gyro(camera(still, 1), imu(still, 1))
+    assert not found.accepted
+    assert found.offset_s is None
+    assert found.why
+
+
+def test_unrelated_motion_is_never_accepted():
+    accepted = [
+        seed
+        for seed in range(100)
+        if measure_camera_gyro(
+            camera(shaking(seed), seed), imu(shaking(seed + 500), seed), max_offset_s=0.6
+        ).accepted
+    ]
+    assert accepted == []
+
+
+def test_unrelated_motion_is_refused_over_the_whole_range():
+    for seed in range(5):
+        found = measure_camera_gyro(camera(shaking(seed), seed), imu(shaking(seed + 500), seed))
+        assert not found.accepted
+        assert found.why
+
+
+def test_gimbal_is_refused_by_its_gain():
+    motion = shaking(13)
+    cam = camera(motion, 13, mount=0.2 * TILTED, noise_rad=3e-5)
+    found = measure_camera_gyro(cam, imu(motion, 13), max_offset_s=REACH_S)
+    assert not found.accepted
+    assert "gain 0.2" in found.why
+    assert "gimbal" in found.why
+    # the refused number stays on record for people
+    assert abs(found.diagnostics["offset_s"]) < OFFSET_TOL_S
+
+
+def test_unknown_focal_length_allows_a_wider_gain():
+    motion = shaking(14)
+    # a focal length scales turns to the sides, and none about the optical axis
+    cam = camera(motion, 14, mount=np.diag([2.8, 2.8, 1.0]) @ TILTED)
+    assert not measure_camera_gyro(cam, imu(motion, 14), max_offset_s=REACH_S).accepted
+    free = replace(cam, has_focal=False)
+    assert measure_camera_gyro(free, imu(motion, 14), max_offset_s=REACH_S).accepted
+
+
+@pytest.mark.parametrize("phase", [(0.0, 0.0, 0.0), (0.0, 1.0, 2.0)])
+@pytest.mark.parametrize("hz", [0.7, 1.3])
+@pytest.mark.parametrize("late_s", [0.0, 0.4])
+def test_periodic_motion_is_ambiguous(phase, hz, late_s):
+    """Out of phase, the free mounting even turns one phase into another: no delay stands out."""
+    swing = Motion(
+        hz=np.array([hz]), size=np.array([[0.2], [0.1], [0.05]]), phase=np.array(phase)[:, None]
+    )
+    for seed in range(3):
+        found = measure_camera_gyro(
+            camera(swing, seed, clock=Clock(late_s=late_s)), imu(swing, seed)
+        )
+        assert not found.accepted
+        assert "another delay fits almost as well" in found.why or "edge of the search" in found.why
+
+
+def test_delay_that_wanders_with_the_motion_is_refused():
+    """A gimbal's delay depends on the motion; a clock's does not swing by 3 ms in 10 s."""
+    motion = shaking(28)
+    cam = camera(motion, 28)
+
+    def swung(times_s):
+        return times_s + 0.003 * np.sin(2 * np.pi * times_s / 10.0)
+
+    swinging = replace(cam, start_s=swung(cam.start_s), stop_s=swung(cam.stop_s))
+    found = measure_camera_gyro(swinging, imu(motion, 28), max_offset_s=REACH_S)
+    assert measure_camera_gyro(cam, imu(motion, 28), max_offset_s=REACH_S).accepted
+    assert not found.accepted
+    assert "the delay wanders by" in found.why
+
+
+def test_bands_with_different_delays_are_refused():
+    slow = shaking(16, lowest_hz=0.15, highest_hz=0.8, n=20)
+    fast = shaking(17, lowest_hz=2.0, highest_hz=4.0, n=20)
+
+    def both(delay_s):
+        late = Motion(hz=slow.hz, size=slow.size, phase=slow.phase - 2 * np.pi * slow.hz * delay_s)
+        return Motion(
+            hz=np.concatenate([late.hz, fast.hz]),
+            size=np.concatenate([late.size, fast.size], axis=1),
+            phase=np.concatenate([late.phase, fast.phase], axis=1),
+        )
+
+    gyro = imu(both(0.0), 16, seconds=40.0)
+    same = measure_camera_gyro(camera(both(0.0), 16, seconds=40.0), gyro, max_offset_s=REACH_S)
+    assert same.accepted
+    found = measure_camera_gyro(camera(both(0.03), 16, seconds=40.0), gyro, max_offset_s=REACH_S)
+    assert not found.accepted
+    assert "slow and fast motion disagree" in found.why
+
+
+def test_offset_beyond_the_search_range_is_refused():
+    found = measured(18, cam={"clock": Clock(late_s=0.8)})
+    assert not found.accepted
+    assert found.offset_s is None
+
+
+def test_best_delay_at_the_edge_is_refused():
+    found = measured(18, cam={"clock": Clock(late_s=REACH_S + 0.02)})
+    assert not found.accepted
+    assert "edge of the search range" in found.why
+
+
+def test_too_few_frames():
+    found = measured(19, cam={"seconds": 2.0})
+    assert not found.accepted
+    assert found.why == "only 23 usable increments, needed 30"
+    assert found.diagnostics["rows"] == 23
+
+
+def test_no_common_time():
+    motion = shaking(20)
+    cam = camera(motion, 20)
+    gyro = imu(motion, 20, lost=[(4.0, 19.9)])
+    found = measure_camera_gyro(cam, gyro)
+    assert not found.accepted

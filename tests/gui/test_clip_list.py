@@ -1,0 +1,162 @@
+"""Long lists of clips stay usable while they are read and arranged."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+from pyqtgraph.Qt import QtCore
+from syncaudit_gui.viewmodel.batch import BatchList, Show, SortBy
+from syncaudit_gui.viewmodel.verdict_rows import ClipRow, read_verdict_rows
+from syncaudit_gui.widgets import clips_panel
+from syncaudit_gui.widgets.loading import MOST_THREADS, Loader
+
+from testkit.viewer_keys import WAIT_MS, key
+
+
+def rows(n: int) -> list[ClipRow]:
+    verdicts = ("pass", "reject", "unverified")
+    return [
+        ClipRow(clip_id=f"c{k * 7919 % n:06d}", verdict=verdicts[k % 3], headline=f"why{k}")
+        for k in range(n)
+    ]
+
+
+def test_page_keys_pressed_quickly_go_on_from_the_clip_being_read(qtbot, window):
+    with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
+        key(window, "PgDown")
+        key(window, "PgDown")
+    assert window.session.clip_id == "third"
+    key(window, "PgDown")
+    assert window.session.clip_id == "third"
+    assert window.transport.message.text() == "this is the last clip listed"
+
+
+def test_nothing_listed_is_said(window):
+    window.clips.filter.setText("no such clip")
+    assert window.clips.empty.isVisible()
+    assert window.clips.count.text() == "0 of 3"
+    key(window, "PgDown")
+    assert window.transport.message.text() == "no clip is listed"
+    window.clips.filter.clear()
+    assert window.clips.view.isVisible()
+
+
+def test_order_stands_in_the_head_of_the_list(window):
+    horizontal = QtCore.Qt.Orientation.Horizontal
+
+    def title() -> object:
+        return window.clips.table.headerData(1, horizontal, QtCore.Qt.ItemDataRole.DisplayRole)
+
+    seen = [title()]
+    for _ in range(3):
+        window.clips._sort(1)
+        seen.append(title())
+    assert seen == ["clip", "clip ▴", "clip ▾", "clip"]
+
+
+def test_long_list_is_arranged_in_slices_and_the_old_one_stays_meanwhile():
+    batch = BatchList(rows(100_000), lambda _: None)
+    batch.sort_by, batch.text = SortBy.CLIP, "why9"
+    steps = batch.arranging()
+    n_slices = 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as found:
+            batch.list(found.value)
+            break
+        n_slices += 1
+        assert len(batch) == 100_000
+    assert n_slices > 30
+    listed = [batch[k].clip_id for k in range(len(batch))]
+    assert listed == sorted(r.clip_id for r in rows(100_000) if "why9" in r.headline)
+
+
+def test_window_takes_keys_between_slices(qtbot, window, monkeypatch):
+    monkeypatch.setattr(clips_panel, "SLICE_S", 0.0)
+    window.clips.set_batch(BatchList(rows(40_000), lambda _: None), None)
+    window.clips.filter.setText("c0000")
+    assert window.clips.is_arranging
+    assert window.clips.count.text() == "…"
+    window.clips.filter.setText("c00001")  # the newest counts
+    qtbot.waitUntil(lambda: not window.clips.is_arranging, timeout=WAIT_MS)
+    assert window.clips.count.text() == "10 of 40000"
+
+
+def test_blind_list_gives_nothing_away():
+    assert [(r.clip_id, r.verdict) for r in rows(6)][1] == ("c000005", "reject")
+    labels = {"c000005": "accept"}
+    batch = BatchList(rows(6), labels.get)
+    batch.is_blind, batch.show = True, Show.REJECT
+    batch.arrange()
+    assert [batch[k].clip_id for k in range(len(batch))] == ["c000005"]
+    batch.show, batch.text = Show.ALL, "why"
+    batch.arrange()
+    assert len(batch) == 1
+    batch.text, batch.sort_by = "", SortBy.VERDICT
+    batch.arrange()
+    assert [batch[k].clip_id for k in range(6)][1:] == [
+        r.clip_id for r in rows(6) if r.clip_id != "c000005"
+    ]
+    labels["c000000"] = "unsure"
+    batch.relabel("c000000")
+    batch.show, batch.sort_by = Show.UNLABELLED, SortBy.FILE
+    batch.arrange()
+    assert len(batch) == 4
+
+
+def test_loader_runs_the_newest_and_few_at_once(qtbot):
+    loader, gate, ran = Loader(), threading.Event(), []
+
+    def make(number: int):
+        def run(_tell) -> int:
+            ran.append(number)
+            gate.wait(30.0)
+            return number
+
+        return run
+
+    try:
+        with qtbot.waitSignal(loader.loaded, timeout=WAIT_MS) as loaded:
+            for number in range(10):
+                loader.load(make(number))
+            assert len([t for t in loader._threads if t.is_alive()]) == MOST_THREADS
+            gate.set()
+        assert loaded.args == [9]
+        assert ran == [0, 1, 9]
+    finally:
+        gate.set()
+        loader.close()
+
+
+def test_loader_ends_what_is_no_longer_wanted(qtbot):
+    loader, n_told = Loader(), []
+
+    def run(tell) -> None:
+        while True:
+            tell("still reading")
+            n_told.append(1)
+            threading.Event().wait(0.001)
+
+    with qtbot.waitSignal(loader.progressed, timeout=WAIT_MS) as told:
+        loader.load(run)
+    assert told.args == ["still reading"]
+    loader.close()  # would wait for ever
+    assert n_told
+
+
+def test_opening_tells_how_far_it_is(tmp_path):
+    lines = [
+        json.dumps({"clip_id": f"c{k}", "verdict": "pass", "sources": {}}) for k in range(1001)
+    ]
+    (tmp_path / "verdicts.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    told: list[str] = []
+    assert len(read_verdict_rows(tmp_path / "verdicts.jsonl", told.append)) == 1001
+    assert told == ["500 verdicts", "1 000 verdicts"]
+
+
+def test_endless_nesting_is_no_verdict(tmp_path):
+    good = json.dumps({"clip_id": "a", "verdict": "pass", "sources": {}})
+    (tmp_path / "verdicts.jsonl").write_text(f"{'[' * 200_000}\n{good}\n", encoding="utf-8")
+    assert [row.clip_id for row in read_verdict_rows(tmp_path / "verdicts.jsonl")] == ["a"]

@@ -1,0 +1,1 @@
+"""Bags written by hand, of every storage."""

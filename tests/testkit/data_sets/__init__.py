@@ -1,0 +1,1 @@
+"""A small data set of every format that is imported."""

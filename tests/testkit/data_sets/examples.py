@@ -1,0 +1,71 @@
+"""Small data sets of every format, for the contract test that all formats run.
+
+An example is one module function `write_<format>(folder, n_clips)`: it writes a data set with so
+many clips, the same bytes for the same arguments, and returns what to hand to the importer.
+`EXAMPLES` is the table; a new format adds its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from testkit.data_sets.comma_data import write_comma2k19
+from testkit.data_sets.lerobot_data import write_lerobot_v3
+from testkit.data_sets.nuscenes_data import write_nuscenes
+from testkit.data_sets.plain_folder import write_plain_folder
+from testkit.data_sets.webdataset_data import write_webdataset
+from testkit.data_sets.written_bags import write_mcaps, write_rosbags
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A format's example.
+
+    Parameters
+    ----------
+    write : callable
+        Takes (empty folder, number of clips), returns the source to import.
+    broken : mapping of str to (path in the source, new bytes or None to delete, pattern)
+        What breaks the data set as a whole, and what the error says.
+    """
+
+    write: Callable[[Path, int], Path]
+    broken: tuple[tuple[str, bytes | None, str], ...] = ()
+
+
+EXAMPLES: dict[str, Example] = {
+    "comma2k19": Example(write=write_comma2k19),
+    "webdataset": Example(
+        write=write_webdataset,
+        broken=(
+            ("train-000000.tar", b"no archive" * 100, "no intact tar"),
+            ("train-000000.tar", b"", "empty"),
+            ("train-000000.tar", None, r"no \*\.tar"),
+        ),
+    ),
+    "folder": Example(write=write_plain_folder),
+    "mcap": Example(write=write_mcaps),
+    "rosbag": Example(write=write_rosbags),
+    "lerobot": Example(
+        write=write_lerobot_v3,
+        broken=(
+            ("meta/info.json", b"{", "no intact JSON"),
+            ("meta/info.json", b'{"codebase_version": "v3.0"}', "is missing"),
+            ("meta/info.json", b'{"codebase_version": "v1.6"}', "expected v2.x or v3.x"),
+            ("meta/episodes/chunk-000/file-000.parquet", b"PAR1", "no intact Parquet.*again"),
+            ("meta/episodes/chunk-000/file-000.parquet", None, "holds no episodes"),
+        ),
+    ),
+    "nuscenes": Example(
+        write=write_nuscenes,
+        broken=(
+            ("v1.0-mini/sample_data.json", b'[{"token": "a"', "no intact JSON.*Copy"),
+            ("v1.0-mini/sample_data.json", b"{}", "no list of objects"),
+            ("v1.0-mini/sample_data.json", None, "lacks sample_data"),
+            ("v1.0-mini/scene.json", b"[]", "holds no clip"),
+            ("v1.0-mini/scene.json", b"[1]", "item 0 is no object"),
+        ),
+    ),
+}

@@ -1,0 +1,186 @@
+"""Ideal sources that notice the same pulses: truth for the tests of matching and bundle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.estimators.events import EventEvidence
+from syncaudit.model import EventTrain, FlashEdges, FlashIntervals, Quantity
+from testkit.streams import event_train
+
+Floats = NDArray[np.float64]
+
+SPAN_S = 45.0
+MIDDLE_S = 22.5
+WIDTH_S = 1e-3
+# Of the cameras of `full_rig`.
+LINE_DELAYS_S = (3e-5, 4e-5, 5.5e-5, 2.6e-5)
+EXPOSURES_S = (0.002, 0.015, 0.008, 0.004)
+RATES_HZ = (12.0, 30.0, 25.0, 12.01)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """Correction of a source: ``t_ref = t + offset_s + drift * (t - MIDDLE_S)``."""
+
+    offset_s: float = 0.0
+    drift: float = 0.0
+
+    def own(self, reference_s: Floats) -> Floats:
+        return MIDDLE_S + (reference_s - self.offset_s - MIDDLE_S) / (1.0 + self.drift)
+
+    def correction_s(self, own_s: float) -> float:
+        return self.offset_s + self.drift * (own_s - MIDDLE_S)
+
+
+def irregular_onsets(rng: np.random.Generator, n: int = 80) -> Floats:
+    onsets = np.cumsum(rng.uniform(0.15, 1.2, n))
+    return onsets * (SPAN_S - 1.0) / onsets[-1]
+
+
+def camera(
+    rng: np.random.Generator,
+    onsets_s: Floats,
+    *,
+    name: str = "cam",
+    clock: Clock | None = None,
+    rate_hz: float = 12.0,
+    line_delay_s: float = 4e-5,
+    exposure_s: float = 0.008,
+    is_stated: bool = True,
+    noise_s: float = 12e-6,
+    height_px: int = 480,
+    phase_s: float | None = None,
+    epoch_ns: int = 0,
+) -> FlashEdges:
+    """Return the band edges that a rolling shutter would show, with noise on every row."""
+    clock = clock or Clock()
+    phase = rng.uniform(0.0, 1.0 / rate_hz) if phase_s is None else phase_s
+    frames = clock.own(phase + np.arange(int(SPAN_S * rate_hz)) / rate_hz)
+    half_light = clock.own(onsets_s + 0.5 * WIDTH_S)
+    rows = []
+    band = 0
+    for instant in half_light:
+        for k in np.flatnonzero(
+            np.abs(frames - instant) < 0.5 * (height_px * line_delay_s + exposure_s)
+        ):
+            seen = [
+                (k, frames[k], row, part, band)
+                for part in (0.5, -0.5)
+                if abs(row := (instant - part * exposure_s - frames[k]) / line_delay_s)
+                < 0.5 * height_px - 5
+            ]
+            rows += seen
+            band += bool(seen)
+    table = np.array(rows).reshape(-1, 5)
+    noise_px = noise_s / line_delay_s
+    return FlashEdges(
+        source=name,
+        epoch_ns=epoch_ns,
+        frame_index=table[:, 0].astype(np.int64),
+        frame_s=table[:, 1],
+        row_px=table[:, 2] + rng.normal(0.0, noise_px, table.shape[0]),
+        row_std_px=np.full(table.shape[0], noise_px),
+        exposure_part=table[:, 3],
+        band=table[:, 4].astype(np.int64),
+        height_px=height_px,
+        watched_s=np.stack([frames[:-1], frames[1:]], axis=1),
+        line_delay_s=line_delay_s if is_stated else None,
+        exposure_s=exposure_s if is_stated else None,
+        half_light_s=0.5 * WIDTH_S,
+        half_light_std_s=2e-5,
+    )
+
+
+def stamped_at_start(seen: FlashEdges, *, exposure_s: float) -> FlashEdges:
+    """Return the evidence of a camera whose stamps mark the start of a frame, as a reader has it.
+
+    The way from the stamp to the middle row is reckoned with what was stated.
+    """
+    assert seen.line_delay_s is not None and seen.exposure_s is not None  # noqa: PT018
+    readout_s = seen.height_px * seen.line_delay_s
+    off_s = 0.5 * (exposure_s - seen.exposure_s)
+    return replace(
+        seen,
+        exposure_s=exposure_s,
+        frame_s=seen.frame_s + off_s,
+        watched_s=seen.watched_s + off_s,
+        stamp_part=0.5,
+        from_stamp_s=0.5 * (exposure_s + readout_s),
+    )
+
+
+def train(times_s: Floats, *, name: str = "trigger", std_s: float = 1e-5) -> EventTrain:
+    times_s = np.sort(np.asarray(times_s, dtype=np.float64))
+    return event_train(times_s, source=name, std_s=std_s)
+
+
+def trigger(
+    rng: np.random.Generator,
+    onsets_s: Floats,
+    *,
+    name: str = "trigger",
+    clock: Clock | None = None,
+    std_s: float = 1e-5,
+) -> EventTrain:
+    own = (clock or Clock()).own(onsets_s)
+    return train(own + rng.normal(0.0, std_s, own.size), name=name, std_s=std_s)
+
+
+def counter(
+    rng: np.random.Generator,
+    onsets_s: Floats,
+    *,
+    name: str = "can",
+    clock: Clock | None = None,
+    period_s: float = 0.02,
+) -> FlashIntervals:
+    """Return the messages between which a strobe counter rose."""
+    messages = np.arange(-30.0, SPAN_S + 30.0, period_s) + rng.uniform(0.0, period_s)
+    after, count = np.unique(
+        np.searchsorted(messages, (clock or Clock()).own(onsets_s)), return_counts=True
+    )
+    return FlashIntervals(
+        source=name,
+        quantity=Quantity.STROBE,
+        epoch_ns=0,
+        start_s=messages[after - 1],
+        stop_s=messages[after],
+        std_s=np.full(after.size, 1e-4),
+        count=count,
+    )
+
+
+def _clocks(rng: np.random.Generator) -> dict[str, Clock]:
+    names = ("cam_0", "cam_1", "cam_2", "cam_3", "can", "trigger")
+    clocks = {
+        name: Clock(offset_s=rng.uniform(-3.0, 3.0), drift=rng.normal(0.0, 3e-5)) for name in names
+    }
+    return clocks | {"cam_0": Clock()}
+
+
+def full_rig(
+    rng: np.random.Generator, *, is_stated: bool = True
+) -> tuple[list[EventEvidence], dict[str, Clock], Floats]:
+    """Return evidence of four cameras, a counter and a trigger, their clocks and the onsets."""
+    onsets = irregular_onsets(rng)
+    clocks = _clocks(rng)
+    evidence = [
+        camera(
+            rng,
+            onsets,
+            name=f"cam_{k}",
+            clock=clocks[f"cam_{k}"],
+            rate_hz=RATES_HZ[k],
+            line_delay_s=LINE_DELAYS_S[k],
+            exposure_s=EXPOSURES_S[k],
+            is_stated=is_stated,
+        )
+        for k in range(4)
+    ]
+    evidence.append(counter(rng, onsets, clock=clocks["can"]))
+    evidence.append(trigger(rng, onsets, clock=clocks["trigger"]))
+    return evidence, clocks, onsets

@@ -1,0 +1,27 @@
+"""Files with a line of JSON for each row: manifests, verdicts, truths."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+
+
+def write_json_lines(path: Path, *rows: Row) -> str:
+    """Write a line for each row, in a folder that is made; return the path as text."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def read_json_lines(path: Path) -> list[Row]:
+    """Return the row of every line."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def read_verdicts(folder: Path) -> list[Row]:
+    """Return the rows of verdicts.jsonl without what they cost, which differs from run to run."""
+    rows = read_json_lines(folder / "verdicts.jsonl")
+    return [{k: v for k, v in row.items() if k not in ("seconds", "stages")} for row in rows]

@@ -1,0 +1,89 @@
+"""A clip of a car whose measurements are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from syncaudit.graph import solve_clocks
+from syncaudit.model import (
+    CameraSpec,
+    CanSpec,
+    Clip,
+    ClipVerdict,
+    ClockSolution,
+    Finding,
+    ImuSpec,
+    PairMeasurement,
+    SourceSpec,
+    StampAudit,
+    clock_of,
+)
+from syncaudit.policy import Policy, judge, load_policy
+from testkit.measured_pairs import AT_NS, pair
+
+POLICY = load_policy()
+RIG: Mapping[str, SourceSpec] = {
+    "cam_front": CameraSpec(uri="f.mp4"),
+    "cam_rear": CameraSpec(uri="r.mp4"),
+    "imu": ImuSpec(uri="imu.csv"),
+    "can": CanSpec(uri="can.log"),
+}
+
+
+GOOD = (
+    pair("cam_front", "imu", 0.0002),
+    pair("cam_rear", "imu", -0.0001),
+    pair("imu", "can", 0.001, 0.002, method="yaw_rate"),
+)
+
+
+def judge_measured(
+    measurements: Sequence[PairMeasurement] = GOOD,
+    *,
+    sources: Mapping[str, SourceSpec] = RIG,
+    policy: Policy = POLICY,
+    reference: str | None = "imu",
+    stamps: Mapping[str, StampAudit] | None = None,
+    findings: Sequence[Finding] = (),
+    solution: ClockSolution | None = None,
+    span_s: float = 20.0,
+) -> ClipVerdict:
+    """Solve the clocks of `sources` from measurements, unless given, and judge the clip."""
+    clip = Clip(clip_id="drive07/1", recording_id="drive07", sources=sources)
+    if solution is None:
+        solution = solve_clocks(
+            measurements,
+            {name: clock_of(name, spec) for name, spec in sources.items()},
+            at_ns=AT_NS,
+            tolerance_s=policy.clock_tolerances(clip),
+            reference=reference,
+            preference=policy.clock_preference(clip),
+            span_s=span_s,
+        )
+    return judge(
+        clip,
+        policy=policy,
+        solution=solution,
+        stamps=stamps or {},
+        findings=findings,
+        measurements=measurements,
+        span_s=span_s,
+        seconds=1.9,
+        stages={"read": 0.4},
+    )
+
+
+def reason_codes(verdict: ClipVerdict) -> list[tuple[str, str | None]]:
+    """Return code and source of every reason."""
+    return [(str(finding.code), finding.source) for finding in verdict.reasons]
+
+
+def source_verdicts(verdict: ClipVerdict) -> dict[str, str]:
+    """Return the verdict of every source by name."""
+    return {name: str(source.verdict) for name, source in verdict.sources.items()}
+
+
+def stamp_audit(**figures: object) -> StampAudit:
+    """Return an audit of healthy stamps but for these figures."""
+    fields: dict[str, object] = {"samples": 240, "rate_hz": 12.0} | figures
+    return StampAudit(**fields)  # type: ignore[arg-type]  # fields of the record

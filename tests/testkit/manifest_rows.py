@@ -1,0 +1,55 @@
+"""Rows of manifests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# The example of formats.md, section 2.
+CONTRACT: dict[str, Any] = {
+    "clip_id": "drive07/000123",
+    "recording_id": "drive07",
+    "start_ns": 1767225600000000000,
+    "end_ns": 1767225620000000000,
+    "reference": "imu",
+    "sources": {
+        "cam_front": {
+            "kind": "camera",
+            "uri": "cam_front.mp4",
+            "timestamps": "cam_front.csv",
+            "stamp_at": "mid_exposure_mid_row",
+            "line_delay_s": 2.5e-5,
+            "exposure_s": 0.008,
+        },
+        "imu": {"kind": "imu", "uri": "imu.csv"},
+        "can": {
+            "kind": "can",
+            "uri": "can.log",
+            "dbc": "vehicle.dbc",
+            "signals": {
+                "speed": "Speed",
+                "yaw_rate": "YawRate",
+                "steering_angle": "SteeringWheelAngle",
+                "brake": "BrakePressure",
+                "strobe": "StrobeCount",
+            },
+        },
+        "mic": {"kind": "audio", "uri": "mic.wav", "start_ns": 1767225600000000000},
+        "phones": {
+            "kind": "transcript",
+            "uri": "mic.TextGrid",
+            "tier": "phones",
+            "audio": "mic",
+        },
+        "trigger": {"kind": "events", "uri": "trigger.csv"},
+    },
+}
+
+
+def imu_row(**keys: Any) -> dict[str, Any]:
+    """Return a row of one IMU, with these keys."""
+    return {"clip_id": "a", "sources": {"imu": {"kind": "imu", "uri": "imu.csv"}}, **keys}
+
+
+def with_source(**spec: Any) -> dict[str, Any]:
+    """Return a row of one source `x`."""
+    return imu_row(sources={"x": spec})

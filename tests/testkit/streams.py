@@ -1,0 +1,95 @@
+"""Streams and what detectors make of them, from the fields that a test is about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from syncaudit.model import (
+    Activity,
+    AudioStream,
+    CameraStream,
+    Channel,
+    EventTrain,
+    FrameFiles,
+    Quantity,
+    SignalStream,
+    SourceKind,
+)
+
+EPOCH_NS = 1_767_225_600_000_000_000
+
+
+def camera_stream(
+    time_ns: NDArray[np.int64], *, name: str = "cam", video: str = "cam.mp4", **fields: Any
+) -> CameraStream:
+    """Return a camera on a clock of its own, with a frame at each of `time_ns`, shape (n,)."""
+    return CameraStream(
+        name=name,
+        clock=name,
+        kind=SourceKind.CAMERA,
+        time_ns=time_ns,
+        files=FrameFiles(paths=(video,)),
+        **fields,
+    )
+
+
+def sound_stream(
+    samples: ArrayLike,
+    rate_hz: float,
+    *,
+    name: str = "mic",
+    start_ns: int = EPOCH_NS,
+    **fields: Any,
+) -> AudioStream:
+    """Return sound, shape (n,), whose first sample is stamped unless `fields` give other stamps."""
+    fields = {"time_ns": np.array([start_ns]), "anchor_samples": np.array([0])} | fields
+    return AudioStream(
+        name=name,
+        clock=name,
+        kind=SourceKind.AUDIO,
+        rate_hz=float(rate_hz),
+        samples=np.asarray(samples, dtype=np.float32),
+        **fields,
+    )
+
+
+def signal_stream(
+    kind: SourceKind, time_ns: NDArray[np.int64], *channels: Channel, **fields: Any
+) -> SignalStream:
+    """Return signals on a clock of their own; the source is called as its kind."""
+    fields = {"name": str(kind), "clock": str(kind), "channels": channels} | fields
+    return SignalStream(kind=kind, time_ns=time_ns, **fields)
+
+
+def activity(
+    source: str, quantity: Quantity, times_s: ArrayLike, values: ArrayLike, *, epoch_ns: int = 0
+) -> Activity:
+    """Return an activity of `values`, shape (n, d), at `times_s`, shape (n,)."""
+    return Activity(
+        source=source,
+        quantity=quantity,
+        epoch_ns=epoch_ns,
+        times_s=np.asarray(times_s),
+        values=np.asarray(values),
+    )
+
+
+def event_train(
+    times_s: NDArray[np.float64],
+    *,
+    source: str = "trigger",
+    quantity: Quantity = Quantity.TRIGGER,
+    std_s: float = 1e-4,
+) -> EventTrain:
+    """Return equally strong events at `times_s`, shape (n,), seconds since unix zero."""
+    return EventTrain(
+        source=source,
+        quantity=quantity,
+        epoch_ns=0,
+        times_s=times_s,
+        std_s=np.full(times_s.size, std_s),
+        strengths=np.ones(times_s.size),
+    )
