@@ -30,8 +30,6 @@ _TRIPLES = {
     "gyro": (("gyro_x", "gyro_y", "gyro_z"), "rad/s"),
     "accel": (("accel_x", "accel_y", "accel_z"), "m/s^2"),
 }
-# Samples that show the unit of a sensor.
-MIN_SHOWING = 50
 _CANONICAL = (STAMPS, *_TRIPLES["gyro"][0], *_TRIPLES["accel"][0])
 
 
@@ -94,8 +92,8 @@ def read_imu(
                 )
             values[:, axis] = numbers
         findings += non_finite(values, names, uri=uri, first_row=table.first_row)
-        if triple not in spec.units:
-            findings += _other_unit(triple, values, uri)
+        if triple == "accel" and triple not in spec.units:
+            findings += _looks_like_g(values, uri)
         channels.append(
             Channel(
                 name=triple,
@@ -116,32 +114,27 @@ def read_imu(
     )
 
 
-# At rest an accelerometer shows gravity. In m/s^2 nothing that a recording is made with feels a
-# tenth of it on average, in g nothing feels half or twice of it.
+# An accelerometer shows gravity, whatever else it feels: most of the time nearly 9.8 m/s^2, or
+# 1 g. Without gravity, sizes about 1 m/s^2 would scatter more than that.
 _LIKE_G = (0.8, 1.25)
-# Gyroscopes end at 4,000 deg/s: 70 rad/s.
-_FASTEST_RADPS = 75.0
-_SAMPLED = 100_000
+# Samples that show the unit of a sensor, and those that are looked at.
+_MIN_SHOWING = 50
+_MOST_SHOWING = 100_000
 
 
-def _other_unit(triple: str, values: NDArray[np.float64], uri: str) -> list[Finding]:
-    """Warn of values that are no rad/s or m/s^2, by what no sensor shows."""
-    some = values[:: max(1, len(values) // _SAMPLED)]
+def _looks_like_g(values: NDArray[np.float64], uri: str) -> list[Finding]:
+    some = values[:: max(1, len(values) // _MOST_SHOWING)]
     some = some[np.isfinite(some).all(axis=1)]
-    if len(some) < MIN_SHOWING:
+    if len(some) < _MIN_SHOWING:
         return []
-    size = np.linalg.norm(some, axis=1)
-    if triple == "accel" and _LIKE_G[0] <= np.median(size) <= _LIKE_G[1]:
-        seen, unit, right = f"a median size of {np.median(size):.3g}", "g", "m/s^2"
-    elif triple == "gyro" and np.quantile(size, 0.99) > _FASTEST_RADPS:
-        seen, unit, right = f"rates of {np.quantile(size, 0.99):.3g}", "deg/s", "rad/s"
-    else:
+    low, size, high = np.quantile(np.linalg.norm(some, axis=1), (0.25, 0.5, 0.75))
+    if not _LIKE_G[0] <= low <= high <= _LIKE_G[1]:
         return []
     return [
         Finding(
             code=ReasonCode.MANIFEST,
-            message=f"{uri}: {triple} looks like {unit}, not {right}: it has {seen}. If so, state "
-            f'it in the manifest: "units": {{"{triple}": "{unit}"}}.',
+            message=f"{uri}: accel looks like g, not m/s^2: its median size is {size:.3g}. If so, "
+            'state it in the manifest: "units": {"accel": "g"}.',
             severity=Severity.WARNING,
         )
     ]

@@ -144,19 +144,17 @@ def test_wrong_units_are_told(units: dict[str, str], message: str, tmp_path: Pat
     assert caught.value.code == "manifest"
 
 
-@pytest.mark.parametrize(
-    ("triple", "scale", "unit"), [("accel", 1.0 / 9.80665, "g"), ("gyro", 100.0, "deg/s")]
-)
-def test_values_that_no_sensor_shows_are_told_with_the_cure(
-    triple: str, scale: float, unit: str, tmp_path: Path
-) -> None:
-    values = motion()
-    for axis in "xyz":
-        values[f"{triple}_{axis}"] = (
-            0.1 * values[f"{triple}_{axis}"] if axis != "z" else values[f"{triple}_{axis}"]
-        )
-        values[f"{triple}_{axis}"] = values[f"{triple}_{axis}"] * scale
+def test_an_accelerometer_that_shows_one_g_is_told_with_the_cure(tmp_path: Path) -> None:
+    values = {name: 0.05 * column for name, column in motion().items()}
+    values["accel_z"] = values["accel_z"] + 0.5
     uri = write(tmp_path, "t.csv", {"timestamp_ns": TIME_NS, **values})
     (finding,) = read(ImuSpec(uri=uri), tmp_path).findings
-    assert f'"units": {{"{triple}": "{unit}"}}' in finding.message
-    assert not read(ImuSpec(uri=uri, units={triple: unit}), tmp_path).findings
+    assert '"units": {"accel": "g"}' in finding.message
+    assert not read(ImuSpec(uri=uri, units={"accel": "g"}), tmp_path).findings
+
+
+def test_accelerations_without_gravity_are_not_taken_for_g(tmp_path: Path) -> None:
+    values = {name: 0.6 * column for name, column in motion().items()}
+    values["accel_z"] = values["accel_z"] - 0.6 * 9.8
+    uri = write(tmp_path, "t.csv", {"timestamp_ns": TIME_NS, **values})
+    assert not read(ImuSpec(uri=uri), tmp_path).findings

@@ -107,6 +107,8 @@ def why_too_weak(fit: DelayFit) -> str | None:
 
 # Gains, source over target, that angles in degrees make.
 _OF_DEGREES = {180.0 / math.pi: "the source", math.pi / 180.0: "the target"}
+# Lenses whose field of view is assumed are known to half and double.
+_SAME_UNIT = 2.0
 
 
 def why_gain_is_off(
@@ -125,17 +127,22 @@ def why_gain_is_off(
     """
     if any(lowest <= gain / unit <= highest for unit in expected):
         return None
-    for unit, which in _OF_DEGREES.items():
-        if any(lowest <= gain / (unit * each) <= highest for each in expected):
-            return (
-                f"gain {gain:.3g} is what {which} in degrees would make: if it is, state it in the "
-                'manifest, such as "units": {"gyro": "deg/s"}'
-            )
     return (
         f"gain {gain:.3g} is outside [{lowest:g}, {highest:g}] of the expected "
         f"{' or '.join(f'{unit:.3g}' for unit in expected)}: the two do not measure the same "
-        "motion (stabilised picture, gimbal, wrong unit or another quantity)"
+        f"motion (stabilised picture, gimbal, wrong unit or another quantity){_unit_hint(gain)}"
     )
+
+
+def _unit_hint(gain: float) -> str:
+    """Return what makes a gain that is near the one of degrees for radians."""
+    for unit, which in _OF_DEGREES.items():
+        if unit / _SAME_UNIT < gain < unit * _SAME_UNIT:
+            return (
+                f". Angles of {which} in degrees would make a gain of {unit:.3g}: if that is it, "
+                'state it in the manifest, such as "units": {"gyro": "deg/s"}'
+            )
+    return ""
 
 
 def why_no_clock(figures: Mapping[str, float], *, most_ppm: float) -> str | None:
