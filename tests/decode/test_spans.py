@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 
-import av
 import numpy as np
 import pytest
 
@@ -13,6 +12,7 @@ from syncaudit.decode import iter_luma
 from syncaudit.decode.container import list_frames, open_container, video_stream
 from syncaudit.decode.spans import is_inside, packets_of, ticks_of
 from syncaudit.model import FrameFiles
+from testkit.videos import exact_frame, write_video
 
 N_FRAMES = 300
 RATE_HZ = 30
@@ -30,18 +30,12 @@ def video(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         options |= {"bf": "3"}
     if kind == "hevc open gop":
         options = {"x265-params": "keyint=25:open-gop=1:bframes=3:log-level=none", "crf": "20"}
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=RATE_HZ, options=options)
-        stream.width, stream.height, stream.pix_fmt = 64, 64, "yuv420p"
-        rng = np.random.default_rng(1)
-        for index in range(N_FRAMES):
-            picture = rng.integers(0, 20, (96, 64), dtype=np.uint8)
-            picture[:64] += np.uint8(20 + index % 200)
-            frame = av.VideoFrame.from_ndarray(picture, format="yuv420p")
-            frame.pts, frame.time_base = index, Fraction(1, RATE_HZ)
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode(None))
-    return path
+    rng = np.random.default_rng(1)
+    noise = (rng.integers(0, 20, (96, 64), dtype=np.uint8) for _ in range(N_FRAMES))
+    frames = (
+        exact_frame(luma[:64] + np.uint8(20 + index % 200)) for index, luma in enumerate(noise)
+    )
+    return write_video(path, frames, codec, rate=RATE_HZ, options=options)
 
 
 def pts_ns_of(video: Path, span_ns: tuple[int, int] | None = None) -> list[int]:

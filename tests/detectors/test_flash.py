@@ -1,8 +1,5 @@
 """Flashes of known instants in footage with exact bands."""
 
-from fractions import Fraction
-
-import av
 import numpy as np
 import pytest
 
@@ -11,6 +8,7 @@ from syncaudit.detectors.flash import FlashDetector
 from syncaudit.model import FrameFiles, Quantity
 from syncaudit.model.evidence import FlashEdges, FlashIntervals
 from testkit.flash_footage import camera, detected, errors_s, footage, half_light_s, onsets
+from testkit.videos import exact_frame, write_video
 
 # Frames that are not encoded: noise of 1.5 levels alone.
 RAW_RMS_S = 10e-6
@@ -198,18 +196,10 @@ def test_line_delay_need_not_be_known():
 
 
 def test_encoded_footage_is_timed(tmp_path):
-    path = tmp_path / "flashes.mp4"
     onsets_s = onsets(1)
-    with av.open(str(path), "w") as file:
-        options = {"crf": "26", "preset": "veryfast", "bf": "0", "threads": "1"}
-        video = file.add_stream("libx264", rate=Fraction(12), options=options)
-        video.width, video.height, video.pix_fmt = 320, 480, "yuv420p"
-        for k, luma in enumerate(footage(onsets_s)):
-            planes = np.vstack((luma, np.full((240, 320), 128, np.uint8)))
-            picture = av.VideoFrame.from_ndarray(planes, format="yuv420p")
-            picture.pts = k
-            file.mux(video.encode(picture))
-        file.mux(video.encode(None))
+    frames = map(exact_frame, footage(onsets_s))
+    options = {"crf": "26", "preset": "veryfast", "bf": "0", "threads": "1"}
+    path = write_video(tmp_path / "flashes.mp4", frames, rate=12, options=options)
     detector = FlashDetector(stream=camera())
     for frame in iter_luma(FrameFiles(paths=(str(path),))):
         detector.update(frame)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import av
 import cv2
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from syncaudit.detectors import PictureAuditor
 from syncaudit.model import PictureAudit, PictureFault
 from testkit.places import real_recording
 from testkit.streams import camera_stream
+from testkit.videos import exact_frame, write_video
 
 SIZE = (240, 180)
 N_FRAMES, FPS = 120, 30
@@ -69,18 +69,9 @@ def audit(path: Path, n_frames: int = N_FRAMES) -> PictureAudit:
 
 
 def encoded(frames, tmp_path: Path, *, gop: int, crf: int) -> PictureAudit:
-    path = tmp_path / "cam.mp4"
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=FPS)
-        stream.width, stream.height, stream.pix_fmt = *SIZE, "yuv420p"
-        stream.codec_context.gop_size = gop
-        stream.options = {"crf": str(crf)}
-        grey = np.full((SIZE[1] // 2, SIZE[0]), 128, np.uint8)
-        for frame in frames:
-            image = av.VideoFrame.from_ndarray(np.vstack([frame, grey]), format="yuv420p")
-            container.mux(stream.encode(image))
-        container.mux(stream.encode())
-    return audit(path)
+    options = {"crf": str(crf), "g": str(gop)}
+    frames = map(exact_frame, frames)
+    return audit(write_video(tmp_path / "cam.mp4", frames, rate=FPS, options=options))
 
 
 CODINGS = pytest.mark.parametrize(("gop", "crf"), [(2, 20), (2, 34), (12, 28), (250, 28)])

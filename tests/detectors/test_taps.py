@@ -5,7 +5,8 @@ import pytest
 from scipy.signal import butter, sosfilt
 
 from syncaudit.detectors.taps import find_taps
-from syncaudit.model import Activity, Channel, Quantity, SignalStream, SourceKind
+from syncaudit.model import Channel, Quantity, SourceKind
+from testkit.streams import activity, signal_stream
 
 EPOCH_NS = 1_767_225_600_000_000_000
 FINE = 32
@@ -31,21 +32,15 @@ def knocks(rate_hz, force, *, n_taps=24, seed=1, road=0.05):
     return taps_s, (np.arange(n) + 1) / rate_hz, values
 
 
-def activity(times_s, values):
-    return Activity(
-        source="imu",
-        quantity=Quantity.SPECIFIC_FORCE,
-        epoch_ns=EPOCH_NS,
-        times_s=times_s,
-        values=values,
-    )
+def accelerometer(times_s, values):
+    return activity("imu", Quantity.SPECIFIC_FORCE, times_s, values, epoch_ns=EPOCH_NS)
 
 
 @pytest.mark.parametrize("rate_hz", [100.0, 400.0])
 @pytest.mark.parametrize("force", [decaying, ringing])
 def test_knocks_are_found_with_honest_errors(rate_hz, force):
     taps_s, times_s, values = knocks(rate_hz, force)
-    found = find_taps(activity(times_s, values))
+    found = find_taps(accelerometer(times_s, values))
     assert (found.source, found.quantity, found.epoch_ns) == ("imu", Quantity.CLICK, EPOCH_NS)
     assert found.times_s.size == taps_s.size
     late_s = found.times_s - taps_s
@@ -59,9 +54,7 @@ def test_streams_are_read_by_their_accelerometer():
     taps_s, times_s, values = knocks(200.0, decaying)
     time_ns = EPOCH_NS + np.round(times_s * 1e9).astype(np.int64)
     channel = Channel(name="accel", time_ns=time_ns, values=values)
-    stream = SignalStream(
-        name="imu", clock="imu", kind=SourceKind.IMU, time_ns=time_ns, channels=(channel,)
-    )
+    stream = signal_stream(SourceKind.IMU, time_ns, channel)
     found = find_taps(stream)
     late_s = found.times_s + (found.epoch_ns - EPOCH_NS) * 1e-9 - taps_s
     assert np.max(np.abs(late_s)) < 0.005
@@ -70,16 +63,14 @@ def test_streams_are_read_by_their_accelerometer():
 def test_rough_roads_do_not_knock():
     rng = np.random.default_rng(4)
     values = rng.normal((0.0, 0.0, 9.81), 1.5, (4000, 3))
-    assert find_taps(activity(np.arange(4000) / 200.0, values)).times_s.size == 0
+    assert find_taps(accelerometer(np.arange(4000) / 200.0, values)).times_s.size == 0
 
 
 def test_no_acceleration_is_no_evidence():
-    assert find_taps(activity(np.arange(5) / 100.0, np.zeros((5, 3)))) is None
+    assert find_taps(accelerometer(np.arange(5) / 100.0, np.zeros((5, 3)))) is None
     time_ns = EPOCH_NS + 10_000_000 * np.arange(50)
     gyro = Channel(name="gyro", time_ns=time_ns, values=np.zeros((50, 3)))
-    stream = SignalStream(
-        name="imu", clock="imu", kind=SourceKind.IMU, time_ns=time_ns, channels=(gyro,)
-    )
+    stream = signal_stream(SourceKind.IMU, time_ns, gyro)
     assert find_taps(stream) is None
 
 
@@ -114,7 +105,7 @@ def sampled_rings(rng, *, rate_hz, ring_hz, damping, phase, noise, sampling, n_t
             force = sosfilt(low_pass, force, axis=0)
         samples = _at(times_s, fine_s, force)
     values = samples @ np.array([[0.3, -0.2, -0.93], [0.8, 0.6, 0.1]]) + [0.0, 0.0, 9.81]
-    return taps_s, activity(times_s, values + rng.normal(0.0, noise, values.shape))
+    return taps_s, accelerometer(times_s, values + rng.normal(0.0, noise, values.shape))
 
 
 def _at(times_s, fine_s, values):

@@ -17,7 +17,7 @@ from syncaudit_gui.widgets.legend import curve_colors
 
 from syncaudit.model import CanSpec, Channel, Clip, SignalStream, SourceKind
 from testkit.barcode_clips import START_NS, write_clip, write_manifest, write_stamps
-from testkit.barcodes import write_video
+from testkit.barcodes import write_barcodes
 
 JOINTS = ("waist", "shoulder", "elbow", "forearm_roll", "wrist_angle", "wrist_rotate", "gripper")
 N = 90
@@ -278,7 +278,7 @@ def test_lane_without_a_turn_rate_is_low_and_says_why(open_window, tmp_path):
 def test_uneven_lost_and_doubled_frames_are_drawn_where_they_are(open_window, tmp_path):
     clip = write_clip(tmp_path / "all", n_cameras=1, has_imu=False, has_sound=False)
     steps_s = np.random.default_rng(3).choice([0.02, 0.05, 0.11], 40)
-    write_video(
+    write_barcodes(
         tmp_path / "all" / "uneven.mp4", 40, pts=np.rint(np.cumsum(steps_s) * 1e3).astype(int)
     )
     stamps = START_NS + np.rint(np.arange(60) * 5e7).astype(np.int64)

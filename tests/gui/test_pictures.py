@@ -14,7 +14,7 @@ from syncaudit_gui.pictures.cache import FrameCache
 from syncaudit_gui.pictures.video import VideoFrames
 
 from syncaudit.model import FrameFiles
-from testkit.barcodes import barcode, read_barcode, write_video
+from testkit.barcodes import barcode, read_barcode, write_barcodes
 
 WAIT_S = 20.0
 
@@ -61,37 +61,37 @@ def camera_of() -> Iterator[object]:
 
 @pytest.mark.parametrize(("gop", "b_frames"), [(1, 0), (12, 0), (12, 3), (250, 2)])
 def test_every_jump_lands_on_the_frame_asked_for(tmp_path, camera_of, gop, b_frames):
-    camera = camera_of(write_video(tmp_path / "v.mp4", 60, gop=gop, b_frames=b_frames))
+    camera = camera_of(write_barcodes(tmp_path / "v.mp4", 60, gop=gop, b_frames=b_frames))
     order = np.random.default_rng(3).permutation(60)[:30]
     assert [number_of(camera.exact(int(k))) for k in order] == list(order)
 
 
 def test_uneven_frame_rate_keeps_frame_numbers(tmp_path, camera_of):
     pts = np.cumsum(np.random.default_rng(1).integers(5, 120, 40)).tolist()
-    camera = camera_of(write_video(tmp_path / "v.mkv", 40, pts=pts))
+    camera = camera_of(write_barcodes(tmp_path / "v.mkv", 40, pts=pts))
     assert [number_of(camera.exact(k)) for k in (39, 0, 17, 16, 38)] == [39, 0, 17, 16, 38]
 
 
 def test_raw_stream_is_counted_from_the_beginning(tmp_path, camera_of):
-    camera = camera_of(write_video(tmp_path / "v.h264", 30, b_frames=0))
+    camera = camera_of(write_barcodes(tmp_path / "v.h264", 30, b_frames=0))
     assert [number_of(camera.exact(k)) for k in (20, 21, 3)] == [20, 21, 3]
 
 
 def test_span_of_a_long_video_counts_from_its_first_frame(tmp_path, camera_of):
-    path = write_video(tmp_path / "v.mp4", 60, rate=30)
+    path = write_barcodes(tmp_path / "v.mp4", 60, rate=30)
     camera = camera_of(path, span_ns=(10**9 - 1, 2 * 10**9 - 1))
     assert number_of(camera.exact(0)) == 30
     assert number_of(camera.exact(29)) == 59
 
 
 def test_pictures_keep_their_shape(tmp_path, camera_of):
-    picture = camera_of(write_video(tmp_path / "v.mp4", 3)).exact(0)
+    picture = camera_of(write_barcodes(tmp_path / "v.mp4", 3)).exact(0)
     assert picture.pixels is not None
     assert picture.pixels.shape == (72, 120, 4)
 
 
 def test_stepping_decodes_each_frame_once(tmp_path):
-    frames = VideoFrames(FrameFiles(paths=(str(write_video(tmp_path / "v.mp4", 48)),)))
+    frames = VideoFrames(FrameFiles(paths=(str(write_barcodes(tmp_path / "v.mp4", 48)),)))
     for index in range(48):
         assert [rank for rank, _ in frames.until(index, lambda: False)][-1] == index
     assert frames.n_decoded == 48
@@ -99,7 +99,7 @@ def test_stepping_decodes_each_frame_once(tmp_path):
 
 
 def test_hasty_request_gets_a_marked_key_frame_then_the_frame_itself(tmp_path, camera_of):
-    camera = camera_of(write_video(tmp_path / "v.mp4", 60, gop=30))
+    camera = camera_of(write_barcodes(tmp_path / "v.mp4", 60, gop=30))
     camera.ask(47, is_hasty=True)
     first, second = camera.next(), camera.next()
     assert (first.is_coarse, first.shown_index, number_of(first)) == (True, 30, 30)
@@ -107,7 +107,7 @@ def test_hasty_request_gets_a_marked_key_frame_then_the_frame_itself(tmp_path, c
 
 
 def test_newest_request_wins(tmp_path, camera_of):
-    camera = camera_of(write_video(tmp_path / "v.mp4", 60, gop=250))
+    camera = camera_of(write_barcodes(tmp_path / "v.mp4", 60, gop=250))
     for index in range(60):
         camera.ask(index)
     seen = [camera.next()]
@@ -118,7 +118,7 @@ def test_newest_request_wins(tmp_path, camera_of):
 
 
 def test_frames_behind_a_short_file_say_so(tmp_path, camera_of):
-    picture = camera_of(write_video(tmp_path / "v.mp4", 10)).exact(12)
+    picture = camera_of(write_barcodes(tmp_path / "v.mp4", 10)).exact(12)
     assert picture.pixels is None
     assert "the file ends at 10" in picture.error
 

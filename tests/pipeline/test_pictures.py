@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import cv2
 import numpy as np
 import pytest
 
-from syncaudit.datasets import load_manifest
 from syncaudit.decode import iter_luma
 from syncaudit.model import FrameFiles, Verdict
 from syncaudit.pipeline import audit
@@ -19,6 +17,7 @@ from syncaudit.simulate import FrameFault, ImuConfig, RigConfig, SpoiltPictures,
 from syncaudit.simulate.packet_faults import copy_packets, with_flipped_bytes
 from syncaudit.simulate.scenarios import with_all_cameras, with_frame_fault
 from testkit.clip_folder import Folder
+from testkit.manifest_rows import clip_of_row
 
 
 def faulty(folder: Path, fault: FrameFault) -> Path:
@@ -111,8 +110,7 @@ def test_a_single_picture_that_is_none_leaves_the_others_their_stamps(
     (tmp_path / "t.csv").write_text("\n".join(rows))
     camera = {"kind": "camera", "uri": "p", "timestamps": "t.csv"}
     row = {"clip_id": "a", "sources": {"cam": camera}}
-    (tmp_path / "m.jsonl").write_text(json.dumps(row))
-    (read,) = load_manifest(str(tmp_path / "m.jsonl"))
+    read = clip_of_row(tmp_path, row)
     verdict = audit(read)
     codes = {str(finding.code) for finding in verdict.reasons}
     assert "corrupt" in codes

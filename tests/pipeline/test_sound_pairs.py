@@ -1,15 +1,13 @@
 """A video's audio track against a separate recording: validated from the manifest on."""
 
-import json
-
 import av
 import numpy as np
 import pytest
 import soundfile
 from scipy.signal import resample_poly
 
-from syncaudit.datasets import load_manifest
 from syncaudit.pipeline import audit
+from testkit.manifest_rows import clip_of_row
 
 RATE = 16_000
 SECONDS = 60
@@ -65,8 +63,7 @@ def verdict_of(tmp_path, talk):
                 "mic": {"kind": "audio", "uri": "b.wav", "start_ns": EPOCH},
             },
         }
-        (tmp_path / "m.jsonl").write_text(json.dumps(row) + "\n")
-        (clip,) = load_manifest(str(tmp_path / "m.jsonl"))
+        clip = clip_of_row(tmp_path, row)
         return audit(clip)
 
     return verdict

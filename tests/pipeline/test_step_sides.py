@@ -12,6 +12,7 @@ from syncaudit.model import CameraSpec, Clip, ClipRecord, ClockSolution, ImuSpec
 from syncaudit.pipeline.conclude import conclude
 from syncaudit.policy import load_policy
 from syncaudit.policy.equivalence import course_of
+from testkit.measured_pairs import pair
 
 START_NS = 1_767_225_600_000_000_000
 HALF_S = 10.0
@@ -57,14 +58,12 @@ class World:
         offset_s = self.correction_s(camera, is_after=is_after)
         offset_s -= self.correction_s("imu", is_after=is_after)
         is_seen = step_s is not None and self.jumping in (camera, "imu")
-        return PairMeasurement(
-            source=camera,
-            target="imu",
-            method="rotation",
+        return pair(
+            camera,
+            "imu",
+            offset_s,
+            STD_S,
             at_ns=at_ns,
-            offset_s=offset_s,
-            offset_std_s=STD_S,
-            accepted=True,
             step_s=step_s if is_seen else None,
             step_std_s=STD_S if is_seen else None,
             step_at_ns=step_at_ns if is_seen else None,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from syncaudit import examine, load_manifest
+from syncaudit import examine
 from syncaudit.model import TranscriptStream, Verdict
 from syncaudit.policy import load_policy
+from testkit.manifest_rows import clip_of_row
 from testkit.places import real_recording
 
 
@@ -25,9 +25,7 @@ def examined(tmp_path: Path) -> Any:
         said = {"kind": "transcript", "audio": "mic", **transcript}
         mic = {"kind": "audio", "uri": "mic.wav", "start_ns": 1767225600000000000}
         row = {"clip_id": "talk", "sources": {"mic": mic, "said": said}}
-        path = tmp_path / "manifest.jsonl"
-        path.write_text(json.dumps(row) + "\n", encoding="utf-8")
-        (clip,) = load_manifest(str(path))
+        clip = clip_of_row(tmp_path, row)
         return examine(clip, load_policy())
 
     return run

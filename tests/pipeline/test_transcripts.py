@@ -18,6 +18,7 @@ from syncaudit.policy import load_policy
 from syncaudit.readers.audio import read_audio
 from syncaudit.simulate.speech import Utterance, Voice
 from syncaudit.simulate.speech_texts import speak_at_length
+from testkit.manifest_rows import clip_of_row
 
 pytest.importorskip("espeakng_loader")
 
@@ -52,8 +53,7 @@ def audited(
     mic = {"kind": "audio", "uri": "mic.wav", "start_ns": T0}
     text = {"kind": "transcript", "audio": "mic", **transcript}
     row = {"clip_id": "c", "sources": {"mic": mic, "text": text}} | fields
-    (folder / "m.jsonl").write_text(json.dumps(row) + "\n")
-    (clip,) = load_manifest(str(folder / "m.jsonl"))
+    clip = clip_of_row(folder, row)
     return audit(clip, load_policy(profile=policy))
 
 

@@ -12,6 +12,7 @@ from syncaudit.decode import sound
 from syncaudit.errors import StreamReadError
 from syncaudit.model import AudioSpec, AudioStream
 from syncaudit.readers import read_source
+from testkit.late_tracks import write_late
 from testkit.places import real_recording
 
 T0 = 1767225600123456789
@@ -52,21 +53,9 @@ def test_audio_track_of_a_video_is_read(samples: Mapping[str, Any], tmp_path: Pa
 def test_audio_track_that_starts_late_is_remarked(
     samples: Mapping[str, Any], tmp_path: Path
 ) -> None:
-    import av
-
     samples["audio mp4"].put(tmp_path)
-    with (
-        av.open(str(tmp_path / "m.mp4")) as source,
-        av.open(str(tmp_path / "late.mkv"), "w") as target,
-    ):
-        out = target.add_stream_from_template(source.streams.audio[0])
-        for packet in source.demux(source.streams.audio[0]):
-            if packet.dts is not None and packet.pts is not None:
-                packet.pts += 16000
-                packet.dts += 16000
-                packet.stream = out
-                target.mux(packet)
-    stream = audio(AudioSpec(uri="late.mkv", start_ns=T0), tmp_path)
+    late = write_late(tmp_path / "m.mp4", "audio", 16000)
+    stream = audio(AudioSpec(uri=late, start_ns=T0), tmp_path)
     (finding,) = stream.findings
     assert (finding.code, finding.severity) == ("manifest", "warning")
     assert finding.value == pytest.approx(1.0, abs=0.07)

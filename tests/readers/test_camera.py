@@ -13,6 +13,7 @@ from syncaudit.decode import iter_luma
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, CameraStream, Distortion
 from syncaudit.readers import read_source
+from testkit.late_tracks import write_late
 from testkit.places import real_recording
 
 T0 = 1767225600123456789
@@ -92,21 +93,9 @@ def test_manifest_that_gives_no_stamps_is_told_what_to_give(
 
 
 def test_late_first_pts_is_remarked(samples: Mapping[str, Any], tmp_path: Path) -> None:
-    import av
-
     samples["camera a.mp4"].put(tmp_path)
-    with (
-        av.open(str(tmp_path / "a.mp4")) as source,
-        av.open(str(tmp_path / "late.mkv"), "w") as target,
-    ):
-        out = target.add_stream_from_template(source.streams.video[0])
-        for packet in source.demux(source.streams.video[0]):
-            if packet.dts is not None and packet.pts is not None:
-                packet.pts += 15360
-                packet.dts += 15360
-                packet.stream = out
-                target.mux(packet)
-    stream = camera(CameraSpec(uri="late.mkv", start_ns=T0), tmp_path)
+    late = write_late(tmp_path / "a.mp4", "video", 15360)
+    stream = camera(CameraSpec(uri=late, start_ns=T0), tmp_path)
     (finding,) = stream.findings
     assert (finding.code, finding.severity, finding.value) == ("manifest", "warning", 1.0)
     assert stream.time_ns[0] == T0 + 10**9

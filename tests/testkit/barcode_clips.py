@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from testkit.barcodes import write_video
+from testkit.barcodes import write_barcodes
 from testkit.json_lines import write_json_lines
 
 START_NS = 1_767_225_600_000_000_000
@@ -53,7 +53,7 @@ def write_clip(
     folder.mkdir(parents=True, exist_ok=True)
     sources: dict[str, object] = {}
     if n_cameras and not (folder / "barcode.mp4").exists():
-        write_video(folder / "barcode.mp4", N_FRAMES, gop=12, rate=RATE_HZ)
+        write_barcodes(folder / "barcode.mp4", N_FRAMES, gop=12, rate=RATE_HZ)
     for k in range(n_cameras):
         stamps = START_NS + np.rint((np.arange(N_FRAMES) / RATE_HZ + k * APART_S) * 1e9).astype(int)
         write_stamps(folder / f"cam{k}.csv", stamps)

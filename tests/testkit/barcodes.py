@@ -5,9 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 
-import av
 import numpy as np
 from numpy.typing import NDArray
+
+from testkit.videos import grey_frame, write_video
 
 N_BITS = 10
 
@@ -34,7 +35,7 @@ def read_barcode(grey: NDArray[np.integer]) -> int:
     return int(sum(int(bit) << k for k, bit in enumerate(upper)))
 
 
-def write_video(
+def write_barcodes(
     path: Path,
     n_frames: int = 60,
     *,
@@ -47,15 +48,8 @@ def write_video(
 ) -> Path:
     """Write a barcode video; `pts` in milliseconds makes the frame rate vary."""
     options = {"g": str(gop), "bf": str(b_frames), "sc_threshold": "0", "preset": "ultrafast"}
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=rate, options=options)
-        stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
-        if pts is not None:
-            stream.codec_context.time_base = Fraction(1, 1000)
-        for index in range(n_frames):
-            frame = av.VideoFrame.from_ndarray(barcode(index, *size), format="gray")
-            frame = frame.reformat(format="yuv420p")
-            frame.pts = index if pts is None else pts[index]
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode(None))
-    return path
+    frames = (grey_frame(barcode(index, *size)) for index in range(n_frames))
+    time_base = None if pts is None else Fraction(1, 1000)
+    return write_video(
+        path, frames, codec, rate=rate, options=options, time_base=time_base, pts=pts
+    )

@@ -20,6 +20,7 @@ from syncaudit.model import (
 from syncaudit.pipeline import ReadClip
 from syncaudit.pipeline.conclude import conclude
 from syncaudit.policy import load_policy
+from testkit.measured_pairs import pair
 
 START_NS = 1_767_225_600_000_000_000
 AT_NS = START_NS + 10 * 10**9
@@ -32,17 +33,16 @@ TIMES_S = np.arange(0.05, 20.0, 0.1)
 
 
 def measured(source: str, target: str, step_s: float, step_after_s: float) -> PairMeasurement:
-    return PairMeasurement(
-        source=source,
-        target=target,
+    return pair(
+        source,
+        target,
+        0.0,
+        3e-4,
         method="angular_rate",
         at_ns=AT_NS,
-        offset_s=0.0,
-        offset_std_s=3e-4,
         step_s=step_s,
         step_std_s=3e-4,
         step_at_ns=AT_NS + round(step_after_s * 1e9),
-        accepted=True,
     )
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+from syncaudit.datasets import load_manifest
+from syncaudit.model import Clip
+from testkit.json_lines import write_json_lines
 
 # The example of formats.md, section 2.
 CONTRACT: dict[str, Any] = {
@@ -53,3 +58,9 @@ def imu_row(**keys: Any) -> dict[str, Any]:
 def with_source(**spec: Any) -> dict[str, Any]:
     """Return a row of one source `x`."""
     return imu_row(sources={"x": spec})
+
+
+def clip_of_row(folder: Path, row: dict[str, Any]) -> Clip:
+    """Write a manifest of one row into the folder of its files, and read it."""
+    (clip,) = load_manifest(write_json_lines(folder / "m.jsonl", row))
+    return clip

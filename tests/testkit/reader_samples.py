@@ -27,6 +27,7 @@ from syncaudit.model import (
     StateSpec,
     TranscriptSpec,
 )
+from testkit.videos import grey_frame, write_video
 
 T0 = 1767225600123456789  # unix nanoseconds that float64 cannot hold
 N = 10
@@ -120,16 +121,12 @@ def stamps(step_ns: int = 33333333) -> list[int]:
 
 
 def video(name: str, codec: str, pix_fmt: str, form: str | None, folder: Path) -> bytes:
-    path = folder / name
-    with av.open(str(path), "w", format=form) as container:
-        stream = container.add_stream(codec, rate=30)
-        stream.width, stream.height, stream.pix_fmt = 64, 48, pix_fmt
-        for index in range(N):
-            picture = np.random.default_rng(index).integers(0, 255, (48, 64), dtype=np.uint8)
-            frame = av.VideoFrame.from_ndarray(picture, format="gray")
-            container.mux(stream.encode(frame.reformat(format=pix_fmt)))
-        container.mux(stream.encode(None))
-    return path.read_bytes()
+    pictures = (
+        np.random.default_rng(index).integers(0, 255, (48, 64), dtype=np.uint8)
+        for index in range(N)
+    )
+    frames = (grey_frame(picture, pix_fmt) for picture in pictures)
+    return write_video(folder / name, frames, codec, container_format=form).read_bytes()
 
 
 def speech_video(folder: Path) -> bytes:

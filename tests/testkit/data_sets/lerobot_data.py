@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from fractions import Fraction
 from pathlib import Path
 
-import av
 import cv2
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from testkit.videos import exact_frame, write_video
 
 FPS = 30
 N_FRAMES = 20
@@ -73,15 +73,8 @@ def table(episode: int, n_frames: int = N_FRAMES) -> pa.Table:
 def video(path: Path, levels: list[int]) -> None:
     """Write a video with one frame of even brightness a level."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=FPS, options={"g": "10", "crf": "10"})
-        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
-        for index, level in enumerate(levels):
-            picture = np.full((72, 64), level, np.uint8)
-            frame = av.VideoFrame.from_ndarray(picture, format="yuv420p")
-            frame.pts, frame.time_base = index, Fraction(1, FPS)
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode(None))
+    frames = (exact_frame(np.full((48, 64), level, np.uint8)) for level in levels)
+    write_video(path, frames, rate=FPS, options={"g": "10", "crf": "10"})
 
 
 def info(version: str, n_episodes: int, data_path: str, video_path: str) -> str:
