@@ -102,6 +102,9 @@ def validate(
     sarif: Annotated[
         Path | None, typer.Option("--sarif", help="SARIF for code-scanning views.")
     ] = None,
+    summary_md: Annotated[
+        Path | None, typer.Option("--summary-md", help="Markdown for job pages and comments.")
+    ] = None,
     details: Annotated[
         bool, typer.Option("--details", help="Print every source of every clip.")
     ] = False,
@@ -141,7 +144,7 @@ def validate(
     from rich.text import Text
 
     from syncaudit.batch import OutputFolder, run_batch
-    from syncaudit.cli.ci_files import check_for_ci, write_for_ci
+    from syncaudit.cli.ci_files import CiFiles, check_for_ci, write_for_ci
     from syncaudit.cli.console import stderr, stdout, warn
     from syncaudit.cli.inputs import (
         cores,
@@ -165,7 +168,8 @@ def validate(
     choice = choose_decoder(decoder, is_here=engine == "local")
     part = None if shard is None else parse_shard(shard)
     known = load_calibration(calibration)
-    check_for_ci(junit=junit, sarif=sarif, force=force)
+    ci_files = CiFiles(junit=junit, sarif=sarif, markdown=summary_md)
+    check_for_ci(ci_files, force=force)
     with OutputFolder(out, force=force) as place:
         named = manifest
         manifest = import_if_needed(
@@ -219,7 +223,7 @@ def validate(
             )
         if choice.took != "cpu" and not quiet and not screen:
             stderr().print(Text(f"Decoder: {choice.took} ({choice.why})", style="dim"))
-        write_for_ci(summary, manifest, junit=junit, sarif=sarif, force=force)
+        write_for_ci(summary, manifest, ci_files, force=force)
         if not quiet:
             print_outcome(stdout(), summary, out, is_detailed=details)
     raise typer.Exit(code_for(summary.counts, fail_on=fail_on, stopped=summary.stopped))

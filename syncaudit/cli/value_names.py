@@ -18,6 +18,7 @@ _NAMES = {
     "calibration": "FILE",
     "junit": "FILE",
     "sarif": "FILE",
+    "summary_md": "FILE",
     "truth": "FILE",
     "labels": "FILE",
     "profile": "NAME",

@@ -3,6 +3,7 @@
 from syncaudit.report.causes import Causes
 from syncaudit.report.html import PictureMaker, write_report
 from syncaudit.report.junit import write_junit
+from syncaudit.report.markdown import write_markdown
 from syncaudit.report.phrases import word_correction
 from syncaudit.report.picture import Picture
 from syncaudit.report.reasons import ACTIONS
@@ -21,6 +22,7 @@ __all__ = [
     "WorstClips",
     "word_correction",
     "write_junit",
+    "write_markdown",
     "write_report",
     "write_sarif",
     "write_speech_sheet",

@@ -53,6 +53,7 @@ class Signature(Enum):
 
     REPORT = (_holds(b'name="generator" content="syncaudit', b"<title>syncaudit"),)
     JUNIT = (_holds(b'<testsuites name="syncaudit"'),)
+    MARKDOWN = (lambda head: head.startswith(b"<!-- syncaudit -->"),)
     SARIF = (_holds(b'"name": "syncaudit"', b'"name":"syncaudit"'),)
     SUMMARY = (_object_with("version", "complete", "clips"),)
     KEEP = (_any_of(_object_with("dataset", "keep"), _object_with("datasets")),)

@@ -1,0 +1,71 @@
+"""A run in Markdown, for the summary page of a CI job or the comment on a pull request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from syncaudit.model import Verdict
+from syncaudit.report.reasons import ACTIONS
+from syncaudit.writing import replacing_text
+
+__all__ = ["MARK", "write_markdown"]
+
+MARK = "<!-- syncaudit -->"
+"""First line, by which a later run knows the file for one that it may write over."""
+
+_MOST_CAUSES = 20
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~@&$:])")
+
+
+def write_markdown(
+    counts: Mapping[str, int],
+    causes: Sequence[Mapping[str, Any]],
+    worst: Iterable[Mapping[str, Any]],
+    path: Path,
+) -> None:
+    """Write counts, causes by source, and the worst clips.
+
+    Parameters
+    ----------
+    counts : mapping of str to int
+        Clips by verdict.
+    causes : sequence of mapping
+        From `Causes.to_view`.
+    worst : iterable of mapping
+        Rows of ``verdicts.jsonl`` to name.
+    path : Path
+        File to write; replaced in one step.
+    """
+    lines = [MARK, "## syncaudit", ""]
+    lines += ["| " + " | ".join(map(str, Verdict)) + " |", "| --- " * len(Verdict) + "|"]
+    lines += ["| " + " | ".join(f"{counts[verdict]:,}" for verdict in Verdict) + " |", ""]
+    if causes:
+        lines += ["| cause | source | clips | size | what to do |", "| --- " * 5 + "|"]
+        for cause in causes[:_MOST_CAUSES]:
+            name, action = ACTIONS.get(cause["code"], (cause["code"], "see the report"))
+            cells = (
+                f"{cause['verdict']}: {name}",
+                _plain(cause["source"]),
+                f"{cause['clips']:,}",
+                cause["size"] or "",
+                action,
+            )
+            lines.append("| " + " | ".join(cells) + " |")
+        more = len(causes) - _MOST_CAUSES
+        lines += [f"\n... and {more} more, see the report", ""] if more > 0 else [""]
+    lines += [f"- **{_plain(row['clip_id'])}**: {_plain(_first(row))}" for row in worst]
+    with replacing_text(path) as file:
+        file.write("\n".join(lines).rstrip("\n") + "\n")
+
+
+def _first(row: Mapping[str, Any]) -> str:
+    return str(row["reasons"][0]["message"]) if row["reasons"] else str(row["verdict"])
+
+
+def _plain(text: str) -> str:
+    """Return text of strangers that Markdown shows as it is: on one line, nothing of it a mark."""
+    shown = "".join(char if char.isprintable() else " " for char in text)
+    return _SPECIAL.sub(r"\\\1", " ".join(shown.split()))
