@@ -37,6 +37,7 @@ from syncaudit.model.evidence import (
 from syncaudit.model.finding import Finding, ReasonCode, Severity
 from syncaudit.model.lens import Distortion
 from syncaudit.model.measurement import PairMeasurement
+from syncaudit.model.pair_evidence import AgreementCurve, EventResiduals, PairEvidence
 from syncaudit.model.pictures import PictureAudit, PictureFault, PictureSpell
 from syncaudit.model.record import ClipRecord
 from syncaudit.model.speech import BandEnergies, SpokenTier
@@ -61,6 +62,7 @@ from syncaudit.model.verdict import ClipVerdict, SourceVerdict, Verdict
 __all__ = [
     "MOST_VALUE",
     "Activity",
+    "AgreementCurve",
     "ArrivalAudit",
     "Arrivals",
     "AudioSpec",
@@ -84,6 +86,7 @@ __all__ = [
     "DataSetClocks",
     "Distortion",
     "EdgeResidual",
+    "EventResiduals",
     "EventStream",
     "EventTrain",
     "EventsSpec",
@@ -96,6 +99,7 @@ __all__ = [
     "Interval",
     "LoopClosure",
     "Origin",
+    "PairEvidence",
     "PairMeasurement",
     "PictureAudit",
     "PictureFault",

@@ -70,9 +70,7 @@ def audited(window) -> AuditResult:
         verdict=Verdict.REJECT, reference="imu", at_ns=0, sources=sources, reasons=(reason,)
     )
     row = {"clip_id": window.session.clip_id, "verdict": "reject", "reasons": []}
-    return AuditResult(
-        judgement=judgement, row=row, events=(), rotations={}, evidence={}, aligned={}
-    )
+    return AuditResult(judgement=judgement, row=row, events=(), rotations={}, aligned={})
 
 
 def test_source_of_the_first_reason_is_selected_when_an_audit_ends(window):

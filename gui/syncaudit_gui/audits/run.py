@@ -7,7 +7,6 @@ from collections.abc import Callable
 from syncaudit.model import Clip, TranscriptStream
 from syncaudit.pipeline import Examination, examine, rotations_throughout
 from syncaudit.policy import Policy
-from syncaudit_gui.audits.curves import find_curves
 from syncaudit_gui.audits.result import AuditProgress, AuditResult
 from syncaudit_gui.viewmodel.events import Event, EventKind, flash_times, train_events
 from syncaudit_gui.viewmodel.judgement import Judgement
@@ -50,13 +49,11 @@ def run_audit(
         on_progress(AuditProgress(stage=stage, n_pictures=n_done, n_all=n_pictures))
 
     examination = examine(clip, policy, on_stage=tell)
-    tell("evidence")
     return AuditResult(
         judgement=Judgement.of_verdict(examination.verdict, examination.solution),
         row=examination.verdict.to_json(),
         events=tuple(_events(examination, epoch_ns)),
         rotations=rotations_throughout(examination),
-        evidence=dict(find_curves(examination.measurements, examination.evidence, epoch_ns)),
         aligned={
             name: stream
             for name, stream in examination.streams.items()

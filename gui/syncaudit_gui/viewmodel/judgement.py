@@ -199,7 +199,7 @@ def _jumps_of_pairs(pairs: Iterable[PairMeasurement]) -> dict[str, ClockJump]:
 
 def _pair(row: Mapping[str, Any]) -> PairMeasurement:
     known = {key: value for key, value in row.items() if key in PairMeasurement.__slots__}
-    return PairMeasurement(**{"at_ns": 0, "diagnostics": {}, **known})
+    return PairMeasurement.from_json({"at_ns": 0, "diagnostics": {}, **known})
 
 
 def _finding(item: Mapping[str, Any]) -> Finding:

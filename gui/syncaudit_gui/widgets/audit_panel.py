@@ -17,7 +17,6 @@ _WORDS = {
     "detect": "looking at pictures",
     "estimate": "measuring pairs",
     "solve": "solving for the clocks",
-    "evidence": "drawing the evidence",
 }
 
 
@@ -59,7 +58,4 @@ class AuditPanel(Panel):
                 words += f"  {progress.n_pictures} of {progress.n_all}"
         elif progress.stage in ("decode", "detect"):
             words = "looking at the signals"
-        if progress.stage == "evidence":
-            self.bar.setRange(0, 1000)
-            self.bar.setValue(970)
         self.words.setText(words)

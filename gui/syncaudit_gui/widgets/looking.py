@@ -114,7 +114,6 @@ class LookingWindow(WindowParts):
         self.evidence.show_source(
             model,
             selected if model is not None else "",
-            {} if known is None else known.evidence,
             is_hidden=is_hidden,
             can_audit=model is not None and known is None and not self.auditor.is_running,
         )
