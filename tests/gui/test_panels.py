@@ -120,10 +120,18 @@ def test_words_of_the_key_sheet_stay_in_their_column(qapp):
 
 
 def test_best_agreement_at_zero_is_said_without_a_hole():
-    offsets_s, agreement = np.array([-0.1, 0.0, 0.1]), np.array([0.1, 0.5, 0.1])
+    offsets_s, agreement = np.array([-1e-3, 0.0, 1e-3]), np.array([0.1, 0.5, 0.1])
     found = AgreementCurve.around(offsets_s, agreement, 0.0, near_s=0.5)
     assert found is not None
     assert word_agreement(found) == "Agreement is best at 0.0 ms: 0.50."
+
+
+def test_coarse_searches_do_not_contradict_the_estimate_by_a_millisecond():
+    offsets_s = 0.01 * np.arange(-50, 51)
+    agreement = np.exp(-0.5 * ((offsets_s - 0.0331) / 0.1) ** 2)
+    found = AgreementCurve.around(offsets_s, agreement, 0.03, near_s=0.5)
+    assert found is not None
+    assert word_agreement(found) == "Agreement is best near +35 ms: 1.00."
 
 
 def test_panel_plots_residuals_when_they_happened(panel):

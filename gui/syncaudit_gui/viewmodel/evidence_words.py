@@ -10,12 +10,22 @@ from syncaudit_gui.viewmodel.wording import SECONDS_FROM_S, word_offset
 
 __all__ = ["word_agreement", "word_no_plot", "word_residuals"]
 
+# Searches in wider steps place the peak to 5 ms.
+FINE_STEP_S = 0.005
+
 
 def word_agreement(curve: AgreementCurve) -> str:
-    """Return where a curve is highest: ``Agreement is best at +34.9 ms: 0.93``."""
+    """Return where a curve is highest: ``Agreement is best at +34.9 ms: 0.93``.
+
+    Coarse searches say no tenths of a millisecond, which the estimate beside them does.
+    """
     at_s, best = curve.peak_s, float(np.nanmax(curve.agreement))
+    if curve.step_s < FINE_STEP_S or abs(at_s) >= SECONDS_FROM_S:
+        where = f"at {word_offset(at_s, None)}"
+    else:
+        where = f"near {word_offset(0.005 * round(at_s / 0.005), None).removesuffix('.0')}"
     unit = "" if abs(at_s) >= SECONDS_FROM_S else " ms"
-    return f"Agreement is best at {word_offset(at_s, None).strip()}{unit}: {best:.2f}."
+    return f"Agreement is best {where}{unit}: {best:.2f}."
 
 
 def word_residuals(found: EventResiduals) -> str:
@@ -31,7 +41,7 @@ def word_no_plot(pair: PairMeasurement, *, can_audit: bool) -> str:
     pair : PairMeasurement
         The measurement.
     can_audit : bool
-        Whether the evidence is not there because the clip was not audited here.
+        Whether the evidence may not be there because an older version judged the clip.
     """
     if can_audit:
         return "Audit the clip to see the curve behind these figures."

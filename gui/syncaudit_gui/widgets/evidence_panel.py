@@ -34,6 +34,7 @@ class EvidencePanel(Panel):
     def __init__(self) -> None:
         super().__init__("EVIDENCE")
         self._theme: Theme = DARK
+        self._all_pairs: tuple[PairMeasurement, ...] = ()
         self._pairs: list[PairMeasurement] = []
         self._epoch_ns = 0
         self._chosen = 0
@@ -96,6 +97,7 @@ class EvidencePanel(Panel):
         if source != self._source:
             self._chosen = 0
         self._source = source
+        self._all_pairs = () if judged is None else judged.pairs
         self._pairs = [] if judged is None else judged.pairs_of(source)
         self._epoch_ns = 0 if model is None else model.epoch_ns
         self._chosen = min(self._chosen, max(0, len(self._pairs) - 1))
@@ -144,7 +146,9 @@ class EvidencePanel(Panel):
         if pair is not None and pair.why:
             words = f"Refused: {pair.why}."
         elif pair is not None and found is None and not words:
-            words = word_no_plot(pair, can_audit=self._can_audit)
+            # Rows of older versions hold no evidence of any measurement.
+            is_old = not any(pair.evidence for pair in self._all_pairs)
+            words = word_no_plot(pair, can_audit=self._can_audit and is_old)
         elif pair is None and not words and self._source:
             words = "Nothing was measured on it." if self._is_judged else "Not audited yet."
         seen = ""
