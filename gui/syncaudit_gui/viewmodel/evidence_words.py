@@ -21,9 +21,10 @@ def word_agreement(curve: AgreementCurve) -> str:
     """
     at_s, best = curve.peak_s, float(np.nanmax(curve.agreement))
     if curve.step_s < FINE_STEP_S or abs(at_s) >= SECONDS_FROM_S:
-        where = f"at {word_offset(at_s, None)}"
+        where = f"at {word_offset(at_s, None).strip()}"
     else:
-        where = f"near {word_offset(0.005 * round(at_s / 0.005), None).removesuffix('.0')}"
+        nearby = word_offset(0.005 * round(at_s / 0.005), None)
+        where = f"near {nearby.strip().removesuffix('.0')}"
     unit = "" if abs(at_s) >= SECONDS_FROM_S else " ms"
     return f"Agreement is best {where}{unit}: {best:.2f}."
 
