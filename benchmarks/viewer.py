@@ -30,9 +30,9 @@ from pyqtgraph.Qt import QtCore
 from syncaudit_gui.pictures import CameraThread, Picture, PictureRequest
 from syncaudit_gui.viewmodel.clip_model import ClipModel, build_clip
 from syncaudit_gui.viewmodel.timeline import Timeline
-from syncaudit_gui.widgets.application import make_application
 from syncaudit_gui.widgets.filmstrip import Filmstrip
 from syncaudit_gui.widgets.lane_view import LaneView
+from syncaudit_gui.window.application import make_application
 from tables import print_table, write_json
 from viewer_lists import LIST_TARGETS, list_figures
 

@@ -75,8 +75,8 @@ def view(
     from syncaudit.cli.rooted import roots_of
     from syncaudit.policy import load_policy
     from syncaudit.readers.roots import hold_process_to
-    from syncaudit_gui.widgets.application import Start, run_viewer
-    from syncaudit_gui.widgets.shot import parse_size, take_shot
+    from syncaudit_gui.window.application import Start, run_viewer
+    from syncaudit_gui.window.shot import parse_size, take_shot
 
     if root:
         hold_process_to(roots_of("", root))

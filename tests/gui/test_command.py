@@ -15,8 +15,8 @@ import cv2
 import pytest
 from barcodes import read_barcode
 from syncaudit_gui.command import view
-from syncaudit_gui.widgets.application import Start
-from syncaudit_gui.widgets.shot import parse_size, take_shot
+from syncaudit_gui.window.application import Start
+from syncaudit_gui.window.shot import parse_size, take_shot
 from typer.testing import CliRunner
 
 from syncaudit.cli.app import build_app

@@ -39,16 +39,16 @@ def left():
 
 if __name__ == "__main__":
     atexit.register(left)  # after the viewer's own end
-    from syncaudit_gui.widgets.application import make_application
-    from syncaudit_gui.widgets.window import ViewerWindow
+    from syncaudit_gui.window.application import make_application
+    from syncaudit_gui.window.window import ViewerWindow
     application = make_application()
     window = ViewerWindow()
     window.show()
-    window.open_source(sys.argv[1], labels=Path(sys.argv[1]).parent / "labels.jsonl")
+    window.opening.open_source(sys.argv[1], labels=Path(sys.argv[1]).parent / "labels.jsonl")
     while not window.auditor.is_running:
         application.processEvents()
         time.sleep(0.001)
-    window.lanes.rebuild()
+    window.panels.lanes.rebuild()
     window.player.toggle()
     for _ in range(20):
         application.processEvents()
@@ -120,10 +120,10 @@ def test_audit_that_has_ended_can_be_cancelled(manifest):
 def test_ctrl_q_quits_and_saves_a_note(qtbot, open_window, barcode_folder, tmp_path):
     window = open_window(barcode_folder / "manifest.jsonl", is_auditing=True)
     window.player.toggle()
-    window.labels.note.setFocus()
-    qtbot.keyClicks(window.labels.note, "late")
+    window.panels.labels.note.setFocus()
+    qtbot.keyClicks(window.panels.labels.note, "late")
     qtbot.keyClick(
-        window.labels.note, QtCore.Qt.Key.Key_Q, QtCore.Qt.KeyboardModifier.ControlModifier
+        window.panels.labels.note, QtCore.Qt.Key.Key_Q, QtCore.Qt.KeyboardModifier.ControlModifier
     )
     assert not window.isVisible()
     assert not window.player.is_playing

@@ -24,8 +24,8 @@ from syncaudit_gui.viewmodel.verdict_rows import ClipRow, read_verdict_rows
 from syncaudit_gui.viewmodel.wording import short_names
 from syncaudit_gui.widgets import clips_panel
 from syncaudit_gui.widgets.covers import _columns
-from syncaudit_gui.widgets.loading import MOST_THREADS, Loader
 from syncaudit_gui.widgets.tables import tip_of
+from syncaudit_gui.window.loader import MOST_THREADS, Loader
 
 from syncaudit.model import Finding, ReasonCode, Verdict
 
@@ -45,8 +45,8 @@ def key(window, name: str) -> None:
 
 def type_note(qtbot, window, words: str) -> None:
     key(window, "I")
-    qtbot.waitUntil(lambda: window.focusWidget() is window.labels.note, timeout=WAIT_MS)
-    QtTest.QTest.keyClicks(window.labels.note, words)
+    qtbot.waitUntil(lambda: window.focusWidget() is window.panels.labels.note, timeout=WAIT_MS)
+    QtTest.QTest.keyClicks(window.panels.labels.note, words)
 
 
 def saved_notes(path: Path) -> list[tuple[str, str]]:
@@ -75,23 +75,23 @@ def audited(window) -> AuditResult:
 
 def test_source_of_the_first_reason_is_selected_when_an_audit_ends(window):
     assert window.session.selected == "cam0"
-    window._take_audit(audited(window))
+    window.audits.take(audited(window))
     assert window.session.selected == "cam4"
-    assert window.films._selected == "cam4"
+    assert window.panels.films._selected == "cam4"
 
 
 def test_audit_leaves_what_a_person_selected(window):
     key(window, "Down")
-    window._take_audit(audited(window))
+    window.audits.take(audited(window))
     assert window.session.selected == "cam1"
 
 
 def test_blind_audit_gives_nothing_away_by_its_selection(window):
     key(window, "B")
-    window._take_audit(audited(window))
+    window.audits.take(audited(window))
     assert window.session.selected == "cam0"
-    assert "reject" not in window.clips.why.text()
-    assert window.clips.why.text() == "first"
+    assert "reject" not in window.panels.clips.why.text()
+    assert window.panels.clips.why.text() == "first"
 
 
 def test_window_opened_blind_is_blind_before_the_first_clip_is_shown(
@@ -101,32 +101,32 @@ def test_window_opened_blind_is_blind_before_the_first_clip_is_shown(
     (tmp_path / "verdicts.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     manifest = barcode_folder / "manifest.jsonl"
     window = open_window(manifest, verdicts=tmp_path, is_blind=True)
-    assert window.labels.blind.isChecked()
-    assert "late" not in window.clips.why.text()
-    window.give_label(Label.ACCEPT)
+    assert window.panels.labels.blind.isChecked()
+    assert "late" not in window.panels.clips.why.text()
+    window.decisions.give_label(Label.ACCEPT)
     (label,) = map(json.loads, (tmp_path / "labels.jsonl").read_text().splitlines())
     assert (label["blind"], label["verdict_shown"]) == (True, None)
-    assert "late" in window.clips.why.text()
+    assert "late" in window.panels.clips.why.text()
 
 
 def test_click_elsewhere_ends_typing(qtbot, window, tmp_path):
     type_note(qtbot, window, "late ")
     left = QtCore.Qt.MouseButton.LeftButton
-    QtTest.QTest.mouseClick(window.lanes._overlay, left, pos=QtCore.QPoint(400, 60))
+    QtTest.QTest.mouseClick(window.panels.lanes._overlay, left, pos=QtCore.QPoint(400, 60))
     assert not isinstance(window.focusWidget(), QtWidgets.QLineEdit)
     assert saved_notes(tmp_path / "labels.jsonl") == [("first", "late ")]
     key(window, "Space")
     assert window.player.is_playing
     key(window, "Space")
-    assert window.labels.note.text() == "late "
+    assert window.panels.labels.note.text() == "late "
 
 
 def test_typed_note_survives_an_audit_and_a_selection(qtbot, window):
     type_note(qtbot, window, "half a sen")
-    window._take_audit(audited(window))
-    window.select("imu")
-    assert window.labels.note.text() == "half a sen"
-    QtTest.QTest.keyClicks(window.labels.note, "tence")
+    window.audits.take(audited(window))
+    window.display.select("imu")
+    assert window.panels.labels.note.text() == "half a sen"
+    QtTest.QTest.keyClicks(window.panels.labels.note, "tence")
     key(window, "Return")
     assert window.session.labels.note_of("first") == "half a sentence"
 
@@ -137,63 +137,65 @@ def test_typed_note_is_saved_for_its_clip_on_leaving(qtbot, window, tmp_path, le
     if leave == "close":
         window.close()
     else:
-        with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
-            window.open_clip("second")
-        assert window.labels.note.text() == ""
+        with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
+            window.opening.open_clip("second")
+        assert window.panels.labels.note.text() == ""
     assert saved_notes(tmp_path / "labels.jsonl") == [("first", "cut off")]
 
 
 def test_page_keys_pressed_quickly_go_on_from_the_clip_being_read(qtbot, window):
-    with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
+    with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
         key(window, "PgDown")
         key(window, "PgDown")
     assert window.session.clip_id == "third"
     key(window, "PgDown")
     assert window.session.clip_id == "third"
-    assert window.transport.message.text() == "this is the last clip listed"
+    assert window.panels.transport.message.text() == "this is the last clip listed"
 
 
 def test_nothing_listed_is_said(window):
-    window.clips.filter.setText("no such clip")
-    assert window.clips.empty.isVisible()
-    assert window.clips.count.text() == "0 of 3"
+    window.panels.clips.filter.setText("no such clip")
+    assert window.panels.clips.empty.isVisible()
+    assert window.panels.clips.count.text() == "0 of 3"
     key(window, "PgDown")
-    assert window.transport.message.text() == "no clip is listed"
-    window.clips.filter.clear()
-    assert window.clips.view.isVisible()
+    assert window.panels.transport.message.text() == "no clip is listed"
+    window.panels.clips.filter.clear()
+    assert window.panels.clips.view.isVisible()
 
 
 def test_order_stands_in_the_head_of_the_list(window):
     horizontal = QtCore.Qt.Orientation.Horizontal
 
     def title() -> object:
-        return window.clips.table.headerData(1, horizontal, QtCore.Qt.ItemDataRole.DisplayRole)
+        return window.panels.clips.table.headerData(
+            1, horizontal, QtCore.Qt.ItemDataRole.DisplayRole
+        )
 
     seen = [title()]
     for _ in range(3):
-        window.clips._sort(1)
+        window.panels.clips._sort(1)
         seen.append(title())
     assert seen == ["clip", "clip ▴", "clip ▾", "clip"]
 
 
 def test_dragged_nudge_says_what_moves_with_it(window, monkeypatch):
     monkeypatch.setattr(window.session, "clock_mates", lambda _: ("cam1", "cam2"))
-    window._drag_nudge("cam1", 0.004, False)
+    window.decisions.drag_nudge("cam1", 0.004, False)
     words = "cam1 nudged by +4.0 ms, and cam2 of the same clock"
-    assert window.transport.message.text() == words
-    window._drag_nudge("cam1", 0.005, True)
-    assert window.transport.message.text() == words.replace("4", "5")
+    assert window.panels.transport.message.text() == words
+    window.decisions.drag_nudge("cam1", 0.005, True)
+    assert window.panels.transport.message.text() == words.replace("4", "5")
 
 
 def test_click_with_alt_is_no_nudge(window):
-    window._drag_nudge("cam1", 0.0, True)
+    window.decisions.drag_nudge("cam1", 0.0, True)
     assert window.session.undo.undo() is None
 
 
 def test_pane_that_waits_for_its_picture_does_not_say_no_footage(window):
-    window.films.set_model(window.session.model)
-    window.films.show_time(1.0)
-    assert {pane.words for pane in window.films.panes.values()} == {"…"}
+    window.panels.films.set_model(window.session.model)
+    window.panels.films.show_time(1.0)
+    assert {pane.words for pane in window.panels.films.panes.values()} == {"…"}
 
 
 def test_long_names_leave_everything_in_the_window(qtbot, open_window, tmp_path):
@@ -205,22 +207,26 @@ def test_long_names_leave_everything_in_the_window(qtbot, open_window, tmp_path)
     window = open_window(write_manifest(tmp_path / "m.jsonl", clip))
     window.resize(1000, 640)
     QtWidgets.QApplication.processEvents()
-    for part in (window.sources.corrected, window.labels.note, window.labels.blind):
+    for part in (
+        window.panels.sources.corrected,
+        window.panels.labels.note,
+        window.panels.labels.blind,
+    ):
         place = part.mapTo(window, QtCore.QPoint(part.width(), part.height()))
         assert place.x() <= window.width()
         assert place.y() <= window.height()
-    title = window.evidence.title
+    title = window.panels.evidence.title
     assert title.shown_text != title.text()
     assert "…" in title.shown_text
-    index = window.sources.table.index(0, 0)
-    assert LONG.format("cam0") in tip_of(window.sources.view, index)
-    assert [pane._short_name for pane in window.films.panes.values()] == ["cam0", "cam1"]
+    index = window.panels.sources.table.index(0, 0)
+    assert LONG.format("cam0") in tip_of(window.panels.sources.view, index)
+    assert [pane._short_name for pane in window.panels.films.panes.values()] == ["cam0", "cam1"]
 
 
 def test_long_message_is_cut_in_the_window_and_told_on_hovering(window):
     words = "saved /a/very/long/path" + 60 * "/folder"
-    window.transport.say(words)
-    message = window.transport.message
+    window.panels.transport.say(words)
+    message = window.panels.transport.message
     assert message.shown_text != words
     help_event = QtGui.QHelpEvent(
         QtCore.QEvent.Type.ToolTip, QtCore.QPoint(1, 1), message.mapToGlobal(QtCore.QPoint(1, 1))
@@ -279,13 +285,13 @@ def test_long_list_is_arranged_in_slices_and_the_old_one_stays_meanwhile():
 
 def test_window_takes_keys_between_slices(qtbot, window, monkeypatch):
     monkeypatch.setattr(clips_panel, "SLICE_S", 0.0)
-    window.clips.set_batch(BatchList(rows(40_000), lambda _: None), None)
-    window.clips.filter.setText("c0000")
-    assert window.clips.is_arranging
-    assert window.clips.count.text() == "…"
-    window.clips.filter.setText("c00001")  # the newest counts
-    qtbot.waitUntil(lambda: not window.clips.is_arranging, timeout=WAIT_MS)
-    assert window.clips.count.text() == "10 of 40000"
+    window.panels.clips.set_batch(BatchList(rows(40_000), lambda _: None), None)
+    window.panels.clips.filter.setText("c0000")
+    assert window.panels.clips.is_arranging
+    assert window.panels.clips.count.text() == "…"
+    window.panels.clips.filter.setText("c00001")  # the newest counts
+    qtbot.waitUntil(lambda: not window.panels.clips.is_arranging, timeout=WAIT_MS)
+    assert window.panels.clips.count.text() == "10 of 40000"
 
 
 def test_blind_list_gives_nothing_away():
@@ -388,10 +394,10 @@ def test_labels_of_a_folder_that_cannot_be_written_go_to_ones_own(
         lambda path, mode: Path(path) != run and can_write(path, mode),
     )
     window = open_window()
-    with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
-        window.open_source(str(run))
+    with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
+        window.opening.open_source(str(run))
     home = tmp_path / "mine" / "syncaudit" / "viewer"
-    assert str(home) in window.transport.message.text()
+    assert str(home) in window.panels.transport.message.text()
     key(window, "A")
     assert (run / "labels.jsonl").read_bytes() == older
     assert window.session.labels.of("of another").label is Label.REJECT
@@ -431,19 +437,19 @@ def test_what_cannot_be_opened_says_so_in_the_window(
     if content is not None:
         (tmp_path / name).write_bytes(content)
     window = open_window()
-    with qtbot.waitSignal(window.refused, timeout=WAIT_MS):
-        window.open_source(str(tmp_path / name))
-    assert window.welcome.title == "This cannot be opened"
-    assert words in window.welcome.text
-    assert "defect" not in window.welcome.text
+    with qtbot.waitSignal(window.opening.refused, timeout=WAIT_MS):
+        window.opening.open_source(str(tmp_path / name))
+    assert window.panels.welcome.title == "This cannot be opened"
+    assert words in window.panels.welcome.text
+    assert "defect" not in window.panels.welcome.text
     window.grab()
 
 
 def test_plots_are_kept_from_clip_to_clip(qtbot, window):
-    before = {id(row.plot) for row in window.lanes.plots._rows}
-    with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
-        window.open_clip("second")
-    assert {id(row.plot) for row in window.lanes.plots._rows} == before
+    before = {id(row.plot) for row in window.panels.lanes.plots._rows}
+    with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
+        window.opening.open_clip("second")
+    assert {id(row.plot) for row in window.panels.lanes.plots._rows} == before
 
 
 def test_lanes_fill_their_room_whatever_was_open_before(qtbot, open_window, tmp_path):
@@ -451,20 +457,20 @@ def test_lanes_fill_their_room_whatever_was_open_before(qtbot, open_window, tmp_
     many = write_clip(tmp_path / "many", n_cameras=2, clip_id="many")
     window = open_window(write_manifest(tmp_path / "m.jsonl", many, few))
     for name in ("few", "many", "few"):
-        with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
-            window.open_clip(name)
-        with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
-            window.open_source(str(tmp_path / "m.jsonl"), clip_id=name)
+        with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
+            window.opening.open_clip(name)
+        with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
+            window.opening.open_source(str(tmp_path / "m.jsonl"), clip_id=name)
         QtWidgets.QApplication.processEvents()
-        rooms = [room for _, room in window.lanes.plots.rects()]
-        assert sum(room.height() for room in rooms) > 0.95 * window.lanes.height()
+        rooms = [room for _, room in window.panels.lanes.plots.rects()]
+        assert sum(room.height() for room in rooms) > 0.95 * window.panels.lanes.height()
 
 
 def test_pane_without_room_says_what_is_wrong_rather_than_with_which_file(open_window, tmp_path):
     changes = {"cam0": {"kind": "camera", "uri": "a_folder/" * 12 + "gone.mp4"}}
     clip = write_clip(tmp_path / "all", n_cameras=1, changes=changes)
     window = open_window(write_manifest(tmp_path / "m.jsonl", clip))
-    pane = window.films.panes["cam0"]
+    pane = window.panels.films.panes["cam0"]
     assert "a_folder" in pane.words
     pane.resize(130, 90)
     drawn: list[str] = []
@@ -481,45 +487,45 @@ def test_pane_without_room_says_what_is_wrong_rather_than_with_which_file(open_w
 
 
 def test_label_taken_back_hides_corrections_again(window):
-    window._take_audit(audited(window))
+    window.audits.take(audited(window))
     key(window, "B")
     key(window, "A")
     key(window, "C")
     assert window.session.model.is_corrected
     key(window, "A")
     assert not window.session.model.is_corrected
-    assert window.sources.corrected.text() == "raw"
+    assert window.panels.sources.corrected.text() == "raw"
 
 
 def test_blind_nudge_says_when_it_can_be_seen(window):
     key(window, "B")
     key(window, ".")
-    assert "once you have labelled" in window.transport.message.text()
+    assert "once you have labelled" in window.panels.transport.message.text()
     assert not window.session.model.is_corrected
 
 
 def test_marks_at_one_place_loop_around_the_cursor(window):
-    window.jump_to(1.5)
+    window.display.jump_to(1.5)
     for name in ("M", "M", "E"):
         key(window, name)
     loop = window.session.timeline.loop
     assert (loop.start_s, loop.stop_s) == (1.0, 2.0)
-    assert window.transport.loop.text() == "loop 1.000 s"
+    assert window.panels.transport.loop.text() == "loop 1.000 s"
 
 
 def test_panels_are_not_emptied_between_two_clips(qtbot, window, monkeypatch):
     shown = []
-    show = window.sources.show_model
+    show = window.panels.sources.show_model
     monkeypatch.setattr(
-        window.sources,
+        window.panels.sources,
         "show_model",
         lambda model, *args, **more: (shown.append(model), show(model, *args, **more)),
     )
-    monkeypatch.setattr(window._emptying, "start", lambda: None)  # the clip is there in time
-    with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
-        window.open_clip("second")
+    monkeypatch.setattr(window.opening._emptying, "start", lambda: None)  # the clip is there in time
+    with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
+        window.opening.open_clip("second")
     assert shown
     assert None not in shown
     monkeypatch.undo()
-    window.close_clip()
-    qtbot.waitUntil(lambda: window.sources.table.rowCount() == 0, timeout=WAIT_MS)
+    window.opening.close_clip()
+    qtbot.waitUntil(lambda: window.panels.sources.table.rowCount() == 0, timeout=WAIT_MS)

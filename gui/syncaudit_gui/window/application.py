@@ -15,9 +15,9 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from syncaudit.errors import UsageError
 from syncaudit.policy import Policy
 from syncaudit_gui.viewmodel.timeline import TimeRange
-from syncaudit_gui.widgets.layout_memory import restore_layout, save_layout
 from syncaudit_gui.widgets.theme import DARK, LIGHT, ui_font
-from syncaudit_gui.widgets.window import ViewerWindow
+from syncaudit_gui.window.layout_memory import restore_layout, save_layout
+from syncaudit_gui.window.window import ViewerWindow
 
 __all__ = ["Start", "make_application", "make_window", "run_viewer", "show_start"]
 
@@ -105,10 +105,10 @@ def run_viewer(start: Start) -> int:
     settings = QtCore.QSettings("syncaudit", "viewer")
     restore_layout(window, settings, keeps_theme=start.theme is not None)
     if start.source is not None:
-        window.clip_shown.connect(
+        window.opening.clip_shown.connect(
             lambda: show_start(window, start), QtCore.Qt.ConnectionType.SingleShotConnection
         )
-        window.open_source(
+        window.opening.open_source(
             start.source,
             verdicts=start.verdicts,
             labels=start.labels,
@@ -145,17 +145,17 @@ def show_start(window: ViewerWindow, start: Start) -> None:
         return
     if start.selected is not None:
         if start.selected in session.model.selectable:
-            window.select(start.selected)
+            window.display.select(start.selected)
         else:
-            window.transport.say(f"there is no source '{start.selected}' in this clip")
+            window.panels.transport.say(f"there is no source '{start.selected}' in this clip")
     if start.at_s is not None:
-        window.move_to(start.at_s)
+        window.display.move_to(start.at_s)
     if start.span_s is not None:
         half_s = 0.5 * start.span_s
         at_s = session.timeline.cursor_s
-        window.show_range(TimeRange(start_s=at_s - half_s, stop_s=at_s + half_s))
+        window.display.show_range(TimeRange(start_s=at_s - half_s, stop_s=at_s + half_s))
     if start.is_corrected and not session.model.is_corrected:
-        window.toggle_corrected()
+        window.display.toggle_corrected()
 
 
 def _check_screen() -> None:

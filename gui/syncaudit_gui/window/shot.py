@@ -11,13 +11,13 @@ from pathlib import Path
 from pyqtgraph.Qt import QtCore
 
 from syncaudit.errors import UsageError
-from syncaudit_gui.widgets.application import (
+from syncaudit_gui.window.application import (
     Start,
     make_application,
     make_window,
     show_start,
 )
-from syncaudit_gui.widgets.window import ViewerWindow
+from syncaudit_gui.window.window import ViewerWindow
 
 __all__ = ["parse_size", "take_shot"]
 
@@ -94,8 +94,8 @@ def _pass_on(_kind: QtCore.QtMsgType, _context: object, message: str | None) -> 
 
 def _open(window: ViewerWindow, start: Start, process: Callable[[], None]) -> None:
     failures: list[str] = []
-    window.refused.connect(failures.append)
-    window.open_source(
+    window.opening.refused.connect(failures.append)
+    window.opening.open_source(
         start.source or "",
         verdicts=start.verdicts,
         labels=start.labels,
@@ -111,9 +111,9 @@ def _open(window: ViewerWindow, start: Start, process: Callable[[], None]) -> No
         raise UsageError(failures[0])
     _wait(process, lambda: not window.auditor.is_running, LIMIT_S)
     show_start(window, start)
-    window.fit_films()
+    window.panels.fit_films()
     settled = time.monotonic() + 0.3  # the layout, and a spectrogram if there is one
-    _wait(process, lambda: time.monotonic() > settled and window.films.is_settled, SETTLE_S)
+    _wait(process, lambda: time.monotonic() > settled and window.panels.films.is_settled, SETTLE_S)
 
 
 def _wait(process: Callable[[], None], is_done: Callable[[], bool], limit_s: float) -> None:

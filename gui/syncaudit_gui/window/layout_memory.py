@@ -7,7 +7,7 @@ from pyqtgraph.Qt import QtCore
 from syncaudit_gui.viewmodel.playback import SPEEDS
 from syncaudit_gui.widgets.filmstrip import Arrangement
 from syncaudit_gui.widgets.theme import DARK, LIGHT
-from syncaudit_gui.widgets.window import ViewerWindow
+from syncaudit_gui.window.window import ViewerWindow
 
 __all__ = ["restore_layout", "save_layout"]
 
@@ -15,10 +15,10 @@ __all__ = ["restore_layout", "save_layout"]
 def save_layout(window: ViewerWindow, settings: QtCore.QSettings) -> None:
     """Write what is remembered."""
     settings.setValue("geometry", window.saveGeometry())
-    settings.setValue("across", window.across.saveState())
+    settings.setValue("across", window.panels.across.saveState())
     settings.setValue("speed", window.player.clock.speed)
     settings.setValue("theme", window.theme.name)
-    settings.setValue("arrangement", str(window.films.arrangement))
+    settings.setValue("arrangement", str(window.panels.films.arrangement))
     settings.sync()
 
 
@@ -44,7 +44,7 @@ def restore_layout(
         window.resize(window.size().boundedTo(screen.availableSize()))
     across = settings.value("across")
     if isinstance(across, QtCore.QByteArray):
-        window.across.restoreState(across)
+        window.panels.across.restoreState(across)
     try:
         speed = float(settings.value("speed", 1.0))
     except (TypeError, ValueError):
@@ -53,5 +53,5 @@ def restore_layout(
     if not keeps_theme:
         window.set_theme(LIGHT if settings.value("theme") == "light" else DARK)
     if settings.value("arrangement") == Arrangement.GRID:
-        window.films.set_arrangement(Arrangement.GRID)
-    window.show_state()
+        window.panels.films.set_arrangement(Arrangement.GRID)
+    window.display.show_state()

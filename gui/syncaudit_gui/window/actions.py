@@ -6,17 +6,23 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
+
+from pyqtgraph.Qt import QtGui
 
 from syncaudit_gui.viewmodel.bindings import Action
 from syncaudit_gui.viewmodel.events import EventKind
 from syncaudit_gui.viewmodel.labels import Label
-from syncaudit_gui.viewmodel.timeline import MIN_SPAN_S, Timeline, TimeRange
+from syncaudit_gui.viewmodel.timeline import MIN_SPAN_S, TimeRange
 from syncaudit_gui.viewmodel.wording import word_span
+from syncaudit_gui.viewmodel.workspace import Workspace
 from syncaudit_gui.widgets.filmstrip import Arrangement
-
-if TYPE_CHECKING:
-    from syncaudit_gui.widgets.window import ViewerWindow
+from syncaudit_gui.widgets.panels import WindowPanels
+from syncaudit_gui.window.audits import AuditController
+from syncaudit_gui.window.decisions import DecisionController
+from syncaudit_gui.window.display import ClipDisplay
+from syncaudit_gui.window.opening import OpeningController
+from syncaudit_gui.window.player import Player
 
 __all__ = ["Actions"]
 
@@ -26,20 +32,50 @@ LOOP_S = 0.5
 STEP_S = 0.04
 
 
+class WindowVerbs(Protocol):
+    """What keys do with the window itself."""
+
+    def toggle_theme(self) -> None:
+        """Change between dark and light."""
+
+    def grab(self) -> QtGui.QPixmap:
+        """Return what is seen of it."""
+
+    def close(self) -> bool:
+        """End it."""
+
+
 class Actions:
-    """The window's verbs.
+    """The verbs of keys and buttons.
 
     Parameters
     ----------
-    window : ViewerWindow
-        What they act on.
+    work : Workspace
+        What is open.
+    panels : WindowPanels
+        Where it is shown.
+    display, player, opening, audits, decisions
+        Who does what is wanted.
+    window : WindowVerbs
+        Of which a snapshot is taken.
     """
 
-    def __init__(self, window: ViewerWindow) -> None:
-        self._window = window
-        w = window
+    def __init__(
+        self,
+        work: Workspace,
+        panels: WindowPanels,
+        display: ClipDisplay,
+        player: Player,
+        opening: OpeningController,
+        audits: AuditController,
+        decisions: DecisionController,
+        *,
+        window: WindowVerbs,
+    ) -> None:
+        self._work, self._panels, self._display, self._player = work, panels, display, player
+        self._audits, self._decisions, self._window = audits, decisions, window
         self._verbs: dict[Action, Callable[[], object]] = {
-            Action.PLAY: w.player.toggle,
+            Action.PLAY: player.toggle,
             Action.FRAME_BACK: partial(self._step, -1),
             Action.FRAME_ON: partial(self._step, 1),
             Action.TEN_BACK: partial(self._step, -10),
@@ -59,39 +95,39 @@ class Actions:
             Action.MEASURE: self._measure,
             Action.SOURCE_UP: partial(self._source, -1),
             Action.SOURCE_DOWN: partial(self._source, 1),
-            Action.EARLIER: partial(w.nudge, -1e-3),
-            Action.LATER: partial(w.nudge, 1e-3),
-            Action.EARLIER_10: partial(w.nudge, -1e-2),
-            Action.LATER_10: partial(w.nudge, 1e-2),
+            Action.EARLIER: partial(decisions.nudge, -1e-3),
+            Action.LATER: partial(decisions.nudge, 1e-3),
+            Action.EARLIER_10: partial(decisions.nudge, -1e-2),
+            Action.LATER_10: partial(decisions.nudge, 1e-2),
             Action.EARLIER_FRAME: partial(self._nudge_frame, -1),
             Action.LATER_FRAME: partial(self._nudge_frame, 1),
-            Action.CORRECTED: w.toggle_corrected,
+            Action.CORRECTED: display.toggle_corrected,
             Action.ZOOM_IN: partial(self._zoom, 1.0 / ZOOM),
             Action.ZOOM_OUT: partial(self._zoom, ZOOM),
             Action.ZOOM_ALL: self._zoom_all,
             Action.ENLARGE: self.enlarge,
             Action.GRID: partial(self._arrange, Arrangement.GRID),
             Action.SPECTROGRAM: self._spectrogram,
-            Action.ACCEPT: partial(w.give_label, Label.ACCEPT),
-            Action.REJECT: partial(w.give_label, Label.REJECT),
-            Action.UNSURE: partial(w.give_label, Label.UNSURE),
-            Action.NOTE: w.labels.note.setFocus,
-            Action.BLIND: self._blind,
-            Action.NEXT_CLIP: partial(self._clip, 1),
-            Action.PREVIOUS_CLIP: partial(self._clip, -1),
-            Action.UNDO: self._undo,
-            Action.REDO: self._redo,
+            Action.ACCEPT: partial(decisions.give_label, Label.ACCEPT),
+            Action.REJECT: partial(decisions.give_label, Label.REJECT),
+            Action.UNSURE: partial(decisions.give_label, Label.UNSURE),
+            Action.NOTE: panels.labels.note.setFocus,
+            Action.BLIND: decisions.toggle_blind,
+            Action.NEXT_CLIP: partial(opening.open_neighbour, 1),
+            Action.PREVIOUS_CLIP: partial(opening.open_neighbour, -1),
+            Action.UNDO: decisions.undo,
+            Action.REDO: decisions.redo,
             Action.SNAPSHOT: self._snapshot,
-            Action.THEME: w.toggle_theme,
-            Action.SHEET: w.sheet.toggle,
-            Action.QUIT: w.close,
+            Action.THEME: window.toggle_theme,
+            Action.SHEET: panels.sheet.toggle,
+            Action.QUIT: window.close,
             Action.ESCAPE: self._escape,
         }
 
     def do(self, action: Action) -> None:
         """Do what a key or button stands for."""
-        if self._window.sheet.isVisible():
-            self._window.sheet.hide()
+        if self._panels.sheet.isVisible():
+            self._panels.sheet.hide()
             if action in (Action.SHEET, Action.ESCAPE):
                 return
         self._verbs[action]()
@@ -99,45 +135,45 @@ class Actions:
     def enlarge(self, camera: str = "") -> None:
         """Show a camera large, or all again."""
         if camera:
-            self._window.select(camera)
+            self._display.select(camera)
         self._arrange(Arrangement.ONE)
 
     def _arrange(self, wanted: Arrangement) -> None:
-        films = self._window.films
+        films = self._panels.films
         films.set_arrangement(Arrangement.STRIP if films.arrangement is wanted else wanted)
-        self._window.fit_films()
+        self._panels.fit_films()
 
     def _step(self, by: int) -> None:
-        session = self._window.session
-        if session is None or session.model is None or session.timeline is None:
+        opened = self._work.opened
+        if opened is None:
             return
-        self._window.player.pause()
-        model = session.model
+        session, model, timeline = opened
+        self._player.pause()
         table = model.frames_of(session.selected)
         if table is None:  # a source without frames: those of the first camera
             tables = [t for name in model.cameras if (t := model.frames_of(name)) is not None]
             table = tables[0] if tables else None
-        now_s = session.timeline.cursor_s
+        now_s = timeline.cursor_s
         time_s = now_s + by * STEP_S if table is None else table.stepped(now_s, by)
         if time_s is not None:
-            self._window.move_to(time_s)
+            self._display.move_to(time_s)
 
     def _speed(self, by: int) -> None:
-        self._window.transport.say(f"speed {self._window.player.change_speed(by):g}×")
+        self._panels.transport.say(f"speed {self._player.change_speed(by):g}×")
 
     def _event(self, by: int, kind: EventKind | None = None) -> None:
-        session = self._window.session
-        if session is None or session.model is None or session.timeline is None:
+        opened = self._work.opened
+        if opened is None:
             return
-        found = session.model.events.next(session.timeline.cursor_s, by, kind)
+        found = opened.model.events.next(opened.timeline.cursor_s, by, kind)
         if found is None:
             where = "after" if by > 0 else "before"
-            self._window.transport.say(f"no {kind or 'event'} {where} the cursor")
+            self._panels.transport.say(f"no {kind or 'event'} {where} the cursor")
         else:
-            self._window.jump_to(found)
+            self._display.jump_to(found)
 
     def _loop(self) -> None:
-        timeline = self._timeline
+        timeline = self._work.timeline
         if timeline is None:
             return
         if timeline.loop is not None:
@@ -151,97 +187,60 @@ class Actions:
             timeline.loop = TimeRange(
                 start_s=max(ends[0], limits.start_s), stop_s=min(ends[1], limits.stop_s)
             )
-        self._window.lanes.marks_changed()
-        self._window.show_state()
+        self._display.show_marks()
 
     def _measure(self) -> None:
-        timeline = self._timeline
+        timeline = self._work.timeline
         if timeline is not None:
             timeline.mark()
-            self._window.lanes.marks_changed()
-            self._window.show_state()
+            self._display.show_marks()
             if len(timeline.marks_s) == 2 and timeline.measured_s is not None:
-                self._window.transport.say(f"measured {word_span(timeline.measured_s)}")
+                self._panels.transport.say(f"measured {word_span(timeline.measured_s)}")
 
     def _source(self, by: int) -> None:
-        if self._window.session is not None:
-            self._window.select(self._window.session.select_neighbour(by))
+        if self._work.session is not None:
+            self._display.select(self._work.session.select_neighbour(by))
 
     def _nudge_frame(self, by: int) -> None:
-        session = self._window.session
-        if session is None or session.model is None:
+        opened = self._work.opened
+        if opened is None:
             return
-        table = session.model.frames_of(session.selected)
+        table = opened.model.frames_of(opened.session.selected)
         if table is None or not table.period_s:
-            self._window.transport.say("select a camera to nudge by its frames")
+            self._panels.transport.say("select a camera to nudge by its frames")
             return
-        self._window.nudge(by * table.period_s)
+        self._decisions.nudge(by * table.period_s)
 
     def _zoom(self, factor: float) -> None:
-        timeline = self._timeline
+        timeline = self._work.timeline
         if timeline is not None:
-            self._window.show_range(timeline.visible.zoomed(factor, timeline.cursor_s))
+            self._display.show_range(timeline.visible.zoomed(factor, timeline.cursor_s))
 
     def _zoom_all(self) -> None:
-        timeline = self._timeline
+        timeline = self._work.timeline
         if timeline is not None:
-            self._window.show_range(timeline.limits)
+            self._display.show_range(timeline.limits)
 
     def _spectrogram(self) -> None:
-        made = self._window.lanes.spectrograms
+        made = self._panels.lanes.spectrograms
         made.is_wanted = not made.is_wanted
-        self._window.lanes.invalidate()
-
-    def _blind(self) -> None:
-        if self._window.session is not None:
-            self._window.set_blind(not self._window.session.is_blind)
-
-    def _clip(self, by: int) -> None:
-        session = self._window.session
-        if session is None:
-            return
-        row = session.neighbour(by)
-        if row is None:
-            self._window.transport.say("no clip is listed")
-        elif row.clip_id == session.wanted_id:
-            self._window.transport.say(f"this is the {'last' if by > 0 else 'first'} clip listed")
-        else:
-            self._window.open_clip(row.clip_id)
-
-    def _undo(self) -> None:
-        session = self._window.session
-        words = None if session is None else session.undo.undo()
-        self._window.transport.say("nothing to undo" if words is None else f"undone: {words}")
-        self._window.show_clocks()
-
-    def _redo(self) -> None:
-        session = self._window.session
-        words = None if session is None else session.undo.redo()
-        self._window.transport.say("nothing to redo" if words is None else f"redone: {words}")
-        self._window.show_clocks()
+        self._panels.lanes.invalidate()
 
     def _snapshot(self) -> None:
-        session = self._window.session
-        name = "syncaudit" if session is None or not session.clip_id else session.clip_id
+        name = self._work.clip_id or "syncaudit"
         stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
         path = Path.cwd() / f"{name.replace('/', '_')}-{stamp}.png"
         is_saved = self._window.grab().save(str(path))
-        self._window.transport.say(f"saved {path}" if is_saved else f"✕ cannot write {path}")
+        self._panels.transport.say(f"saved {path}" if is_saved else f"✕ cannot write {path}")
 
     def _escape(self) -> None:
-        """Undo what was opened last: a large picture, marks and loop, an audit."""
-        window, timeline = self._window, self._timeline
-        if window.films.arrangement is not Arrangement.STRIP:
-            self._arrange(window.films.arrangement)
+        """Undo what was opened last: a large frame, marks and loop, an audit."""
+        films, timeline = self._panels.films, self._work.timeline
+        if films.arrangement is not Arrangement.STRIP:
+            self._arrange(films.arrangement)
         elif timeline is not None and (timeline.marks_s or timeline.loop is not None):
             timeline.marks_s.clear()
             timeline.loop = None
-            window.lanes.marks_changed()
-            window.show_state()
+            self._display.show_marks()
         else:
-            window.cancel_audit()
-
-    @property
-    def _timeline(self) -> Timeline | None:
-        session = self._window.session
-        return None if session is None else session.timeline
+            self._audits.cancel()

@@ -18,16 +18,24 @@ KEPT = 20
 
 
 class Auditor(QtCore.QObject):
-    """Starts and stops audit processes, and brings their messages to the window's thread."""
+    """Starts and stops audit processes, and brings their messages to the window's thread.
+
+    Parameters
+    ----------
+    policy : Policy, optional
+        Default is the profile ``driving``.
+    parent : QObject
+        Whose end is this object's end.
+    """
 
     progressed = QtCore.Signal(object)
     finished = QtCore.Signal(object)
     failed = QtCore.Signal(str)
     _told = QtCore.Signal(str, object)
 
-    def __init__(self, parent: QtCore.QObject | None = None) -> None:
+    def __init__(self, policy: Policy | None, parent: QtCore.QObject) -> None:
         super().__init__(parent)
-        self.policy: Policy | None = None
+        self._policy = policy
         self._process: AuditProcess | None = None
         self._clip_id = ""
         self._results: OrderedDict[str, AuditResult] = OrderedDict()
@@ -63,7 +71,7 @@ class Auditor(QtCore.QObject):
         )
         self._process = AuditProcess(
             model.clip,
-            self.policy,
+            self._policy,
             epoch_ns=model.epoch_ns,
             n_pictures=n_pictures,
             on_message=lambda message: self._told.emit(clip_id, message),
