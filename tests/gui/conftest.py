@@ -23,7 +23,7 @@ except ImportError:  # test_qt.py says why
         "test_ending.py",
         "test_lanes.py",
         "test_panels.py",
-        "test_picture_faults.py",
+        "test_frame_faults.py",
         "test_states.py",
         "test_window.py",
     ]

@@ -521,7 +521,9 @@ def test_panels_are_not_emptied_between_two_clips(qtbot, window, monkeypatch):
         "show_model",
         lambda model, *args, **more: (shown.append(model), show(model, *args, **more)),
     )
-    monkeypatch.setattr(window.opening._emptying, "start", lambda: None)  # the clip is there in time
+    monkeypatch.setattr(
+        window.opening._emptying, "start", lambda: None
+    )  # the clip is there in time
     with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
         window.opening.open_clip("second")
     assert shown

@@ -302,7 +302,7 @@ def test_uneven_lost_and_doubled_frames_are_drawn_where_they_are(open_window, tm
     empty = {window.theme.panel, window.theme.raised, window.theme.line}
     assert between(1.47, 1.73) <= empty  # 250 ms without a frame
     assert not between(1.2, 1.4) <= empty
-    assert all(pane.picture is not None for pane in window.panels.films.panes.values())
+    assert all(pane.frame is not None for pane in window.panels.films.panes.values())
 
 
 def test_lanes_made_anew_span_the_whole_width(qtbot, open_window, barcode_folder):

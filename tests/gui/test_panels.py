@@ -10,8 +10,8 @@ import pytest
 from pyqtgraph.Qt import QtGui
 from syncaudit_gui.viewmodel.bindings import BINDINGS
 from syncaudit_gui.viewmodel.clip_model import build_clip
-from syncaudit_gui.viewmodel.evidence_words import word_agreement, word_no_plot, word_residuals
 from syncaudit_gui.viewmodel.judgement import Judgement
+from syncaudit_gui.viewmodel.wording import word_agreement, word_no_plot, word_residuals
 from syncaudit_gui.widgets.covers import COLUMN_PX, KEYS_PX
 from syncaudit_gui.widgets.evidence_panel import EvidencePanel
 from syncaudit_gui.widgets.sources_panel import SourcesPanel

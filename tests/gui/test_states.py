@@ -16,7 +16,7 @@ from syncaudit_gui.viewmodel.lanes import CurveLane, MissingLane, SoundLane
 from syncaudit_gui.widgets.filmstrip import Arrangement
 from syncaudit_gui.widgets.lane_paint import LanePainter
 from syncaudit_gui.widgets.pane import CameraPane
-from syncaudit_gui.window.layout_memory import restore_layout, save_layout
+from syncaudit_gui.window.application import restore_layout, save_layout
 from syncaudit_gui.window.sound_output import bytes_from
 
 from syncaudit.datasets import load_manifest
@@ -71,7 +71,7 @@ def test_any_number_of_cameras_fits(open_window, tmp_path, n_cameras):
     assert len(panes) == n_cameras
     inside = window.panels.films.rect()
     assert all(inside.contains(pane.geometry()) for pane in panes)
-    assert all(pane.picture is not None for pane in panes)
+    assert all(pane.frame is not None for pane in panes)
     assert window.panels.films._words.text() == ("" if n_cameras else "no cameras in this clip")
     assert "gyro" in lanes_of(window)
     assert "mic" not in lanes_of(window)
@@ -146,7 +146,7 @@ def test_audit_process_tells_progress_and_answers(tmp_path):
         if not isinstance(message, AuditProgress):
             is_over.set()
 
-    process = AuditProcess(clip, None, epoch_ns=model.epoch_ns, n_pictures=60, on_message=take)
+    process = AuditProcess(clip, None, epoch_ns=model.epoch_ns, n_frames=60, on_message=take)
     assert is_over.wait(WAIT_S)
     process.cancel()
     result = messages[-1]
@@ -160,7 +160,7 @@ def test_cancelled_audit_is_gone_and_silent(tmp_path):
     clip, model = audited(tmp_path)
     messages: list[object] = []
     process = AuditProcess(
-        clip, None, epoch_ns=model.epoch_ns, n_pictures=60, on_message=messages.append
+        clip, None, epoch_ns=model.epoch_ns, n_frames=60, on_message=messages.append
     )
     process.cancel()
     assert not [m for m in messages if not isinstance(m, AuditProgress)]
@@ -175,7 +175,7 @@ def test_crashed_audit_says_so(tmp_path):
         clip,
         None,
         epoch_ns=model.epoch_ns,
-        n_pictures=60,
+        n_frames=60,
         on_message=lambda m: (messages.append(m), is_over.set()),
     )
     process._process.kill()

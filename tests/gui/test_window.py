@@ -38,7 +38,7 @@ def grey_of(widget) -> np.ndarray:
 def number_in(pane) -> int:
     """Return the frame number that a pane shows, from its pixels."""
     grey = grey_of(pane)[1:-CAPTION_PX, 1:-1].astype(int)
-    picture = pane.picture
+    picture = pane.frame
     height, width, _ = picture.pixels.shape
     top, left = (grey.shape[0] - height) // 2, (grey.shape[1] - width) // 2
     return read_barcode(grey[top : top + height, left : left + width])
@@ -190,7 +190,7 @@ def test_dragging_scrubs_and_alt_dragging_nudges(qtbot, window):
     drag(window, QtCore.QPoint(x0, 5), QtCore.QPoint(x1, 5))
     assert window.session.timeline.cursor_s == pytest.approx(2.0, abs=1.0 / scale.px_per_s)
     settle(qtbot, window)
-    assert not any(p.picture.is_coarse for p in window.panels.films.panes.values() if p.picture)
+    assert not any(p.frame.is_coarse for p in window.panels.films.panes.values() if p.frame)
     room = next(r for lane, r in window.panels.lanes.plots.rects() if lane.title == "gyro")
     y = round(room.center().y())
     alt = QtCore.Qt.KeyboardModifier.AltModifier

@@ -32,8 +32,8 @@ class AuditProcess:
         Default is the profile ``driving``.
     epoch_ns : int
         Zero of the window's timeline.
-    n_pictures : int
-        Pictures of the clip.
+    n_frames : int
+        Frames of the clip.
     on_message : callable
         Gets every message, on a thread of this object; the last one is a result or a failure,
         unless the audit was cancelled.
@@ -45,7 +45,7 @@ class AuditProcess:
         policy: Policy | None,
         *,
         epoch_ns: int,
-        n_pictures: int,
+        n_frames: int,
         on_message: Callable[[AuditMessage], None],
     ) -> None:
         # A forked process would share the window's connection to the screen.
@@ -55,7 +55,7 @@ class AuditProcess:
         self._is_cancelled = False
         self._process = context.Process(
             target=_audit,
-            args=(sender, clip, policy, epoch_ns, n_pictures, process_roots()),
+            args=(sender, clip, policy, epoch_ns, n_frames, process_roots()),
             daemon=True,
         )
         self._process.start()
@@ -89,7 +89,7 @@ def _audit(
     clip: Clip,
     policy: Policy | None,
     epoch_ns: int,
-    n_pictures: int,
+    n_frames: int,
     roots: Roots | None,
 ) -> None:
     """Run in the process."""
@@ -109,7 +109,7 @@ def _audit(
         try:
             from syncaudit_gui.audits.run import run_audit
 
-            sender.send(run_audit(clip, policy, epoch_ns, n_pictures, tell))
+            sender.send(run_audit(clip, policy, epoch_ns, n_frames, tell))
         except SyncAuditError as error:
             sender.send(AuditFailed(why=str(error)))
         except Exception as error:  # noqa: BLE001  # the boundary of the process

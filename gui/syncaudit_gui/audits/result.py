@@ -25,18 +25,18 @@ class AuditProgress:
     ----------
     stage : str
         ``read``, ``stamps``, ``decode``, ``detect``, ``estimate`` or ``solve``.
-    n_pictures, n_all : int
-        Pictures looked at, and to be looked at.
+    n_frames, n_all : int
+        Frames decoded, and to be decoded.
     """
 
     stage: str
-    n_pictures: int
+    n_frames: int
     n_all: int
 
     @property
     def share(self) -> float:
-        """Part of the pictures that is done, in [0, 1]."""
-        return min(1.0, self.n_pictures / self.n_all) if self.n_all else 0.0
+        """Part of the frames that is done, in [0, 1]."""
+        return min(1.0, self.n_frames / self.n_all) if self.n_all else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ def run_audit(
     clip: Clip,
     policy: Policy | None,
     epoch_ns: int,
-    n_pictures: int,
+    n_frames: int,
     on_progress: Callable[[AuditProgress], None],
 ) -> AuditResult:
     """Audit a clip as `syncaudit validate` does: the figures are the same.
@@ -31,10 +31,10 @@ def run_audit(
         Default is the profile ``driving``.
     epoch_ns : int
         Zero of the window's timeline.
-    n_pictures : int
-        Pictures of the clip, for the progress.
+    n_frames : int
+        Frames of the clip, for the progress.
     on_progress : callable
-        Told of every stage and every picture.
+        Told of every stage and every frame.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def run_audit(
     def tell(stage: str) -> None:
         nonlocal n_done
         n_done += stage == "decode"
-        on_progress(AuditProgress(stage=stage, n_pictures=n_done, n_all=n_pictures))
+        on_progress(AuditProgress(stage=stage, n_frames=n_done, n_all=n_frames))
 
     examination = examine(clip, policy, on_stage=tell)
     return AuditResult(

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from syncaudit.errors import SyncAuditError
 from syncaudit.model import (
     Clip,
+    ClipRecord,
     ClipVerdict,
     ClockJump,
     ClockSolution,
@@ -18,8 +20,9 @@ from syncaudit.model import (
     SourceVerdict,
     Verdict,
 )
+from syncaudit.pipeline.conclude import solve_record
+from syncaudit.policy import load_policy
 from syncaudit_gui.viewmodel.clock_map import ClockMap
-from syncaudit_gui.viewmodel.row_record import jumps_of_row, pictures_of_row
 
 __all__ = ["Judgement", "SourceEstimate"]
 
@@ -76,8 +79,8 @@ class Judgement:
         Accepted and refused.
     reasons, warnings : tuple of Finding
         What decided, and what did not.
-    pictures : mapping of str to PictureAudit
-        Faults of the pictures of each camera.
+    frame_audits : mapping of str to PictureAudit
+        Faults of the frames of each camera.
     """
 
     verdict: Verdict
@@ -87,7 +90,7 @@ class Judgement:
     pairs: tuple[PairMeasurement, ...] = ()
     reasons: tuple[Finding, ...] = ()
     warnings: tuple[Finding, ...] = field(default=())
-    pictures: Mapping[str, PictureAudit] = field(default_factory=dict)
+    frame_audits: Mapping[str, PictureAudit] = field(default_factory=dict)
 
     @classmethod
     def of_verdict(cls, verdict: ClipVerdict, solution: ClockSolution) -> Judgement:
@@ -100,7 +103,7 @@ class Judgement:
             pairs=verdict.pairs,
             reasons=verdict.reasons,
             warnings=verdict.warnings,
-            pictures={} if verdict.record is None else verdict.record.pictures,
+            frame_audits={} if verdict.record is None else verdict.record.pictures,
         )
 
     @classmethod
@@ -116,7 +119,7 @@ class Judgement:
         """
         try:
             pairs = tuple(_pair(pair) for pair in row.get("pairs") or ())
-            jumps = jumps_of_row(row, clip)
+            jumps = _jumps_of_row(row, clip)
             if jumps is None:
                 jumps = _jumps_of_pairs(pairs)
             sources = {
@@ -131,7 +134,7 @@ class Judgement:
                 pairs=pairs,
                 reasons=tuple(_finding(item) for item in row.get("reasons") or ()),
                 warnings=tuple(_finding(item) for item in row.get("warnings") or ()),
-                pictures=pictures_of_row(row),
+                frame_audits=_frame_audits_of_row(row),
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
@@ -180,6 +183,38 @@ def _step(jump: ClockJump | None) -> dict[str, Any]:
     if jump is None:
         return {}
     return {"step_s": jump.step_s, "step_at_ns": jump.at_ns, "is_step_past": jump.is_past}
+
+
+def _jumps_of_row(row: Mapping[str, Any], clip: Clip | None) -> Mapping[str, ClockJump] | None:
+    """Return which clocks of a clip jump; None where its row does not tell.
+
+    A row names offsets relative to the reference; who of them jumped is solved again from the
+    measurements that it holds.
+
+    Parameters
+    ----------
+    row : mapping
+        Of ``verdicts.jsonl``.
+    clip : Clip, optional
+        Its row of the manifest.
+    """
+    try:
+        record = ClipRecord.from_row(row)
+        if record is None or clip is None:
+            return None
+        # The policy only chooses the reference, which is known, and whom to believe in a tie.
+        return solve_record(clip, record, load_policy(), reference=row.get("reference")).jumps
+    except (SyncAuditError, KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _frame_audits_of_row(row: Mapping[str, Any]) -> dict[str, PictureAudit]:
+    """Return what was wrong with the frames of each camera; empty where a row does not tell."""
+    try:
+        audits = (row.get("record") or {}).get("pictures") or {}
+        return {str(name): PictureAudit.from_json(item) for name, item in audits.items()}
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return {}
 
 
 def _jumps_of_pairs(pairs: Iterable[PairMeasurement]) -> dict[str, ClockJump]:

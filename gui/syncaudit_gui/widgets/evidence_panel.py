@@ -9,8 +9,12 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from syncaudit.model import AgreementCurve, EventResiduals, PairMeasurement
 from syncaudit.model.wording import PLUS_MINUS
 from syncaudit_gui.viewmodel.clip_model import ClipModel
-from syncaudit_gui.viewmodel.evidence_words import word_agreement, word_no_plot, word_residuals
-from syncaudit_gui.viewmodel.wording import word_offset
+from syncaudit_gui.viewmodel.wording import (
+    word_agreement,
+    word_no_plot,
+    word_offset,
+    word_residuals,
+)
 from syncaudit_gui.widgets.faults_table import FaultsTable
 from syncaudit_gui.widgets.lane_axis import SignedAxis
 from syncaudit_gui.widgets.plain_plot import adopt_menus
@@ -29,7 +33,7 @@ class EvidencePanel(Panel):
 
     audit_wanted = QtCore.Signal()
     time_wanted = QtCore.Signal(float)
-    """A click on a fault of pictures: when it begins."""
+    """A click on a fault of frames: when it begins."""
 
     def __init__(self) -> None:
         super().__init__("EVIDENCE")

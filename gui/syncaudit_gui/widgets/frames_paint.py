@@ -1,4 +1,4 @@
-"""The lane of frames: a row for each camera, with ticks, bars, holes and faults of pictures."""
+"""The lane of frames: a row for each camera, with ticks, bars, holes and faults of frames."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["frame_rows", "frames_height", "paint_frames"]
 
 MARGIN_PX = 5
 ROW_PX = 9
-# A row that says in words what is wrong with pictures.
+# A row that says in words what is wrong with frames.
 WORDS_PX = 16
 # Ticks nearer than this run into one another: a bar then.
 TICK_PX = 4.0

@@ -13,7 +13,6 @@ from pyqtgraph.Qt import QtGui
 from syncaudit_gui.viewmodel.bindings import Action
 from syncaudit_gui.viewmodel.events import EventKind
 from syncaudit_gui.viewmodel.labels import Label
-from syncaudit_gui.viewmodel.timeline import MIN_SPAN_S, TimeRange
 from syncaudit_gui.viewmodel.wording import word_span
 from syncaudit_gui.viewmodel.workspace import Workspace
 from syncaudit_gui.widgets.filmstrip import Arrangement
@@ -27,7 +26,6 @@ from syncaudit_gui.window.player import Player
 __all__ = ["Actions"]
 
 ZOOM = 1.6
-LOOP_S = 0.5
 # A step of sources that have no frames.
 STEP_S = 0.04
 
@@ -174,20 +172,9 @@ class Actions:
 
     def _loop(self) -> None:
         timeline = self._work.timeline
-        if timeline is None:
-            return
-        if timeline.loop is not None:
-            timeline.loop = None
-        else:
-            ends = (timeline.cursor_s - LOOP_S, timeline.cursor_s + LOOP_S)
-            marked = (min(timeline.marks_s, default=0.0), max(timeline.marks_s, default=0.0))
-            if marked[1] - marked[0] >= MIN_SPAN_S:
-                ends = marked
-            limits = timeline.limits
-            timeline.loop = TimeRange(
-                start_s=max(ends[0], limits.start_s), stop_s=min(ends[1], limits.stop_s)
-            )
-        self._display.show_marks()
+        if timeline is not None:
+            timeline.toggle_loop()
+            self._display.show_marks()
 
     def _measure(self) -> None:
         timeline = self._work.timeline
@@ -238,9 +225,7 @@ class Actions:
         films, timeline = self._panels.films, self._work.timeline
         if films.arrangement is not Arrangement.STRIP:
             self._arrange(films.arrangement)
-        elif timeline is not None and (timeline.marks_s or timeline.loop is not None):
-            timeline.marks_s.clear()
-            timeline.loop = None
+        elif timeline is not None and timeline.clear_marks():
             self._display.show_marks()
         else:
             self._audits.cancel()

@@ -1,4 +1,4 @@
-"""Start the viewer with a screen."""
+"""Start the viewer with a screen, as it looked last time."""
 
 from __future__ import annotations
 
@@ -14,12 +14,21 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 
 from syncaudit.errors import UsageError
 from syncaudit.policy import Policy
+from syncaudit_gui.viewmodel.playback import SPEEDS
 from syncaudit_gui.viewmodel.timeline import TimeRange
+from syncaudit_gui.widgets.filmstrip import Arrangement
 from syncaudit_gui.widgets.theme import DARK, LIGHT, ui_font
-from syncaudit_gui.window.layout_memory import restore_layout, save_layout
 from syncaudit_gui.window.window import ViewerWindow
 
-__all__ = ["Start", "make_application", "make_window", "run_viewer", "show_start"]
+__all__ = [
+    "Start",
+    "make_application",
+    "make_window",
+    "restore_layout",
+    "run_viewer",
+    "save_layout",
+    "show_start",
+]
 
 SWITCH_S = 1e-3
 
@@ -158,11 +167,56 @@ def show_start(window: ViewerWindow, start: Start) -> None:
         window.display.toggle_corrected()
 
 
+def save_layout(window: ViewerWindow, settings: QtCore.QSettings) -> None:
+    """Remember size, splitters, speed, theme and arrangement."""
+    settings.setValue("geometry", window.saveGeometry())
+    settings.setValue("across", window.panels.across.saveState())
+    settings.setValue("speed", window.player.clock.speed)
+    settings.setValue("theme", window.theme.name)
+    settings.setValue("arrangement", str(window.panels.films.arrangement))
+    settings.sync()
+
+
+def restore_layout(
+    window: ViewerWindow, settings: QtCore.QSettings, *, keeps_theme: bool = False
+) -> None:
+    """Bring a window to what is remembered; nonsense is passed over.
+
+    Parameters
+    ----------
+    window : ViewerWindow
+        Not shown yet.
+    settings : QSettings
+        Where it is kept.
+    keeps_theme : bool
+        Whether the window's own theme stays.
+    """
+    geometry = settings.value("geometry")
+    if not isinstance(geometry, QtCore.QByteArray) or not window.restoreGeometry(geometry):
+        window.resize(1440, 900)
+    screen = window.screen()
+    if screen is not None:  # perhaps a smaller one than last time
+        window.resize(window.size().boundedTo(screen.availableSize()))
+    across = settings.value("across")
+    if isinstance(across, QtCore.QByteArray):
+        window.panels.across.restoreState(across)
+    try:
+        speed = float(settings.value("speed", 1.0))
+    except (TypeError, ValueError):
+        speed = 1.0
+    window.player.clock.speed = speed if speed in SPEEDS else 1.0
+    if not keeps_theme:
+        window.set_theme(LIGHT if settings.value("theme") == "light" else DARK)
+    if settings.value("arrangement") == Arrangement.GRID:
+        window.panels.films.set_arrangement(Arrangement.GRID)
+    window.display.show_state()
+
+
 def _check_screen() -> None:
     is_linux = sys.platform.startswith("linux")
     has_screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if is_linux and not has_screen and not os.environ.get("QT_QPA_PLATFORM"):
         raise UsageError(
             "there is no screen here (neither DISPLAY nor WAYLAND_DISPLAY is set)",
-            hint="Log in with 'ssh -X', or write a picture with --shot window.png.",
+            hint="Log in with 'ssh -X', or write an image with --shot window.png.",
         )

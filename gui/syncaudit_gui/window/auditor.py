@@ -64,7 +64,7 @@ class Auditor(QtCore.QObject):
         """Start an audit; one that runs is stopped."""
         self.cancel()
         clip_id = self._clip_id = model.clip.clip_id
-        n_pictures = sum(
+        n_frames = sum(
             frames_wanted(stream, model.clip)
             for stream in model.streams.values()
             if isinstance(stream, CameraStream) and stream.files.paths
@@ -73,7 +73,7 @@ class Auditor(QtCore.QObject):
             model.clip,
             self._policy,
             epoch_ns=model.epoch_ns,
-            n_pictures=n_pictures,
+            n_frames=n_frames,
             on_message=lambda message: self._told.emit(clip_id, message),
         )
 

@@ -1,4 +1,4 @@
-"""The window as a picture, without a screen: for reports, documents and tests."""
+"""The window as an image, without a screen: for reports, documents and tests."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def parse_size(text: str) -> tuple[int, int, float]:
 
 
 def take_shot(start: Start, path: Path, width: int, height: int, scale: float = 1.0) -> None:
-    """Open a clip, wait for its audit and its pictures, and write the window as PNG.
+    """Open a clip, wait for its audit and its frames, and write the window as PNG.
 
     Parameters
     ----------
     start : Start
         What is shown.
     path : Path
-        The picture.
+        The image file.
     width, height : int
         Of the window, in points.
     scale : float
@@ -65,7 +65,7 @@ def take_shot(start: Start, path: Path, width: int, height: int, scale: float = 
     Raises
     ------
     UsageError
-        If the clip cannot be opened, or the picture not be written.
+        If the clip cannot be opened, or the image not be written.
     """
     # Qt reads these once, as the application is made.
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
@@ -80,7 +80,7 @@ def take_shot(start: Start, path: Path, width: int, height: int, scale: float = 
         if start.source is not None:
             _open(window, start, application.processEvents)
         if not window.grab().save(str(path), "PNG"):
-            raise UsageError("the picture cannot be written", path=str(path))
+            raise UsageError("the image cannot be written", path=str(path))
     finally:
         window.close()
         QtCore.qInstallMessageHandler(before)

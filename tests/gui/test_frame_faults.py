@@ -190,7 +190,7 @@ def test_faults_of_an_audit_are_those_of_its_row(window, tmp_path):
     pictures = {"cam0": PictureAudit(frames=N_FRAMES, spells=SPELLS)}
     verdict = replace(verdict, record=replace(verdict.record, pictures=pictures))
     judged = Judgement.of_row(json.loads(json.dumps(verdict.to_json())), clip)
-    assert judged.pictures == pictures
+    assert judged.frame_audits == pictures
     assert judged.verdict is verdict.verdict
     window.session.take_judgement(judged, verdict.to_json())
     window.display.show_clocks()
@@ -204,7 +204,10 @@ def test_spells_beyond_the_stamps_are_left_out(window):
     model.judgement = replace(
         model.judgement,
         verdict=Verdict.REJECT,
-        pictures={"cam1": PictureAudit(frames=91, spells=spells), "gone": PictureAudit(frames=0)},
+        frame_audits={
+            "cam1": PictureAudit(frames=91, spells=spells),
+            "gone": PictureAudit(frames=0),
+        },
     )
     window.display.show_clocks()
     (shown,) = model.spells["cam1"]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from syncaudit.decode.container import open_container, video_stream
 from syncaudit.decode.spans import has_clock, is_inside
 from syncaudit.model import FrameFiles
-from syncaudit_gui.pictures.fitting import fitted
+from syncaudit_gui.decoding.frame_image import fitted
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -29,7 +29,7 @@ class VideoFrames:
 
     The index of a frame is its rank among the presentation times of the packets, as the readers
     count them. A seek aims half a frame past the key frame: its exact time lands a whole group of
-    pictures early where there are B-frames. Without presentation times (raw streams) frames are
+    frames early where there are B-frames. Without presentation times (raw streams) frames are
     counted from the beginning.
 
     Parameters
