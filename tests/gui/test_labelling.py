@@ -225,7 +225,7 @@ def test_long_names_leave_everything_in_the_window(qtbot, open_window, tmp_path)
 
 def test_long_message_is_cut_in_the_window_and_told_on_hovering(window):
     words = "saved /a/very/long/path" + 60 * "/folder"
-    window.panels.transport.say(words)
+    window.panels.transport.announce(words)
     message = window.panels.transport.message
     assert message.shown_text != words
     help_event = QtGui.QHelpEvent(

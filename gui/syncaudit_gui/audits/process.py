@@ -18,7 +18,7 @@ from syncaudit_gui.audits.result import AuditFailed, AuditMessage, AuditProgress
 
 __all__ = ["AuditProcess"]
 
-_TELL_EVERY_S = 0.05
+_REPORT_EVERY_S = 0.05
 
 
 class AuditProcess:
@@ -64,7 +64,7 @@ class AuditProcess:
         self._thread.start()
 
     def cancel(self) -> None:
-        """Stop the audit and wait until its process is gone; nothing more is told."""
+        """Stop the audit and wait until its process is gone; no message follows."""
         self._is_cancelled = True
         self._process.kill()
         self._thread.join()
@@ -96,20 +96,20 @@ def _audit(
     if roots is not None:
         hold_process_to(roots)
     threading.Thread(target=_end_with_parent, name="syncaudit-parent", daemon=True).start()
-    told_s = 0.0
+    reported_s = 0.0
 
-    def tell(progress: AuditProgress) -> None:
-        nonlocal told_s
+    def report(progress: AuditProgress) -> None:
+        nonlocal reported_s
         now_s = time.monotonic()
-        if now_s - told_s >= _TELL_EVERY_S:
-            told_s = now_s
+        if now_s - reported_s >= _REPORT_EVERY_S:
+            reported_s = now_s
             sender.send(progress)
 
     with suppress(BrokenPipeError):  # the window is gone
         try:
             from syncaudit_gui.audits.run import run_audit
 
-            sender.send(run_audit(clip, policy, epoch_ns, n_frames, tell))
+            sender.send(run_audit(clip, policy, epoch_ns, n_frames, report))
         except SyncAuditError as error:
             sender.send(AuditFailed(why=str(error)))
         except Exception as error:  # noqa: BLE001  # the boundary of the process

@@ -34,7 +34,7 @@ def run_audit(
     n_frames : int
         Frames of the clip, for the progress.
     on_progress : callable
-        Told of every stage and every frame.
+        Called with every stage and every frame.
 
     Raises
     ------
@@ -43,12 +43,12 @@ def run_audit(
     """
     n_done = 0
 
-    def tell(stage: str) -> None:
+    def report(stage: str) -> None:
         nonlocal n_done
         n_done += stage == "decode"
         on_progress(AuditProgress(stage=stage, n_frames=n_done, n_all=n_frames))
 
-    examination = examine(clip, policy, on_stage=tell)
+    examination = examine(clip, policy, on_stage=report)
     return AuditResult(
         judgement=Judgement.of_verdict(examination.verdict, examination.solution),
         row=examination.verdict.to_json(),

@@ -60,7 +60,7 @@ class VideoFrames:
 
     @property
     def n_frames(self) -> int | None:
-        """Frames that there are; None where only decoding would tell."""
+        """Frames that there are; None where only decoding would show."""
         return len(self._pts) or None
 
     def key_of(self, index: int) -> int:
@@ -74,7 +74,7 @@ class VideoFrames:
     def until(self, index: int, is_stopped: Callable[[], bool]) -> Iterator[tuple[int, VideoFrame]]:
         """Yield frames from where the decoder stands, or from the key frame, up to `index`.
 
-        It ends without `index` where `is_stopped` says so or that frame is damaged.
+        It ends without `index` where `is_stopped` returns true or that frame is damaged.
         """
         if self._last is None or not self.key_of(index) <= self._last < index:
             self._seek(index)

@@ -35,7 +35,7 @@ class ClipModel:
     Parameters
     ----------
     clip : Clip
-        What the manifest says.
+        Its row of the manifest.
     epoch_ns : int
         Zero of the timeline.
     limits : TimeRange
@@ -118,7 +118,7 @@ class ClipModel:
         self.events.place({name: self.map_of(name) for name in self.clip.sources})
 
     def show_findings(self, *, is_shown: bool) -> bool:
-        """Show what the judgement says of frames and clocks, or keep it from a person.
+        """Show the faults of frames and clocks that were found, or hide them from a person.
 
         Returns
         -------

@@ -24,7 +24,7 @@ FAULT_SIGNS: Mapping[PictureFault, tuple[str, str]] = {
     PictureFault.UNDECODED: ("∅", "undecoded"),
     PictureFault.SIZE: ("◳", "other size"),
 }
-"""Glyph and word of each fault: colour alone tells nothing."""
+"""Glyph and word of each fault: not by colour alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

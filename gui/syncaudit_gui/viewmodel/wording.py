@@ -61,7 +61,7 @@ def word_nudge(nudge_s: float) -> str:
 def word_agreement(curve: AgreementCurve) -> str:
     """Return where a curve is highest: ``Agreement is best at +34.9 ms: 0.93``.
 
-    Coarse searches say no tenths of a millisecond, which the estimate beside them does.
+    Coarse searches resolve no tenths of a millisecond; the estimate beside them does.
     """
     at_s, best = curve.peak_s, float(np.nanmax(curve.agreement))
     if curve.step_s < FINE_STEP_S or abs(at_s) >= SECONDS_FROM_S:

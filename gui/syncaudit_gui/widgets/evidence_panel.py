@@ -1,4 +1,4 @@
-"""Why the tool says what it says of the selected source."""
+"""The evidence behind the offset of the selected source."""
 
 from __future__ import annotations
 

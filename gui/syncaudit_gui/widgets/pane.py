@@ -1,4 +1,4 @@
-"""One camera: its frame at the cursor, drawn one to one, and what is to be said of it."""
+"""One camera: its frame at the cursor, drawn one to one, over its number and age."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class CameraPane(QtWidgets.QWidget):
 
     @property
     def fault(self) -> str:
-        """What is said to be wrong with the image on screen."""
+        """The fault of the image on screen."""
         return self._fault
 
     def show_words(self, words: str, caption: str = "") -> None:

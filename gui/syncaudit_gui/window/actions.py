@@ -17,10 +17,10 @@ from syncaudit_gui.viewmodel.wording import word_span
 from syncaudit_gui.viewmodel.workspace import Workspace
 from syncaudit_gui.widgets.filmstrip import Arrangement
 from syncaudit_gui.widgets.panels import WindowPanels
-from syncaudit_gui.window.audits import AuditController
-from syncaudit_gui.window.decisions import DecisionController
-from syncaudit_gui.window.display import ClipDisplay
-from syncaudit_gui.window.opening import OpeningController
+from syncaudit_gui.window.audit_controller import AuditController
+from syncaudit_gui.window.clip_display import ClipDisplay
+from syncaudit_gui.window.decision_controller import DecisionController
+from syncaudit_gui.window.opening_controller import OpeningController
 from syncaudit_gui.window.player import Player
 
 __all__ = ["Actions"]
@@ -157,7 +157,7 @@ class Actions:
             self._display.move_to(time_s)
 
     def _speed(self, by: int) -> None:
-        self._panels.transport.say(f"speed {self._player.change_speed(by):g}×")
+        self._panels.transport.announce(f"speed {self._player.change_speed(by):g}×")
 
     def _event(self, by: int, kind: EventKind | None = None) -> None:
         opened = self._work.opened
@@ -166,7 +166,7 @@ class Actions:
         found = opened.model.events.next(opened.timeline.cursor_s, by, kind)
         if found is None:
             where = "after" if by > 0 else "before"
-            self._panels.transport.say(f"no {kind or 'event'} {where} the cursor")
+            self._panels.transport.announce(f"no {kind or 'event'} {where} the cursor")
         else:
             self._display.jump_to(found)
 
@@ -182,7 +182,7 @@ class Actions:
             timeline.mark()
             self._display.show_marks()
             if len(timeline.marks_s) == 2 and timeline.measured_s is not None:
-                self._panels.transport.say(f"measured {word_span(timeline.measured_s)}")
+                self._panels.transport.announce(f"measured {word_span(timeline.measured_s)}")
 
     def _source(self, by: int) -> None:
         if self._work.session is not None:
@@ -194,7 +194,7 @@ class Actions:
             return
         table = opened.model.frames_of(opened.session.selected)
         if table is None or not table.period_s:
-            self._panels.transport.say("select a camera to nudge by its frames")
+            self._panels.transport.announce("select a camera to nudge by its frames")
             return
         self._decisions.nudge(by * table.period_s)
 
@@ -218,7 +218,7 @@ class Actions:
         stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
         path = Path.cwd() / f"{name.replace('/', '_')}-{stamp}.png"
         is_saved = self._window.grab().save(str(path))
-        self._panels.transport.say(f"saved {path}" if is_saved else f"✕ cannot write {path}")
+        self._panels.transport.announce(f"saved {path}" if is_saved else f"✕ cannot write {path}")
 
     def _escape(self) -> None:
         """Undo what was opened last: a large frame, marks and loop, an audit."""

@@ -156,7 +156,7 @@ def show_start(window: ViewerWindow, start: Start) -> None:
         if start.selected in session.model.selectable:
             window.display.select(start.selected)
         else:
-            window.panels.transport.say(f"there is no source '{start.selected}' in this clip")
+            window.panels.transport.announce(f"there is no source '{start.selected}' in this clip")
     if start.at_s is not None:
         window.display.move_to(start.at_s)
     if start.span_s is not None:

@@ -31,7 +31,7 @@ class Auditor(QtCore.QObject):
     progressed = QtCore.Signal(object)
     finished = QtCore.Signal(object)
     failed = QtCore.Signal(str)
-    _told = QtCore.Signal(str, object)
+    _received = QtCore.Signal(str, object)
 
     def __init__(self, policy: Policy | None, parent: QtCore.QObject) -> None:
         super().__init__(parent)
@@ -39,7 +39,7 @@ class Auditor(QtCore.QObject):
         self._process: AuditProcess | None = None
         self._clip_id = ""
         self._results: OrderedDict[str, AuditResult] = OrderedDict()
-        self._told.connect(self._take)
+        self._received.connect(self._take)
 
     @property
     def is_running(self) -> bool:
@@ -74,7 +74,7 @@ class Auditor(QtCore.QObject):
             self._policy,
             epoch_ns=model.epoch_ns,
             n_frames=n_frames,
-            on_message=lambda message: self._told.emit(clip_id, message),
+            on_message=lambda message: self._received.emit(clip_id, message),
         )
 
     def cancel(self) -> bool:

@@ -10,12 +10,12 @@ from syncaudit_gui.viewmodel.workspace import Workspace
 from syncaudit_gui.widgets.panels import WindowPanels
 from syncaudit_gui.widgets.theme import DARK, LIGHT, Theme, stylesheet, ui_font
 from syncaudit_gui.window.actions import Actions
+from syncaudit_gui.window.audit_controller import AuditController
 from syncaudit_gui.window.auditor import Auditor
-from syncaudit_gui.window.audits import AuditController
-from syncaudit_gui.window.decisions import DecisionController
-from syncaudit_gui.window.display import ClipDisplay
+from syncaudit_gui.window.clip_display import ClipDisplay
+from syncaudit_gui.window.decision_controller import DecisionController
 from syncaudit_gui.window.key_input import KeyInput
-from syncaudit_gui.window.opening import OpeningController
+from syncaudit_gui.window.opening_controller import OpeningController
 from syncaudit_gui.window.player import Player
 from syncaudit_gui.window.sound_output import SoundOutput
 

@@ -16,8 +16,8 @@ from syncaudit_gui.viewmodel.collection import Collection, open_collection
 from syncaudit_gui.viewmodel.session import Session
 from syncaudit_gui.viewmodel.workspace import Workspace
 from syncaudit_gui.widgets.panels import WindowPanels
-from syncaudit_gui.window.audits import AuditController
-from syncaudit_gui.window.display import ClipDisplay
+from syncaudit_gui.window.audit_controller import AuditController
+from syncaudit_gui.window.clip_display import ClipDisplay
 from syncaudit_gui.window.loader import Loader
 from syncaudit_gui.window.player import Player
 
@@ -69,7 +69,7 @@ class OpeningController(QtCore.QObject):
         self._window = window
         self._collections, self._clips = Loader(self), Loader(self)
         self._collections.loaded.connect(self._take_session)
-        self._collections.progressed.connect(self._tell_opening)
+        self._collections.progressed.connect(self._show_progress)
         self._collections.failed.connect(self._cannot_open)
         self._clips.loaded.connect(self._take_clip)
         self._clips.failed.connect(self._cannot_read)
@@ -102,7 +102,7 @@ class OpeningController(QtCore.QObject):
             partial(_session_of, partial(open_collection, source, verdicts=verdicts, labels=labels))
         )
 
-    def _tell_opening(self, words: str) -> None:
+    def _show_progress(self, words: str) -> None:
         self._panels.show_message("…", "opening", f"{self._source}\n{words}")
 
     def _take_session(self, session: Session) -> None:
@@ -114,7 +114,7 @@ class OpeningController(QtCore.QObject):
         self._window.setWindowTitle(f"{collection.name} – syncaudit")
         panels.labels.note.setToolTip(f"Labels are kept in {collection.labels_path}")
         if collection.is_apart:
-            panels.transport.say(
+            panels.transport.announce(
                 f"nothing can be written here: labels are kept in {collection.labels_path}",
                 stays=True,
             )
@@ -129,7 +129,7 @@ class OpeningController(QtCore.QObject):
             self._panels.show_welcome("✕", "This cannot be opened", why)
         elif self._work.opened is not None:
             self._panels.show_clip()
-            self._panels.transport.say(f"✕ {why}")
+            self._panels.transport.announce(f"✕ {why}")
         else:
             self._panels.show_message("✕", "This cannot be opened", why)
         self.refused.emit(why)
@@ -151,14 +151,14 @@ class OpeningController(QtCore.QObject):
 
     def open_neighbour(self, by: int) -> None:
         """Open the clip `by` lines on in the list."""
-        session, say = self._work.session, self._panels.transport.say
+        session, announce = self._work.session, self._panels.transport.announce
         row = None if session is None else session.neighbour(by)
         if session is None:
             return
         if row is None:
-            say("no clip is listed")
+            announce("no clip is listed")
         elif row.clip_id == session.wanted_id:
-            say(f"this is the {'last' if by > 0 else 'first'} clip listed")
+            announce(f"this is the {'last' if by > 0 else 'first'} clip listed")
         else:
             self.open_clip(row.clip_id)
 
@@ -204,7 +204,7 @@ class OpeningController(QtCore.QObject):
         self._clips.close()
 
 
-def _session_of(opened: Callable[..., Collection], tell: Callable[[str], None]) -> Session:
+def _session_of(opened: Callable[..., Collection], on_progress: Callable[[str], None]) -> Session:
     """Return the session of what is opened, without holding the window's thread meanwhile.
 
     Looking for cycles among a hundred thousand rows would stop all threads for 0.2 s at a time.
@@ -212,7 +212,7 @@ def _session_of(opened: Callable[..., Collection], tell: Callable[[str], None]) 
     """
     gc.disable()
     try:
-        return Session(opened(tell=tell))
+        return Session(opened(on_progress=on_progress))
     finally:
         gc.freeze()
         gc.enable()

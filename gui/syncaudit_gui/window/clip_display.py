@@ -90,7 +90,7 @@ class ClipDisplay:
         selected, cursor_s = opened.session.selected, opened.timeline.cursor_s
         why_silent = self._sound.play(opened.model, selected, cursor_s)
         if why_silent:
-            self._panels.transport.say(why_silent)
+            self._panels.transport.announce(why_silent)
 
     def show_range(self, wanted: TimeRange) -> None:
         """Look at another part of the clip."""
@@ -158,7 +158,9 @@ class ClipDisplay:
         if opened is None:
             return
         if opened.session.is_hidden(self._work.clip_id):
-            self._panels.transport.say("corrections are hidden until you have labelled the clip")
+            self._panels.transport.announce(
+                "corrections are hidden until you have labelled the clip"
+            )
             return
         opened.session.toggle_corrected()
         self.show_clocks()

@@ -9,7 +9,7 @@ from syncaudit_gui.viewmodel.turning import camera_turning
 from syncaudit_gui.viewmodel.workspace import Workspace
 from syncaudit_gui.widgets.panels import WindowPanels
 from syncaudit_gui.window.auditor import Auditor
-from syncaudit_gui.window.display import ClipDisplay
+from syncaudit_gui.window.clip_display import ClipDisplay
 
 __all__ = ["AuditController"]
 
@@ -56,7 +56,7 @@ class AuditController(QtCore.QObject):
         if self._auditor.cancel():
             self._panels.progress.hide()
             self._display.show_panels()
-            self._panels.transport.say("audit cancelled")
+            self._panels.transport.announce("audit cancelled")
 
     def forget(self) -> None:
         """Forget all answers, as another collection is opened."""
@@ -91,5 +91,5 @@ class AuditController(QtCore.QObject):
     def _failed(self, why: str) -> None:
         self._panels.progress.hide()
         self._display.show_panels()
-        self._panels.transport.say(f"✕ {why}", stays=True)
+        self._panels.transport.announce(f"✕ {why}", stays=True)
         self.ended.emit()

@@ -11,7 +11,7 @@ from syncaudit_gui.viewmodel.workspace import Workspace
 from syncaudit_gui.widgets.clips_panel import ClipsPanel
 from syncaudit_gui.widgets.label_bar import LabelBar
 from syncaudit_gui.widgets.transport import Transport
-from syncaudit_gui.window.display import ClipDisplay
+from syncaudit_gui.window.clip_display import ClipDisplay
 
 __all__ = ["DecisionController"]
 
@@ -50,7 +50,7 @@ class DecisionController:
         is_saved = self._is_saved(lambda: session.nudge(session.selected, by_s))
         self._display.show_clocks()
         if is_saved:
-            self._say_nudge(session.selected)
+            self._announce_nudge(session.selected)
 
     def drag_nudge(self, source: str, by_s: float, is_over: bool) -> None:
         """Move a source with the mouse; saved when the drag is over."""
@@ -63,9 +63,9 @@ class DecisionController:
         self._display.select(source)
         self._display.show_clocks()
         if is_saved or not is_over:
-            self._say_nudge(source)
+            self._announce_nudge(source)
 
-    def _say_nudge(self, source: str) -> None:
+    def _announce_nudge(self, source: str) -> None:
         """Say by how much a source is nudged now, and what moved with it."""
         opened = self._work.opened
         if opened is None:
@@ -76,7 +76,7 @@ class DecisionController:
             words += f", and {', '.join(mates)} of the same clock"
         if opened.session.is_hidden(self._work.clip_id):
             words += "; C shows it once you have labelled the clip"
-        self._transport.say(words)
+        self._transport.announce(words)
 
     def give_label(self, label: Label) -> None:
         """Label the open clip."""
@@ -103,14 +103,14 @@ class DecisionController:
         """Take the last nudge back."""
         session = self._work.session
         words = None if session is None else session.undo.undo()
-        self._transport.say("nothing to undo" if words is None else f"undone: {words}")
+        self._transport.announce("nothing to undo" if words is None else f"undone: {words}")
         self._display.show_clocks()
 
     def redo(self) -> None:
         """Nudge again what was taken back."""
         session = self._work.session
         words = None if session is None else session.undo.redo()
-        self._transport.say("nothing to redo" if words is None else f"redone: {words}")
+        self._transport.announce("nothing to redo" if words is None else f"redone: {words}")
         self._display.show_clocks()
 
     def toggle_blind(self) -> None:
@@ -139,6 +139,6 @@ class DecisionController:
         try:
             change()
         except SyncAuditError as error:
-            self._transport.say(f"✕ not saved: {error}", stays=True)
+            self._transport.announce(f"✕ not saved: {error}", stays=True)
             return False
         return True
