@@ -27,12 +27,12 @@ os.environ["QT_QPA_PLATFORM"] = "offscreen"
 
 from base_clips import OUT
 from pyqtgraph.Qt import QtCore
-from syncaudit_gui.pictures import CameraThread, Picture, PictureRequest
+from syncaudit_gui.decoding import CameraThread, FrameImage, FrameRequest
 from syncaudit_gui.viewmodel.clip_model import ClipModel, build_clip
 from syncaudit_gui.viewmodel.timeline import Timeline
-from syncaudit_gui.widgets.application import make_application
 from syncaudit_gui.widgets.filmstrip import Filmstrip
 from syncaudit_gui.widgets.lane_view import LaneView
+from syncaudit_gui.window.application import make_application
 from tables import print_table, write_json
 from viewer_lists import LIST_TARGETS, list_figures
 
@@ -135,7 +135,7 @@ class _Rig:
     """Six camera threads on one video, and a queue of what they deliver."""
 
     def __init__(self, path: Path) -> None:
-        self.pictures: queue.Queue[Picture] = queue.Queue()
+        self.pictures: queue.Queue[FrameImage] = queue.Queue()
         files = FrameFiles(paths=(str(path),))
         self.threads = [CameraThread(files, self.pictures.put) for _ in range(N_CAMERAS)]
 
@@ -143,7 +143,7 @@ class _Rig:
         """Ask all for a frame, and return the seconds until all have it."""
         began = time.perf_counter()
         for thread in self.threads:
-            thread.ask(PictureRequest(index=index, width_px=240, height_px=180))
+            thread.ask(FrameRequest(index=index, width_px=240, height_px=180))
         n_left = len(self.threads)
         while n_left:
             picture = self.pictures.get(timeout=60)
@@ -183,9 +183,9 @@ def _first(path: Path) -> dict[str, float]:
     times = []
     for _ in range(10):
         began = time.perf_counter()
-        pictures: queue.Queue[Picture] = queue.Queue()
+        pictures: queue.Queue[FrameImage] = queue.Queue()
         thread = CameraThread(FrameFiles(paths=(str(path),)), pictures.put)
-        thread.ask(PictureRequest(index=0, width_px=240, height_px=180))
+        thread.ask(FrameRequest(index=0, width_px=240, height_px=180))
         pictures.get(timeout=60)
         times.append(time.perf_counter() - began)
         thread.close()
@@ -282,7 +282,7 @@ def _playing(path: Path, process: Callable[[], None]) -> dict[str, dict[str, flo
         films.show_time(now_s, n_ahead=4)
         process()
         slots.append(time.perf_counter() - began - now_s)
-        for name, picture in films.pictures().items():
+        for name, picture in films.frames().items():
             if picture is not None:
                 seen.add((name, picture.index))
         time.sleep(0.004)

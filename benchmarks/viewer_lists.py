@@ -15,7 +15,7 @@ import numpy as np
 from pyqtgraph.Qt import QtCore
 from syncaudit_gui.viewmodel.bindings import Action
 from syncaudit_gui.viewmodel.labels import Label
-from syncaudit_gui.widgets.window import ViewerWindow
+from syncaudit_gui.window.window import ViewerWindow
 
 from syncaudit.batch.json_encoding import json_line
 from syncaudit.batch.outputs import write_split
@@ -131,7 +131,7 @@ def _open(window: ViewerWindow, run: Path) -> tuple[list[float], float]:
     heart.timeout.connect(lambda: beats.append(time.perf_counter()))
     heart.start(BEAT_MS)
     began = time.perf_counter()
-    window.open_source(str(run))
+    window.opening.open_source(str(run))
     _wait(lambda: window.session is not None and window.session.model is not None)
     heart.stop()
     return [max(0.0, 1e3 * x - BEAT_MS) for x in np.diff(beats)], time.perf_counter() - began
@@ -139,7 +139,7 @@ def _open(window: ViewerWindow, run: Path) -> tuple[list[float], float]:
 
 def _actions(window: ViewerWindow) -> tuple[Iterator[Callable[[], object]], ...]:
     """Return what is done for each of `_SLOTS`."""
-    clips, do = window.clips, window.actions_of_keys.do
+    clips, do = window.panels.clips, window._actions.do
 
     def typed(words: str) -> Iterator[Callable[[], object]]:
         for _ in range(3):
@@ -164,7 +164,7 @@ def _actions(window: ViewerWindow) -> tuple[Iterator[Callable[[], object]], ...]
 
     def labelled() -> Iterator[Callable[[], object]]:
         for k in range(30):
-            yield lambda k=k: window.give_label(list(Label)[k % 3])
+            yield lambda k=k: window.decisions.give_label(list(Label)[k % 3])
 
     return sorted_by(), typed("drive07 rear early"), shown(), gone_to(), labelled()
 

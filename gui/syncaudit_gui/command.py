@@ -54,13 +54,13 @@ def view(
         Path | None, typer.Option("--shot", help="Write the window to this PNG and end.")
     ] = None,
     size: Annotated[
-        str, typer.Option("--size", help="Size of the picture, with @2 for twice the pixels.")
+        str, typer.Option("--size", help="Size of the image, with @2 for twice the pixels.")
     ] = "1440x900",
     root: Root = None,
 ) -> None:
     """See in a second whether streams agree, and why the tool says what it says.
 
-    Pictures, motion, bus, sound and words of a clip over one time axis, with offsets, evidence,
+    Frames, motion, bus, sound and words of a clip over one time axis, with offsets, evidence,
     before and after. Press ? for all keys. Labels are kept beside what was opened.
 
     **Examples**
@@ -75,8 +75,8 @@ def view(
     from syncaudit.cli.rooted import roots_of
     from syncaudit.policy import load_policy
     from syncaudit.readers.roots import hold_process_to
-    from syncaudit_gui.widgets.application import Start, run_viewer
-    from syncaudit_gui.widgets.shot import parse_size, take_shot
+    from syncaudit_gui.window.application import Start, run_viewer
+    from syncaudit_gui.window.shot import parse_size, take_shot
 
     if root:
         hold_process_to(roots_of("", root))

@@ -88,6 +88,18 @@ def verdict_schema() -> Any:
             ("recording", pooled),
         ]
     )
+    evidence = pa.struct(
+        [
+            ("start_s", pa.float64()),
+            ("step_s", pa.float64()),
+            ("peak_s", pa.float64()),
+            ("agreement", pa.string()),
+            ("n_events", pa.int64()),
+            ("rms_s", pa.float64()),
+            ("times", pa.string()),
+            ("residuals", pa.string()),
+        ]
+    )
     pair = pa.struct(
         [
             ("source", pa.string()),
@@ -106,6 +118,7 @@ def verdict_schema() -> Any:
             ("step_std_s", pa.float64()),
             ("step_at_ns", pa.int64()),
             ("diagnostics", pa.map_(pa.string(), pa.float64())),
+            ("evidence", evidence),
         ]
     )
     common = pa.struct(

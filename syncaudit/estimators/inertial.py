@@ -104,7 +104,8 @@ def _both_ways(
         fit = fit_delay(back, driver, start_s=fit.offset_s, with_drift=True, known=fit)
     if fit is None:
         why = "measured from the target's side, nothing moves that both could see"
-        return refuse(task, at_s, why, **measured.diagnostics)
+        refused = refuse(task, at_s, why, **measured.diagnostics)
+        return replace(refused, evidence=measured.evidence)
     drift = 1e-6 * (measured.drift_ppm or 0.0)
     apart_s = fit.offset_s + delay_s + drift * (fit.anchor_s + fit.offset_s - at_s)
     if abs(apart_s) <= MAX_APART_Z * math.hypot(std_s, fit.offset_std_s):

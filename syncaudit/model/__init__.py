@@ -39,6 +39,7 @@ from syncaudit.model.evidence.clip_evidence import ClipEvidence
 from syncaudit.model.finding import Finding, ReasonCode, Severity
 from syncaudit.model.lens import Distortion
 from syncaudit.model.measurement import PairMeasurement
+from syncaudit.model.pair_evidence import AgreementCurve, EventResiduals, PairEvidence
 from syncaudit.model.pictures import PictureAudit, PictureFault, PictureSpell
 from syncaudit.model.record import ClipRecord
 from syncaudit.model.speech import BandEnergies, SpokenTier
@@ -64,6 +65,7 @@ __all__ = [
     "MOST_VALUE",
     "SPEC_OF_KIND",
     "Activity",
+    "AgreementCurve",
     "ArrivalAudit",
     "Arrivals",
     "AudioSpec",
@@ -88,6 +90,7 @@ __all__ = [
     "DataSetClocks",
     "Distortion",
     "EdgeResidual",
+    "EventResiduals",
     "EventStream",
     "EventTrain",
     "EventsSpec",
@@ -100,6 +103,7 @@ __all__ = [
     "Interval",
     "LoopClosure",
     "Origin",
+    "PairEvidence",
     "PairMeasurement",
     "PictureAudit",
     "PictureFault",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from syncaudit.model.pair_evidence import PairEvidence, evidence_from_json
 from syncaudit.model.time import nanoseconds
 
 __all__ = ["PairMeasurement"]
@@ -47,6 +49,8 @@ class PairMeasurement:
         against a baseline, never against zero, and stays out of the clock graph.
     diagnostics : mapping of str to float
         Figures of the fit (likelihood gap, gain, number of samples, ...).
+    evidence : AgreementCurve or EventResiduals, optional
+        What the estimator saw; None where it came to see nothing.
     """
 
     source: str
@@ -65,6 +69,7 @@ class PairMeasurement:
     why: str | None = None
     is_baseline_only: bool = False
     diagnostics: Mapping[str, float] = field(default_factory=dict)
+    evidence: PairEvidence | None = None
 
     def __post_init__(self) -> None:
         """Refuse contradictory records."""
@@ -110,6 +115,7 @@ class PairMeasurement:
                 name: -value if name in _SIGNED else value
                 for name, value in self.diagnostics.items()
             },
+            evidence=None if self.evidence is None else self.evidence.turned(),
         )
 
     @classmethod
@@ -123,6 +129,7 @@ class PairMeasurement:
         figures: Mapping[str, float] | None = None,
         *,
         is_baseline_only: bool = False,
+        evidence: PairEvidence | None = None,
     ) -> PairMeasurement:
         """Return a refused measurement that says why."""
         return cls(
@@ -133,6 +140,21 @@ class PairMeasurement:
             why=why,
             is_baseline_only=is_baseline_only,
             diagnostics=figures or {},
+            evidence=evidence,
+        )
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> PairMeasurement:
+        """Return the measurement that `to_json` gave a verdict row.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            If it is none.
+        """
+        evidence = row.get("evidence")
+        return cls(
+            **{**row, "evidence": None if evidence is None else evidence_from_json(evidence)}
         )
 
     def to_json(self) -> dict[str, object]:
@@ -158,6 +180,8 @@ class PairMeasurement:
                 "step_at_ns": self.step_at_ns,
             }
         row["diagnostics"] = dict(self.diagnostics)
+        if self.evidence is not None:
+            row["evidence"] = self.evidence.to_json()
         return row
 
 

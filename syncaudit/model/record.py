@@ -126,7 +126,7 @@ class ClipRecord:
             },
             findings=tuple(_finding(item) for item in own["findings"]),
             measurements=tuple(
-                replace(PairMeasurement(**pair), is_baseline_only=k in of_estimators)
+                replace(PairMeasurement.from_json(pair), is_baseline_only=k in of_estimators)
                 for k, pair in enumerate(row["pairs"])
             ),
             stages=row["stages"],

@@ -171,9 +171,12 @@ def test_parquet_holds_the_same_as_jsonl(tmp_path):
         other["stages"] = dict(other["stages"])
         for pair in other["pairs"]:
             pair["diagnostics"] = dict(pair["diagnostics"])
-        steps = ("step_s", "step_std_s", "step_at_ns")
-        row["pairs"] = [dict.fromkeys(steps) | pair for pair in row["pairs"]]
+            if pair["evidence"] is not None:  # a curve and residuals have one schema
+                pair["evidence"] = {k: v for k, v in pair["evidence"].items() if v is not None}
+        optional = ("step_s", "step_std_s", "step_at_ns", "evidence")
+        row["pairs"] = [dict.fromkeys(optional) | pair for pair in row["pairs"]]
         assert other == row
+    assert any(pair["evidence"] is not None for pair in row["pairs"])
 
 
 def test_clips_are_split_by_verdict(tmp_path):

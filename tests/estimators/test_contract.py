@@ -233,6 +233,7 @@ def test_claimed_errors_hold_the_error(estimator: Estimator) -> None:
         assert pair.offset_s is not None
         assert pair.offset_std_s is not None
         assert abs(pair.offset_s) < 3.5 * pair.offset_std_s
+        assert pair.evidence is not None
 
 
 @each_estimator

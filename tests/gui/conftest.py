@@ -40,8 +40,8 @@ def open_window(qtbot, tmp_path) -> Iterator[Callable[..., object]]:
     When the test is over no thread and no running timer of the window is left.
     """
     from pyqtgraph.Qt import QtCore
-    from syncaudit_gui.widgets.application import make_application
-    from syncaudit_gui.widgets.window import ViewerWindow
+    from syncaudit_gui.window.application import make_application
+    from syncaudit_gui.window.window import ViewerWindow
 
     make_application()
     before = set(threading.enumerate())
@@ -55,9 +55,9 @@ def open_window(qtbot, tmp_path) -> Iterator[Callable[..., object]]:
         window.show()
         if source is not None:
             labels = tmp_path / "labels.jsonl"
-            with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
-                window.open_source(str(source), labels=labels, **options)
-            qtbot.waitUntil(lambda: window.films.is_settled, timeout=WAIT_MS)
+            with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
+                window.opening.open_source(str(source), labels=labels, **options)
+            qtbot.waitUntil(lambda: window.panels.films.is_settled, timeout=WAIT_MS)
         return window
 
     yield make

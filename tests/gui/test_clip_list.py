@@ -9,7 +9,7 @@ from pyqtgraph.Qt import QtCore
 from syncaudit_gui.viewmodel.batch import BatchList, Show, SortBy
 from syncaudit_gui.viewmodel.verdict_rows import ClipRow, read_verdict_rows
 from syncaudit_gui.widgets import clips_panel
-from syncaudit_gui.widgets.loading import MOST_THREADS, Loader
+from syncaudit_gui.window.loader import MOST_THREADS, Loader
 
 from testkit.viewer_keys import WAIT_MS, key
 
@@ -23,34 +23,36 @@ def rows(n: int) -> list[ClipRow]:
 
 
 def test_page_keys_pressed_quickly_go_on_from_the_clip_being_read(qtbot, window):
-    with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
+    with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
         key(window, "PgDown")
         key(window, "PgDown")
     assert window.session.clip_id == "third"
     key(window, "PgDown")
     assert window.session.clip_id == "third"
-    assert window.transport.message.text() == "this is the last clip listed"
+    assert window.panels.transport.message.text() == "this is the last clip listed"
 
 
 def test_nothing_listed_is_said(window):
-    window.clips.filter.setText("no such clip")
-    assert window.clips.empty.isVisible()
-    assert window.clips.count.text() == "0 of 3"
+    window.panels.clips.filter.setText("no such clip")
+    assert window.panels.clips.empty.isVisible()
+    assert window.panels.clips.count.text() == "0 of 3"
     key(window, "PgDown")
-    assert window.transport.message.text() == "no clip is listed"
-    window.clips.filter.clear()
-    assert window.clips.view.isVisible()
+    assert window.panels.transport.message.text() == "no clip is listed"
+    window.panels.clips.filter.clear()
+    assert window.panels.clips.view.isVisible()
 
 
 def test_order_stands_in_the_head_of_the_list(window):
     horizontal = QtCore.Qt.Orientation.Horizontal
 
     def title() -> object:
-        return window.clips.table.headerData(1, horizontal, QtCore.Qt.ItemDataRole.DisplayRole)
+        return window.panels.clips.table.headerData(
+            1, horizontal, QtCore.Qt.ItemDataRole.DisplayRole
+        )
 
     seen = [title()]
     for _ in range(3):
-        window.clips._sort(1)
+        window.panels.clips._sort(1)
         seen.append(title())
     assert seen == ["clip", "clip ▴", "clip ▾", "clip"]
 
@@ -75,13 +77,13 @@ def test_long_list_is_arranged_in_slices_and_the_old_one_stays_meanwhile():
 
 def test_window_takes_keys_between_slices(qtbot, window, monkeypatch):
     monkeypatch.setattr(clips_panel, "SLICE_S", 0.0)
-    window.clips.set_batch(BatchList(rows(40_000), lambda _: None), None)
-    window.clips.filter.setText("c0000")
-    assert window.clips.is_arranging
-    assert window.clips.count.text() == "…"
-    window.clips.filter.setText("c00001")  # the newest counts
-    qtbot.waitUntil(lambda: not window.clips.is_arranging, timeout=WAIT_MS)
-    assert window.clips.count.text() == "10 of 40000"
+    window.panels.clips.set_batch(BatchList(rows(40_000), lambda _: None), None)
+    window.panels.clips.filter.setText("c0000")
+    assert window.panels.clips.is_arranging
+    assert window.panels.clips.count.text() == "…"
+    window.panels.clips.filter.setText("c00001")  # the newest counts
+    qtbot.waitUntil(lambda: not window.panels.clips.is_arranging, timeout=WAIT_MS)
+    assert window.panels.clips.count.text() == "10 of 40000"
 
 
 def test_blind_list_gives_nothing_away():

@@ -14,8 +14,8 @@ from pathlib import Path
 import cv2
 import pytest
 from syncaudit_gui.command import view
-from syncaudit_gui.widgets.application import Start
-from syncaudit_gui.widgets.shot import parse_size, take_shot
+from syncaudit_gui.window.application import Start
+from syncaudit_gui.window.shot import parse_size, take_shot
 
 from syncaudit.errors import MissingExtraError, UsageError
 from testkit.barcodes import read_barcode

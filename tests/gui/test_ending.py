@@ -39,16 +39,16 @@ def left():
 
 if __name__ == "__main__":
     atexit.register(left)  # after the viewer's own end
-    from syncaudit_gui.widgets.application import make_application
-    from syncaudit_gui.widgets.window import ViewerWindow
+    from syncaudit_gui.window.application import make_application
+    from syncaudit_gui.window.window import ViewerWindow
     application = make_application()
     window = ViewerWindow()
     window.show()
-    window.open_source(sys.argv[1], labels=Path(sys.argv[1]).parent / "labels.jsonl")
+    window.opening.open_source(sys.argv[1], labels=Path(sys.argv[1]).parent / "labels.jsonl")
     while not window.auditor.is_running:
         application.processEvents()
         time.sleep(0.001)
-    window.lanes.rebuild()
+    window.panels.lanes.rebuild()
     window.player.toggle()
     for _ in range(20):
         application.processEvents()
@@ -111,7 +111,7 @@ def test_audit_ends_with_a_window_that_is_killed(manifest):
 def test_audit_that_has_ended_can_be_cancelled(manifest):
     (clip,) = load_manifest(str(manifest))
     epoch_ns = build_clip(clip, read_clip(clip)).epoch_ns
-    process = AuditProcess(clip, None, epoch_ns=epoch_ns, n_pictures=60, on_message=lambda _: None)
+    process = AuditProcess(clip, None, epoch_ns=epoch_ns, n_frames=60, on_message=lambda _: None)
     process._process.kill()
     process._thread.join()
     process.cancel()  # as the window does with every answer
@@ -120,10 +120,10 @@ def test_audit_that_has_ended_can_be_cancelled(manifest):
 def test_ctrl_q_quits_and_saves_a_note(qtbot, open_window, barcode_folder, tmp_path):
     window = open_window(barcode_folder / "manifest.jsonl", is_auditing=True)
     window.player.toggle()
-    window.labels.note.setFocus()
-    qtbot.keyClicks(window.labels.note, "late")
+    window.panels.labels.note.setFocus()
+    qtbot.keyClicks(window.panels.labels.note, "late")
     qtbot.keyClick(
-        window.labels.note, QtCore.Qt.Key.Key_Q, QtCore.Qt.KeyboardModifier.ControlModifier
+        window.panels.labels.note, QtCore.Qt.Key.Key_Q, QtCore.Qt.KeyboardModifier.ControlModifier
     )
     assert not window.isVisible()
     assert not window.player.is_playing
@@ -132,10 +132,10 @@ def test_ctrl_q_quits_and_saves_a_note(qtbot, open_window, barcode_folder, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("n_all", "words"), [(0, "looking at the signals"), (9, "looking at pictures  3 of 9")]
+    ("n_all", "words"), [(0, "looking at the signals"), (9, "decoding frames  3 of 9")]
 )
-def test_audit_of_no_pictures_looks_at_none(qtbot, n_all, words):
+def test_audit_of_no_frames_decodes_none(qtbot, n_all, words):
     panel = AuditPanel()
     qtbot.addWidget(panel)
-    panel.show_progress(AuditProgress(stage="detect", n_pictures=3, n_all=n_all))
+    panel.show_progress(AuditProgress(stage="detect", n_frames=3, n_all=n_all))
     assert panel.words.text() == words

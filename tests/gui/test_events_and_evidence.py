@@ -1,29 +1,22 @@
-"""Landmarks lie where things happen, and curves peak where the clocks agree."""
+"""Landmarks lie where things happen."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from syncaudit_gui.audits.curves import find_curves
-from syncaudit_gui.audits.motion_curves import STEP_S
-from syncaudit_gui.audits.result import DelayEvidence, ResidualEvidence
 from syncaudit_gui.viewmodel.clock_map import ClockMap
 from syncaudit_gui.viewmodel.events import Event, EventKind, Events, flash_times, motion_events
 from syncaudit_gui.viewmodel.turning import camera_turning, sensor_turning
 
 from syncaudit.model import (
-    Activity,
     Channel,
-    EventTrain,
     FlashEdges,
     FlashIntervals,
-    PairMeasurement,
     Quantity,
     RotationIncrements,
     SignalStream,
     SourceKind,
 )
-from syncaudit.pipeline import ClipEvidence
 
 EPOCH_NS = 1_767_225_600_000_000_000
 RATE_HZ = 100
@@ -108,81 +101,6 @@ def test_flashes_are_the_means_of_their_bands_and_intervals():
         count=np.array([1]),
     )
     np.testing.assert_allclose(flash_times(between, EPOCH_NS), [1.01], atol=1e-9)
-
-
-def turning(rng: np.random.Generator, shift_s: float) -> np.ndarray:
-    phases = rng.uniform(0, 6.28, (6, 3))
-    rates = np.array([0.21, 0.37, 0.53, 0.71, 0.97, 1.3])
-    at_s = (TIMES_S + shift_s)[:, None, None]
-    return 0.3 * np.sin(2 * np.pi * rates[None, :, None] * at_s + phases).sum(axis=1)
-
-
-def activity(name: str, values: np.ndarray) -> Activity:
-    return Activity(
-        source=name,
-        quantity=Quantity.ANGULAR_RATE,
-        epoch_ns=EPOCH_NS,
-        times_s=TIMES_S,
-        values=values,
-    )
-
-
-def pair(source: str, target: str, method: str, offset_s: float | None) -> PairMeasurement:
-    return PairMeasurement(
-        source=source,
-        target=target,
-        method=method,
-        at_ns=EPOCH_NS,
-        offset_s=offset_s,
-        offset_std_s=0.001,
-        accepted=offset_s is not None,
-        why=None if offset_s is not None else "for a test",
-    )
-
-
-def test_agreement_peaks_at_the_offset_wherever_the_estimate_is():
-    # The same motion, which the target stamps 0.3 s later.
-    slow, late = (turning(np.random.default_rng(4), shift) for shift in (0.0, -0.3))
-    evidence = ClipEvidence(
-        motion={
-            "a": {Quantity.ANGULAR_RATE: activity("a", slow)},
-            "b": {Quantity.ANGULAR_RATE: activity("b", late)},
-        }
-    )
-    pairs = (pair("a", "b", "angular_rate", 0.1), pair("a", "b", "unheard_of", 0.1))
-    drawn = dict(find_curves(pairs, evidence, EPOCH_NS))
-    assert list(drawn) == [("a", "b", "angular_rate")]
-    curve = drawn["a", "b", "angular_rate"]
-    assert isinstance(curve, DelayEvidence)
-    best_s = float(curve.offsets_s[int(np.nanargmax(curve.agreement))])
-    assert best_s == pytest.approx(0.3, abs=STEP_S)
-    assert float(np.nanmax(curve.agreement)) > 0.99
-    assert float(np.nanmin(curve.agreement)) >= 0.0
-
-
-def test_flash_residuals_are_what_the_correction_leaves():
-    rng = np.random.default_rng(2)
-    at_s = np.cumsum(rng.uniform(0.3, 1.2, 15))
-
-    def train(name: str, times_s: np.ndarray) -> EventTrain:
-        return EventTrain(
-            source=name,
-            quantity=Quantity.TRIGGER,
-            epoch_ns=EPOCH_NS,
-            times_s=times_s,
-            std_s=np.full(times_s.size, 1e-4),
-            strengths=np.ones(times_s.size),
-        )
-
-    noise_s = rng.normal(0.0, 1e-4, at_s.size)
-    evidence = ClipEvidence(
-        triggers={"a": train("a", at_s), "b": train("b", at_s[2:] + 0.035 + noise_s[2:])}
-    )
-    drawn = dict(find_curves((pair("a", "b", "flash", 0.035),), evidence, EPOCH_NS))
-    found = drawn["a", "b", "flash"]
-    assert isinstance(found, ResidualEvidence)
-    np.testing.assert_allclose(found.times_s, at_s[2:], atol=1e-9)
-    np.testing.assert_allclose(found.residuals_s, noise_s[2:], atol=1e-9)
 
 
 def test_cameras_and_buses_turn_at_the_same_rate():

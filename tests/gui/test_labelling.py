@@ -24,8 +24,8 @@ from testkit.viewer_keys import WAIT_MS, key
 
 def type_note(qtbot, window, words: str) -> None:
     key(window, "I")
-    qtbot.waitUntil(lambda: window.focusWidget() is window.labels.note, timeout=WAIT_MS)
-    QtTest.QTest.keyClicks(window.labels.note, words)
+    qtbot.waitUntil(lambda: window.focusWidget() is window.panels.labels.note, timeout=WAIT_MS)
+    QtTest.QTest.keyClicks(window.panels.labels.note, words)
 
 
 def saved_notes(path: Path) -> list[tuple[str, str]]:
@@ -49,30 +49,28 @@ def audited(window) -> AuditResult:
         verdict=Verdict.REJECT, reference="imu", at_ns=0, sources=sources, reasons=(reason,)
     )
     row = {"clip_id": window.session.clip_id, "verdict": "reject", "reasons": []}
-    return AuditResult(
-        judgement=judgement, row=row, events=(), rotations={}, evidence={}, aligned={}
-    )
+    return AuditResult(judgement=judgement, row=row, events=(), rotations={}, aligned={})
 
 
 def test_source_of_the_first_reason_is_selected_when_an_audit_ends(window):
     assert window.session.selected == "cam0"
-    window._take_audit(audited(window))
+    window.audits.take(audited(window))
     assert window.session.selected == "cam4"
-    assert window.films._selected == "cam4"
+    assert window.panels.films._selected == "cam4"
 
 
 def test_audit_leaves_what_a_person_selected(window):
     key(window, "Down")
-    window._take_audit(audited(window))
+    window.audits.take(audited(window))
     assert window.session.selected == "cam1"
 
 
 def test_blind_audit_gives_nothing_away_by_its_selection(window):
     key(window, "B")
-    window._take_audit(audited(window))
+    window.audits.take(audited(window))
     assert window.session.selected == "cam0"
-    assert "reject" not in window.clips.why.text()
-    assert window.clips.why.text() == "first"
+    assert "reject" not in window.panels.clips.why.text()
+    assert window.panels.clips.why.text() == "first"
 
 
 def test_window_opened_blind_is_blind_before_the_first_clip_is_shown(
@@ -82,32 +80,32 @@ def test_window_opened_blind_is_blind_before_the_first_clip_is_shown(
     (tmp_path / "verdicts.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     manifest = barcode_folder / "manifest.jsonl"
     window = open_window(manifest, verdicts=tmp_path, is_blind=True)
-    assert window.labels.blind.isChecked()
-    assert "late" not in window.clips.why.text()
-    window.give_label(Label.ACCEPT)
+    assert window.panels.labels.blind.isChecked()
+    assert "late" not in window.panels.clips.why.text()
+    window.decisions.give_label(Label.ACCEPT)
     (label,) = map(json.loads, (tmp_path / "labels.jsonl").read_text().splitlines())
     assert (label["blind"], label["verdict_shown"]) == (True, None)
-    assert "late" in window.clips.why.text()
+    assert "late" in window.panels.clips.why.text()
 
 
 def test_click_elsewhere_ends_typing(qtbot, window, tmp_path):
     type_note(qtbot, window, "late ")
     left = QtCore.Qt.MouseButton.LeftButton
-    QtTest.QTest.mouseClick(window.lanes._overlay, left, pos=QtCore.QPoint(400, 60))
+    QtTest.QTest.mouseClick(window.panels.lanes._overlay, left, pos=QtCore.QPoint(400, 60))
     assert not isinstance(window.focusWidget(), QtWidgets.QLineEdit)
     assert saved_notes(tmp_path / "labels.jsonl") == [("first", "late ")]
     key(window, "Space")
     assert window.player.is_playing
     key(window, "Space")
-    assert window.labels.note.text() == "late "
+    assert window.panels.labels.note.text() == "late "
 
 
 def test_typed_note_survives_an_audit_and_a_selection(qtbot, window):
     type_note(qtbot, window, "half a sen")
-    window._take_audit(audited(window))
-    window.select("imu")
-    assert window.labels.note.text() == "half a sen"
-    QtTest.QTest.keyClicks(window.labels.note, "tence")
+    window.audits.take(audited(window))
+    window.display.select("imu")
+    assert window.panels.labels.note.text() == "half a sen"
+    QtTest.QTest.keyClicks(window.panels.labels.note, "tence")
     key(window, "Return")
     assert window.session.labels.note_of("first") == "half a sentence"
 
@@ -118,23 +116,23 @@ def test_typed_note_is_saved_for_its_clip_on_leaving(qtbot, window, tmp_path, le
     if leave == "close":
         window.close()
     else:
-        with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
-            window.open_clip("second")
-        assert window.labels.note.text() == ""
+        with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
+            window.opening.open_clip("second")
+        assert window.panels.labels.note.text() == ""
     assert saved_notes(tmp_path / "labels.jsonl") == [("first", "cut off")]
 
 
 def test_dragged_nudge_says_what_moves_with_it(window, monkeypatch):
     monkeypatch.setattr(window.session, "clock_mates", lambda _: ("cam1", "cam2"))
-    window._drag_nudge("cam1", 0.004, False)
+    window.decisions.drag_nudge("cam1", 0.004, False)
     words = "cam1 nudged by +4.0 ms, and cam2 of the same clock"
-    assert window.transport.message.text() == words
-    window._drag_nudge("cam1", 0.005, True)
-    assert window.transport.message.text() == words.replace("4", "5")
+    assert window.panels.transport.message.text() == words
+    window.decisions.drag_nudge("cam1", 0.005, True)
+    assert window.panels.transport.message.text() == words.replace("4", "5")
 
 
 def test_click_with_alt_is_no_nudge(window):
-    window._drag_nudge("cam1", 0.0, True)
+    window.decisions.drag_nudge("cam1", 0.0, True)
     assert window.session.undo.undo() is None
 
 
@@ -160,10 +158,10 @@ def test_labels_of_a_folder_that_cannot_be_written_go_to_ones_own(
         lambda path, mode: Path(path) != run and can_write(path, mode),
     )
     window = open_window()
-    with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
-        window.open_source(str(run))
+    with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
+        window.opening.open_source(str(run))
     home = tmp_path / "mine" / "syncaudit" / "viewer"
-    assert str(home) in window.transport.message.text()
+    assert str(home) in window.panels.transport.message.text()
     key(window, "A")
     assert (run / "labels.jsonl").read_bytes() == older
     assert window.session.labels.of("of another").label is Label.REJECT
@@ -187,18 +185,18 @@ def test_label_survives_a_kill(tmp_path):
 
 
 def test_label_taken_back_hides_corrections_again(window):
-    window._take_audit(audited(window))
+    window.audits.take(audited(window))
     key(window, "B")
     key(window, "A")
     key(window, "C")
     assert window.session.model.is_corrected
     key(window, "A")
     assert not window.session.model.is_corrected
-    assert window.sources.corrected.text() == "raw"
+    assert window.panels.sources.corrected.text() == "raw"
 
 
 def test_blind_nudge_says_when_it_can_be_seen(window):
     key(window, "B")
     key(window, ".")
-    assert "once you have labelled" in window.transport.message.text()
+    assert "once you have labelled" in window.panels.transport.message.text()
     assert not window.session.model.is_corrected

@@ -50,12 +50,12 @@ def write_state(path: Path, *, n_arms: int = 2) -> None:
 
 
 def shown(window, kind: type) -> list:
-    return [lane for lane in window.lanes.plots.lanes if isinstance(lane, kind)]
+    return [lane for lane in window.panels.lanes.plots.lanes if isinstance(lane, kind)]
 
 
 def colors_in(window, room: QtCore.QRectF) -> set[str]:
     """Return every colour that is painted of the lanes in a room."""
-    image = window.lanes.grab().toImage()
+    image = window.panels.lanes.grab().toImage()
     part = image.copy(room.toRect())
     return {part.pixelColor(x, y).name() for y in range(part.height()) for x in range(part.width())}
 
@@ -108,13 +108,15 @@ def test_a_robot_of_fourteen_joints_fits_the_window_with_a_legend(open_window, t
     lanes = shown(window, CurveLane)
     assert len(lanes) == 8
     # 800 px high: nothing has to be scrolled to.
-    assert window.lanes.height() <= window.scroller.viewport().height()
-    lane, room = next(x for x in window.lanes.plots.rects() if isinstance(x[0], CurveLane))
+    assert window.panels.lanes.height() <= window.panels.scroller.viewport().height()
+    lane, room = next(x for x in window.panels.lanes.plots.rects() if isinstance(x[0], CurveLane))
     legend = QtCore.QRectF(room.left(), room.top() + 1, room.width(), 13)
     for color in curve_colors(lane, window.theme):
         assert color in colors_in(window, legend)
     # Beneath the legend, not behind it.
-    visible = window.lanes.plots._rows[window.lanes.plots.lanes.index(lane)].plot.viewRange()[1]
+    visible = window.panels.lanes.plots._rows[
+        window.panels.lanes.plots.lanes.index(lane)
+    ].plot.viewRange()[1]
     top = lane.pyramid.extremes()[1]
     assert (visible[1] - top) / (visible[1] - visible[0]) * room.height() >= 13
 
@@ -169,7 +171,7 @@ def test_what_has_no_room_is_cut_and_said_in_full_on_hovering(qtbot, open_window
     assert source.startswith("micr")
     assert lane_words(lane) == "words of the second speaker · microphone_at_the_left"
     window = open_window(barcode_folder / "manifest.jsonl")
-    model, scale = window.session.model, window.lanes.scale()
+    model, scale = window.session.model, window.panels.lanes.scale()
     room = QtCore.QRectF(132, 0, 500, 26)
     at_axis = QtCore.QPointF(5, 5)
     assert tip_at(lane, room, at_axis, model, scale) == lane_words(lane)
@@ -202,8 +204,8 @@ def test_tiers_of_many_languages_are_a_lane_each(open_window, tmp_path):
     by_title = {lane.title: lane for lane in shown(window, TierLane) if lane.source == "many"}
     assert list(by_title) == ["words", "מילים", "中文", "silent"]
     assert by_title["מילים"].labels == ("פנה שמאלה", "")
-    rooms = {lane.title: room for lane, room in window.lanes.plots.rects()}
-    scale = window.lanes.scale()
+    rooms = {lane.title: room for lane, room in window.panels.lanes.plots.rects()}
+    scale = window.panels.lanes.scale()
 
     def inside(title: str, start_s: float, stop_s: float) -> set[str]:
         room = rooms[title]
@@ -232,8 +234,8 @@ def test_overlapping_words_lie_in_rows_of_their_own(open_window, tmp_path):
     lane = next(lane for lane in shown(window, TierLane) if lane.source == "over")
     assert lane.rows.tolist() == [0, 1, 2, 0]
     assert lane.title == "over"
-    room = next(r for x, r in window.lanes.plots.rects() if x.title == "over")
-    words = next(r for x, r in window.lanes.plots.rects() if x.title == "words")
+    room = next(r for x, r in window.panels.lanes.plots.rects() if x.title == "over")
+    words = next(r for x, r in window.panels.lanes.plots.rects() if x.title == "words")
     assert room.height() > 2 * words.height()
 
 
@@ -253,7 +255,7 @@ def test_words_without_their_audio_are_shown_and_say_so(open_window, tmp_path, s
         QtCore.QRectF(132, 0, 500, 26),
         QtCore.QPointF(5, 5),
         window.session.model,
-        window.lanes.scale(),
+        window.panels.lanes.scale(),
     )
     assert "audio could not be read" in tip
 
@@ -269,7 +271,7 @@ def test_clips_of_nothing_but_words_and_sound_open(open_window, tmp_path):
 def test_lane_without_a_turn_rate_is_low_and_says_why(open_window, tmp_path):
     clip = write_clip(tmp_path / "all", n_cameras=1, has_imu=False, has_sound=False)
     window = open_window(write_manifest(tmp_path / "m.jsonl", clip))
-    room = next(r for x, r in window.lanes.plots.rects() if isinstance(x, TurningLane))
+    room = next(r for x, r in window.panels.lanes.plots.rects() if isinstance(x, TurningLane))
     assert room.height() <= 30
     words = QtCore.QRectF(room.left(), room.top(), 300, room.height())
     assert window.theme.dim in colors_in(window, words)
@@ -287,9 +289,9 @@ def test_uneven_lost_and_doubled_frames_are_drawn_where_they_are(open_window, tm
     write_stamps(tmp_path / "all" / "cam0.csv", stamps)
     clip["sources"]["uneven"] = {"kind": "camera", "uri": "all/uneven.mp4", "start_ns": START_NS}
     window = open_window(write_manifest(tmp_path / "m.jsonl", clip))
-    lane, room = next(x for x in window.lanes.plots.rects() if isinstance(x[0], FramesLane))
+    lane, room = next(x for x in window.panels.lanes.plots.rects() if isinstance(x[0], FramesLane))
     row = dict(frame_rows(lane, room))["cam0"]
-    scale = window.lanes.scale()
+    scale = window.panels.lanes.scale()
 
     def between(start_s: float, stop_s: float) -> set[str]:
         left, right = scale.x_of(start_s), scale.x_of(stop_s)
@@ -300,17 +302,17 @@ def test_uneven_lost_and_doubled_frames_are_drawn_where_they_are(open_window, tm
     empty = {window.theme.panel, window.theme.raised, window.theme.line}
     assert between(1.47, 1.73) <= empty  # 250 ms without a frame
     assert not between(1.2, 1.4) <= empty
-    assert all(pane.picture is not None for pane in window.films.panes.values())
+    assert all(pane.frame is not None for pane in window.panels.films.panes.values())
 
 
 def test_lanes_made_anew_span_the_whole_width(qtbot, open_window, barcode_folder):
     window = open_window(barcode_folder / "manifest.jsonl", clip_id="first")
-    lanes = window.lanes
+    lanes = window.panels.lanes
     before = [(r.left(), r.right()) for _, r in lanes.plots.rects()]
     lanes.rebuild()  # as at the end of an audit
     assert [(r.left(), r.right()) for _, r in lanes.plots.rects()] == before
-    with qtbot.waitSignal(window.clip_shown, timeout=30_000):
-        window.open_clip("second")
+    with qtbot.waitSignal(window.opening.clip_shown, timeout=30_000):
+        window.opening.open_clip("second")
     rooms = [(r.left(), r.right()) for _, r in lanes.plots.rects()]
     assert rooms == before
     assert min(right - left for left, right in rooms) > 0.7 * lanes.width()
@@ -319,9 +321,9 @@ def test_lanes_made_anew_span_the_whole_width(qtbot, open_window, barcode_folder
 def test_curves_are_a_point_wide_on_fine_screens(open_window, barcode_folder, monkeypatch):
     window = open_window(barcode_folder / "manifest.jsonl")
     window.session.nudge("imu", 0.1)
-    monkeypatch.setattr(window.lanes.plots, "devicePixelRatioF", lambda: 2.0)
-    window.show_clocks()
-    row = next(row for row in window.lanes.plots._rows if row.lane.source == "imu")
+    monkeypatch.setattr(window.panels.lanes.plots, "devicePixelRatioF", lambda: 2.0)
+    window.display.show_clocks()
+    row = next(row for row in window.panels.lanes.plots._rows if row.lane.source == "imu")
     pens = [curve.opts["pen"] for curve in row.curves]
     assert {(pen.width(), pen.style().name) for pen in pens} == {
         (2, "SolidLine"),
@@ -333,12 +335,15 @@ def test_few_lanes_fill_the_window(qtbot, open_window, tmp_path):
     clip = write_clip(tmp_path / "few", n_cameras=0, clip_id="few", has_sound=False)
     window = open_window(write_manifest(tmp_path / "m.jsonl", clip))
     window.resize(1200, 1600)
-    qtbot.waitUntil(lambda: window.lanes.height() > 1400, timeout=30_000)
+    qtbot.waitUntil(lambda: window.panels.lanes.height() > 1400, timeout=30_000)
 
 
 def test_scales_have_the_minus_sign_of_the_tables(open_window, barcode_folder):
     window = open_window(barcode_folder / "manifest.jsonl")
-    assert window.lanes.plots._rows[0].axis.tickStrings([-10.0, 0.0], 1.0, 10.0) == ["−10", "0"]
+    assert window.panels.lanes.plots._rows[0].axis.tickStrings([-10.0, 0.0], 1.0, 10.0) == [
+        "−10",
+        "0",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -8,21 +8,27 @@ import numpy as np
 import pyqtgraph as pg
 import pytest
 from pyqtgraph.Qt import QtGui
-from syncaudit_gui.audits.curves import find_curves
 from syncaudit_gui.viewmodel.bindings import BINDINGS
 from syncaudit_gui.viewmodel.clip_model import build_clip
-from syncaudit_gui.viewmodel.evidence_words import word_agreement
 from syncaudit_gui.viewmodel.judgement import Judgement
+from syncaudit_gui.viewmodel.wording import word_agreement, word_no_plot, word_residuals
 from syncaudit_gui.widgets.covers import COLUMN_PX, KEYS_PX
 from syncaudit_gui.widgets.evidence_panel import EvidencePanel
 from syncaudit_gui.widgets.sources_panel import SourcesPanel
 from syncaudit_gui.widgets.theme import DARK, ui_font
 
-from syncaudit.estimators import estimate_microphones
-from syncaudit.model import Clip, ImuSpec, PairMeasurement, Verdict
-from syncaudit.pipeline import ClipEvidence, ReadClip
+from syncaudit.model import (
+    AgreementCurve,
+    Clip,
+    EventResiduals,
+    ImuSpec,
+    PairMeasurement,
+    Verdict,
+)
+from syncaudit.pipeline import ReadClip
 from testkit.jumping_clocks import opened
-from testkit.two_microphones import EPOCH, microphones
+
+EPOCH = 1_767_225_600_000_000_000
 
 
 @pytest.fixture
@@ -34,20 +40,35 @@ def panel(qtbot):
     return shown
 
 
-def show(panel, pair: PairMeasurement, evidence: ClipEvidence) -> None:
+def show(panel, pair: PairMeasurement, *, can_audit: bool = False) -> None:
     sources = {name: ImuSpec(uri=f"{name}.csv") for name in (pair.source, pair.target)}
     model = build_clip(Clip(clip_id="x", recording_id="x", sources=sources), ReadClip(streams={}))
     model.judgement = Judgement(
         verdict=Verdict.PASS, reference=pair.target, at_ns=EPOCH, sources={}, pairs=(pair,)
     )
-    curves = dict(find_curves((pair,), evidence, EPOCH))
-    panel.show_source(model, pair.source, curves, is_hidden=False, can_audit=False)
+    panel.show_source(model, pair.source, is_hidden=False, can_audit=can_audit)
+
+
+def agreement_at(peak_s: float, near_s: float) -> AgreementCurve:
+    offsets_s = np.arange(-8000, 8001) / 8000
+    agreement = np.where(np.abs(offsets_s - peak_s) < 5e-5, 0.9, 0.1)
+    found = AgreementCurve.around(offsets_s, agreement, peak_s, near_s=near_s)
+    assert found is not None
+    return found
 
 
 def test_panel_plots_the_peak_and_the_interval_of_microphones(panel):
-    evidence = microphones(0.1234)
-    pair = estimate_microphones(evidence.sounds["a"], evidence.sounds["b"], max_offset_s=2.0)
-    show(panel, pair, evidence)
+    pair = PairMeasurement(
+        source="a",
+        target="b",
+        method="gcc_phat",
+        at_ns=EPOCH,
+        offset_s=0.1234,
+        offset_std_s=2e-5,
+        accepted=True,
+        evidence=agreement_at(0.1234, 0.05),
+    )
+    show(panel, pair)
     (curve,) = panel.plot.getPlotItem().listDataItems()
     offsets_ms, agreement = curve.getData()
     # A sample of the search.
@@ -75,10 +96,10 @@ def test_panel_without_a_curve_says_why(panel):
         accepted=True,
         diagnostics={"words": 3.0},
     )
-    show(panel, pair, ClipEvidence())
+    show(panel, pair)
     assert not panel.plot.isVisible()
     assert "there is nothing to compare" in panel.words.text()
-    show(panel, replace(pair, accepted=False, why="the tier is silent"), ClipEvidence())
+    show(panel, replace(pair, accepted=False, why="the tier is silent"))
     assert "Refused: the tier is silent." in panel.words.text()
 
 
@@ -99,5 +120,44 @@ def test_words_of_the_key_sheet_stay_in_their_column(qapp):
 
 
 def test_best_agreement_at_zero_is_said_without_a_hole():
-    words = word_agreement(np.array([-0.1, 0.0, 0.1]), np.array([0.1, 0.5, 0.1]))
-    assert words == "Agreement is best at 0.0 ms: 0.50."
+    offsets_s, agreement = np.array([-1e-3, 0.0, 1e-3]), np.array([0.1, 0.5, 0.1])
+    found = AgreementCurve.around(offsets_s, agreement, 0.0, near_s=0.5)
+    assert found is not None
+    assert word_agreement(found) == "Agreement is best at 0.0 ms: 0.50."
+
+
+def test_coarse_searches_do_not_contradict_the_estimate_by_a_millisecond():
+    offsets_s = 0.01 * np.arange(-50, 51)
+    agreement = np.exp(-0.5 * ((offsets_s - 0.0331) / 0.1) ** 2)
+    found = AgreementCurve.around(offsets_s, agreement, 0.03, near_s=0.5)
+    assert found is not None
+    assert word_agreement(found) == "Agreement is best near +35 ms: 1.00."
+
+
+def test_panel_plots_residuals_when_they_happened(panel):
+    residuals = EventResiduals.of(np.array([-1.0, 2.0]), np.array([3e-4, -3e-4]))
+    pair = PairMeasurement(
+        source="a",
+        target="b",
+        method="flash",
+        at_ns=EPOCH + 10**10,
+        offset_s=0.0,
+        offset_std_s=1e-4,
+        accepted=True,
+        evidence=residuals,
+    )
+    show(panel, pair)
+    (dots,) = [x for x in panel.plot.getPlotItem().items if isinstance(x, pg.ScatterPlotItem)]
+    times_s, residuals_ms = dots.getData()
+    first_s = (EPOCH + 10**10 - panel._epoch_ns) * 1e-9
+    np.testing.assert_allclose(times_s, first_s + np.array([-1.0, 2.0]), atol=1e-6)
+    np.testing.assert_allclose(residuals_ms, [0.3, -0.3], atol=1e-6)
+    assert word_residuals(residuals) == "2 events in common, 0.30 ms rms."
+    assert "2 events in common" in panel.words.text()
+
+
+@pytest.mark.parametrize("method", ["rotation", "speech", "flash", "unheard_of"])
+def test_without_evidence_there_are_words(method):
+    pair = PairMeasurement.refused("a", "b", method, EPOCH, "for a test")
+    assert pair.evidence is None
+    assert word_no_plot(pair, can_audit=False).endswith(".")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from syncaudit_gui.audits.run import run_audit
 from syncaudit_gui.viewmodel.judgement import Judgement
 
 from syncaudit.datasets import load_manifest
+from syncaudit.model import AgreementCurve
 from syncaudit.pipeline import audit
 
 MANIFEST = Path(__file__).parents[2] / "sample_data" / "manifest.jsonl"
@@ -43,6 +45,22 @@ def test_an_audit_of_the_viewer_finds_what_validate_finds(clip, live):
                 source.drift_ppm,
                 source.drift_std_ppm,
             )
+
+
+def test_a_row_holds_the_evidence_of_its_measurements(clip, live):
+    row = json.loads(json.dumps(live.row))
+    shown = Judgement.of_row(row, clip)
+    assert shown is not None
+    assert [p.evidence for p in shown.pairs] == [p.evidence for p in live.judgement.pairs]
+    accepted = [p for p in shown.pairs if p.accepted and not p.is_baseline_only]
+    assert len(accepted) > 3
+    for pair in accepted:
+        assert isinstance(pair.evidence, AgreementCurve)
+        if pair.step_s is None:
+            # Half a step of the coarsest search; a fit knows rows, gaps and single outliers.
+            assert pair.evidence.peak_s == pytest.approx(pair.offset_s, abs=0.02)
+        assert np.nanmax(pair.evidence.agreement) > 0.5
+        assert len(json.dumps(pair.evidence.to_json())) < 300
 
 
 def test_what_a_camera_saw_is_drawn_throughout(clip, live):

@@ -14,9 +14,9 @@ from syncaudit_gui.viewmodel.clip_model import build_clip
 from syncaudit_gui.viewmodel.lanes import CurveLane, MissingLane, SoundLane
 from syncaudit_gui.widgets.filmstrip import Arrangement
 from syncaudit_gui.widgets.lane_paint import LanePainter
-from syncaudit_gui.widgets.layout_memory import restore_layout, save_layout
 from syncaudit_gui.widgets.pane import CameraPane
-from syncaudit_gui.widgets.sound_output import bytes_from
+from syncaudit_gui.window.application import restore_layout, save_layout
+from syncaudit_gui.window.sound_output import bytes_from
 
 from syncaudit.datasets import load_manifest
 from syncaudit.model import CameraStream, Channel, Clip, ImuSpec, SignalStream, SourceKind
@@ -28,21 +28,21 @@ WAIT_S = 60.0
 
 
 def lanes_of(window) -> list[str]:
-    return [lane.title for lane in window.lanes.plots.lanes]
+    return [lane.title for lane in window.panels.lanes.plots.lanes]
 
 
 def test_window_without_anything_says_how_to_begin(open_window):
     window = open_window()
-    assert window.pages.currentIndex() == 0
-    assert "Drop a manifest" in window.welcome.title
+    assert window.panels.pages.currentIndex() == 0
+    assert "Drop a manifest" in window.panels.welcome.title
     window.grab()
 
 
 def test_what_cannot_be_opened_says_why(qtbot, open_window, tmp_path):
     window = open_window()
-    window.open_source(str(tmp_path))
-    qtbot.waitUntil(lambda: window.welcome.title == "This cannot be opened", timeout=WAIT_MS)
-    assert "folder without a manifest" in window.welcome.text
+    window.opening.open_source(str(tmp_path))
+    qtbot.waitUntil(lambda: window.panels.welcome.title == "This cannot be opened", timeout=WAIT_MS)
+    assert "folder without a manifest" in window.panels.welcome.text
 
 
 def test_missing_and_broken_sources_say_so_in_their_places(open_window, tmp_path):
@@ -53,26 +53,26 @@ def test_missing_and_broken_sources_say_so_in_their_places(open_window, tmp_path
     }
     clip = write_clip(tmp_path / "all", n_cameras=2, changes=changes)
     window = open_window(write_manifest(tmp_path / "m.jsonl", clip))
-    assert "file not found" in window.films.panes["cam1"].words
-    missing = [x for x in window.lanes.plots.lanes if isinstance(x, MissingLane)]
+    assert "file not found" in window.panels.films.panes["cam1"].words
+    missing = [x for x in window.panels.lanes.plots.lanes if isinstance(x, MissingLane)]
     assert {lane.title for lane in missing} >= {"can", "mic"}
     assert all("not found" in lane.why for lane in missing if lane.title != "words")
-    figures = {row[0].text: row[1].text for row in window.sources.table._rows}
+    figures = {row[0].text: row[1].text for row in window.panels.sources.table._rows}
     assert figures["✕ can"] == "not read"
-    window.select("can")
-    assert "not found" in window.evidence.words.text()
+    window.display.select("can")
+    assert "not found" in window.panels.evidence.words.text()
 
 
 @pytest.mark.parametrize("n_cameras", [0, 1, 12])
 def test_any_number_of_cameras_fits(open_window, tmp_path, n_cameras):
     clip = write_clip(tmp_path / "all", n_cameras=n_cameras, has_sound=False)
     window = open_window(write_manifest(tmp_path / "m.jsonl", clip))
-    panes = window.films.panes.values()
+    panes = window.panels.films.panes.values()
     assert len(panes) == n_cameras
-    inside = window.films.rect()
+    inside = window.panels.films.rect()
     assert all(inside.contains(pane.geometry()) for pane in panes)
-    assert all(pane.picture is not None for pane in panes)
-    assert window.films._words.text() == ("" if n_cameras else "no cameras in this clip")
+    assert all(pane.frame is not None for pane in panes)
+    assert window.panels.films._words.text() == ("" if n_cameras else "no cameras in this clip")
     assert "gyro" in lanes_of(window)
     assert "mic" not in lanes_of(window)
 
@@ -104,7 +104,7 @@ def test_dropped_manifest_opens(qtbot, open_window, barcode_folder, tmp_path, mo
     copy, left = QtCore.Qt.DropAction.CopyAction, QtCore.Qt.MouseButton.LeftButton
     none = QtCore.Qt.KeyboardModifier.NoModifier
     event = QtGui.QDropEvent(QtCore.QPointF(9, 9), copy, data, left, none)
-    with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
+    with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
         window.dropEvent(event)
     assert window.session.batch.n_all == 3
 
@@ -146,7 +146,7 @@ def test_audit_process_tells_progress_and_answers(tmp_path):
         if not isinstance(message, AuditProgress):
             is_over.set()
 
-    process = AuditProcess(clip, None, epoch_ns=model.epoch_ns, n_pictures=60, on_message=take)
+    process = AuditProcess(clip, None, epoch_ns=model.epoch_ns, n_frames=60, on_message=take)
     assert is_over.wait(WAIT_S)
     process.cancel()
     result = messages[-1]
@@ -160,7 +160,7 @@ def test_cancelled_audit_is_gone_and_silent(tmp_path):
     clip, model = audited(tmp_path)
     messages: list[object] = []
     process = AuditProcess(
-        clip, None, epoch_ns=model.epoch_ns, n_pictures=60, on_message=messages.append
+        clip, None, epoch_ns=model.epoch_ns, n_frames=60, on_message=messages.append
     )
     process.cancel()
     assert not [m for m in messages if not isinstance(m, AuditProgress)]
@@ -175,7 +175,7 @@ def test_crashed_audit_says_so(tmp_path):
         clip,
         None,
         epoch_ns=model.epoch_ns,
-        n_pictures=60,
+        n_frames=60,
         on_message=lambda m: (messages.append(m), is_over.set()),
     )
     process._process.kill()
@@ -187,12 +187,12 @@ def test_crashed_audit_says_so(tmp_path):
 
 def test_window_audits_a_clip_and_can_be_closed_meanwhile(qtbot, open_window, barcode_folder):
     window = open_window(barcode_folder / "manifest.jsonl", is_auditing=True)
-    assert window.progress.isVisible()
+    assert window.panels.progress.isVisible()
     assert window.auditor.is_running
-    window.cancel_audit()
-    assert not window.progress.isVisible()
+    window.audits.cancel()
+    assert not window.panels.progress.isVisible()
     assert not window.auditor.is_running
-    window.begin_audit()
+    window.audits.begin()
     assert window.auditor.is_running
 
 
@@ -216,14 +216,14 @@ def test_playing_says_where_there_is_nothing_to_hear_with(qtbot, open_window, ba
     window = open_window(barcode_folder / "manifest.jsonl")
     window.sound._why_silent = "silent: no sound device"
     window.player.toggle()
-    assert window.transport.message.text() == "silent: no sound device"
+    assert window.panels.transport.message.text() == "silent: no sound device"
     window.player.toggle()
 
 
 def test_unknown_clip_is_refused_with_the_nearest_name(qtbot, open_window, barcode_folder):
     window = open_window()
-    with qtbot.waitSignal(window.refused, timeout=WAIT_MS) as refused:
-        window.open_source(str(barcode_folder / "manifest.jsonl"), clip_id="frist")
+    with qtbot.waitSignal(window.opening.refused, timeout=WAIT_MS) as refused:
+        window.opening.open_source(str(barcode_folder / "manifest.jsonl"), clip_id="frist")
     assert "no clip 'frist'" in refused.args[0]
     assert "'first'" in refused.args[0]
 
@@ -236,12 +236,12 @@ def test_stamps_of_another_epoch_are_said_to_be_far_away(open_window, tmp_path):
     ]
     (tmp_path / "all" / "imu.csv").write_text("\n".join([lines[0], *moved]), encoding="utf-8")
     window = open_window(write_manifest(tmp_path / "m.jsonl", clip))
-    lane = next(x for x in window.lanes.plots.lanes if isinstance(x, CurveLane))
+    lane = next(x for x in window.panels.lanes.plots.lanes if isinstance(x, CurveLane))
     painter = LanePainter(
         painter=QtGui.QPainter(),
         theme=window.theme,
         model=window.session.model,
-        scale=window.lanes.scale(),
+        scale=window.panels.lanes.scale(),
     )
     assert "earlier; corrected clocks (C)" in painter._where_it_is(lane)
     window.session.model.nudges_s["imu"] = START_NS * 1e-9
@@ -254,8 +254,8 @@ def test_going_through_clips_leaves_no_thread_and_no_pane_behind(
 ):
     window = open_window(barcode_folder / "manifest.jsonl")
     for name in ("second", "third", "first", "second"):
-        with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
-            window.open_clip(name)
+        with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
+            window.opening.open_clip(name)
     cameras = [t for t in threading.enumerate() if t.name == "syncaudit-camera"]
     assert len(cameras) == 6
     QtCore.QCoreApplication.sendPostedEvents(None, QtCore.QEvent.Type.DeferredDelete)
@@ -270,12 +270,12 @@ def test_layout_is_remembered(open_window, tmp_path):
     window = open_window()
     window.toggle_theme()
     window.player.change_speed(-2)
-    window.films.set_arrangement(Arrangement.GRID)
+    window.panels.films.set_arrangement(Arrangement.GRID)
     save_layout(window, settings)
     again = open_window()
     restore_layout(again, settings)
     assert (again.theme.name, again.player.clock.speed) == ("light", 0.25)
-    assert again.films.arrangement is Arrangement.GRID
+    assert again.panels.films.arrangement is Arrangement.GRID
     settings.setValue("speed", "fast")
     settings.setValue("geometry", "nonsense")
     restore_layout(open_window(), settings)
@@ -286,4 +286,4 @@ def test_small_screens_and_many_sources_fit(open_window, tmp_path):
     window = open_window(write_manifest(tmp_path / "m.jsonl", clip))
     window.resize(900, 560)
     assert (window.width(), window.height()) == (900, 560)
-    assert window.labels.isVisible()
+    assert window.panels.labels.isVisible()

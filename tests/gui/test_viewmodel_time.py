@@ -21,7 +21,7 @@ def whole(stop_s: float = 100.0) -> Timeline:
 
 def test_zoom_keeps_the_place_under_the_mouse():
     timeline = whole()
-    timeline.zoom(0.1, at_s=40.0)
+    timeline.show(timeline.visible.zoomed(0.1, 40.0))
     share = (40.0 - timeline.visible.start_s) / timeline.visible.span_s
     assert share == pytest.approx(0.4, abs=EXACT_S)
     assert timeline.visible.span_s == pytest.approx(10.0, abs=EXACT_S)
@@ -30,8 +30,8 @@ def test_zoom_keeps_the_place_under_the_mouse():
 @given(st.floats(-500, 500), st.floats(1e-6, 1e6), st.floats(-1e6, 1e6))
 def test_view_never_leaves_the_clip(at_s, factor, by_s):
     timeline = whole()
-    timeline.zoom(factor, at_s)
-    timeline.pan(by_s)
+    timeline.show(timeline.visible.zoomed(factor, at_s))
+    timeline.show(timeline.visible.moved(by_s))
     assert timeline.visible.start_s >= -1e-6
     assert timeline.visible.stop_s <= 100.0 + 1e-6
     assert timeline.visible.span_s > 0.0

@@ -16,9 +16,9 @@ LONG = "roof_rig_{}_wide_angle_global_shutter_serial_0042"
 
 
 def test_pane_that_waits_for_its_picture_does_not_say_no_footage(window):
-    window.films.set_model(window.session.model)
-    window.films.show_time(1.0)
-    assert {pane.words for pane in window.films.panes.values()} == {"…"}
+    window.panels.films.set_model(window.session.model)
+    window.panels.films.show_time(1.0)
+    assert {pane.words for pane in window.panels.films.panes.values()} == {"…"}
 
 
 def test_long_names_leave_everything_in_the_window(qtbot, open_window, tmp_path):
@@ -30,22 +30,26 @@ def test_long_names_leave_everything_in_the_window(qtbot, open_window, tmp_path)
     window = open_window(write_manifest(tmp_path / "m.jsonl", clip))
     window.resize(1000, 640)
     QtWidgets.QApplication.processEvents()
-    for part in (window.sources.corrected, window.labels.note, window.labels.blind):
+    for part in (
+        window.panels.sources.corrected,
+        window.panels.labels.note,
+        window.panels.labels.blind,
+    ):
         place = part.mapTo(window, QtCore.QPoint(part.width(), part.height()))
         assert place.x() <= window.width()
         assert place.y() <= window.height()
-    title = window.evidence.title
+    title = window.panels.evidence.title
     assert title.shown_text != title.text()
     assert "…" in title.shown_text
-    index = window.sources.table.index(0, 0)
-    assert LONG.format("cam0") in tip_of(window.sources.view, index)
-    assert [pane._short_name for pane in window.films.panes.values()] == ["cam0", "cam1"]
+    index = window.panels.sources.table.index(0, 0)
+    assert LONG.format("cam0") in tip_of(window.panels.sources.view, index)
+    assert [pane._short_name for pane in window.panels.films.panes.values()] == ["cam0", "cam1"]
 
 
 def test_long_message_is_cut_in_the_window_and_told_on_hovering(window):
     words = "saved /a/very/long/path" + 60 * "/folder"
-    window.transport.say(words)
-    message = window.transport.message
+    window.panels.transport.announce(words)
+    message = window.panels.transport.message
     assert message.shown_text != words
     help_event = QtGui.QHelpEvent(
         QtCore.QEvent.Type.ToolTip, QtCore.QPoint(1, 1), message.mapToGlobal(QtCore.QPoint(1, 1))
@@ -93,19 +97,19 @@ def test_what_cannot_be_opened_says_so_in_the_window(
     if content is not None:
         (tmp_path / name).write_bytes(content)
     window = open_window()
-    with qtbot.waitSignal(window.refused, timeout=WAIT_MS):
-        window.open_source(str(tmp_path / name))
-    assert window.welcome.title == "This cannot be opened"
-    assert words in window.welcome.text
-    assert "defect" not in window.welcome.text
+    with qtbot.waitSignal(window.opening.refused, timeout=WAIT_MS):
+        window.opening.open_source(str(tmp_path / name))
+    assert window.panels.welcome.title == "This cannot be opened"
+    assert words in window.panels.welcome.text
+    assert "defect" not in window.panels.welcome.text
     window.grab()
 
 
 def test_plots_are_kept_from_clip_to_clip(qtbot, window):
-    before = {id(row.plot) for row in window.lanes.plots._rows}
-    with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
-        window.open_clip("second")
-    assert {id(row.plot) for row in window.lanes.plots._rows} == before
+    before = {id(row.plot) for row in window.panels.lanes.plots._rows}
+    with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
+        window.opening.open_clip("second")
+    assert {id(row.plot) for row in window.panels.lanes.plots._rows} == before
 
 
 def test_lanes_fill_their_room_whatever_was_open_before(qtbot, open_window, tmp_path):
@@ -113,20 +117,20 @@ def test_lanes_fill_their_room_whatever_was_open_before(qtbot, open_window, tmp_
     many = write_clip(tmp_path / "many", n_cameras=2, clip_id="many")
     window = open_window(write_manifest(tmp_path / "m.jsonl", many, few))
     for name in ("few", "many", "few"):
-        with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
-            window.open_clip(name)
-        with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
-            window.open_source(str(tmp_path / "m.jsonl"), clip_id=name)
+        with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
+            window.opening.open_clip(name)
+        with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
+            window.opening.open_source(str(tmp_path / "m.jsonl"), clip_id=name)
         QtWidgets.QApplication.processEvents()
-        rooms = [room for _, room in window.lanes.plots.rects()]
-        assert sum(room.height() for room in rooms) > 0.95 * window.lanes.height()
+        rooms = [room for _, room in window.panels.lanes.plots.rects()]
+        assert sum(room.height() for room in rooms) > 0.95 * window.panels.lanes.height()
 
 
 def test_pane_without_room_says_what_is_wrong_rather_than_with_which_file(open_window, tmp_path):
     changes = {"cam0": {"kind": "camera", "uri": "a_folder/" * 12 + "gone.mp4"}}
     clip = write_clip(tmp_path / "all", n_cameras=1, changes=changes)
     window = open_window(write_manifest(tmp_path / "m.jsonl", clip))
-    pane = window.films.panes["cam0"]
+    pane = window.panels.films.panes["cam0"]
     assert "a_folder" in pane.words
     pane.resize(130, 90)
     drawn: list[str] = []
@@ -143,27 +147,29 @@ def test_pane_without_room_says_what_is_wrong_rather_than_with_which_file(open_w
 
 
 def test_marks_at_one_place_loop_around_the_cursor(window):
-    window.jump_to(1.5)
+    window.display.jump_to(1.5)
     for name in ("M", "M", "E"):
         key(window, name)
     loop = window.session.timeline.loop
     assert (loop.start_s, loop.stop_s) == (1.0, 2.0)
-    assert window.transport.loop.text() == "loop 1.000 s"
+    assert window.panels.transport.loop.text() == "loop 1.000 s"
 
 
 def test_panels_are_not_emptied_between_two_clips(qtbot, window, monkeypatch):
     shown = []
-    show = window.sources.show_model
+    show = window.panels.sources.show_model
     monkeypatch.setattr(
-        window.sources,
+        window.panels.sources,
         "show_model",
         lambda model, *args, **more: (shown.append(model), show(model, *args, **more)),
     )
-    monkeypatch.setattr(window._emptying, "start", lambda: None)  # the clip is there in time
-    with qtbot.waitSignal(window.clip_shown, timeout=WAIT_MS):
-        window.open_clip("second")
+    monkeypatch.setattr(
+        window.opening._emptying, "start", lambda: None
+    )  # the clip is there in time
+    with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
+        window.opening.open_clip("second")
     assert shown
     assert None not in shown
     monkeypatch.undo()
-    window.close_clip()
-    qtbot.waitUntil(lambda: window.sources.table.rowCount() == 0, timeout=WAIT_MS)
+    window.opening.close_clip()
+    qtbot.waitUntil(lambda: window.panels.sources.table.rowCount() == 0, timeout=WAIT_MS)

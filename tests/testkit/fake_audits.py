@@ -11,9 +11,11 @@ import numpy as np
 
 from syncaudit.errors import ClipInputError, MissingExtraError
 from syncaudit.model import (
+    AgreementCurve,
     CameraSpec,
     Clip,
     ClipVerdict,
+    EventResiduals,
     Finding,
     ImuSpec,
     PairMeasurement,
@@ -64,6 +66,9 @@ def verdict_for(clip: Clip, verdict: Verdict, *, offset_s: float = 0.0351) -> Cl
             accepted=is_observable,
             why=None if is_observable else "the car stands still",
             diagnostics={"gap": 31.5},
+            evidence=AgreementCurve(
+                start_s=-0.01, step_s=0.01, peak_s=0.0004, levels=bytes([9, 250, 255])
+            ),
         ),
         PairMeasurement(
             source="imu",
@@ -74,6 +79,7 @@ def verdict_for(clip: Clip, verdict: Verdict, *, offset_s: float = 0.0351) -> Cl
             step_std_s=0.001,
             step_at_ns=AT_NS,
             why="no event seen",
+            evidence=EventResiduals.of(np.array([-1.0, 2.0]), np.array([1e-4, -2e-4])),
         ),
     )
     camera = SourceVerdict(

@@ -18,7 +18,7 @@ from syncaudit_gui.audits.result import AuditFailed, AuditMessage, AuditProgress
 
 __all__ = ["AuditProcess"]
 
-_TELL_EVERY_S = 0.05
+_REPORT_EVERY_S = 0.05
 
 
 class AuditProcess:
@@ -32,8 +32,8 @@ class AuditProcess:
         Default is the profile ``driving``.
     epoch_ns : int
         Zero of the window's timeline.
-    n_pictures : int
-        Pictures of the clip.
+    n_frames : int
+        Frames of the clip.
     on_message : callable
         Gets every message, on a thread of this object; the last one is a result or a failure,
         unless the audit was cancelled.
@@ -45,7 +45,7 @@ class AuditProcess:
         policy: Policy | None,
         *,
         epoch_ns: int,
-        n_pictures: int,
+        n_frames: int,
         on_message: Callable[[AuditMessage], None],
     ) -> None:
         # A forked process would share the window's connection to the screen.
@@ -55,7 +55,7 @@ class AuditProcess:
         self._is_cancelled = False
         self._process = context.Process(
             target=_audit,
-            args=(sender, clip, policy, epoch_ns, n_pictures, process_roots()),
+            args=(sender, clip, policy, epoch_ns, n_frames, process_roots()),
             daemon=True,
         )
         self._process.start()
@@ -64,7 +64,7 @@ class AuditProcess:
         self._thread.start()
 
     def cancel(self) -> None:
-        """Stop the audit and wait until its process is gone; nothing more is told."""
+        """Stop the audit and wait until its process is gone; no message follows."""
         self._is_cancelled = True
         self._process.kill()
         self._thread.join()
@@ -89,27 +89,27 @@ def _audit(
     clip: Clip,
     policy: Policy | None,
     epoch_ns: int,
-    n_pictures: int,
+    n_frames: int,
     roots: Roots | None,
 ) -> None:
     """Run in the process."""
     if roots is not None:
         hold_process_to(roots)
     threading.Thread(target=_end_with_parent, name="syncaudit-parent", daemon=True).start()
-    told_s = 0.0
+    reported_s = 0.0
 
-    def tell(progress: AuditProgress) -> None:
-        nonlocal told_s
+    def report(progress: AuditProgress) -> None:
+        nonlocal reported_s
         now_s = time.monotonic()
-        if now_s - told_s >= _TELL_EVERY_S:
-            told_s = now_s
+        if now_s - reported_s >= _REPORT_EVERY_S:
+            reported_s = now_s
             sender.send(progress)
 
     with suppress(BrokenPipeError):  # the window is gone
         try:
             from syncaudit_gui.audits.run import run_audit
 
-            sender.send(run_audit(clip, policy, epoch_ns, n_pictures, tell))
+            sender.send(run_audit(clip, policy, epoch_ns, n_frames, report))
         except SyncAuditError as error:
             sender.send(AuditFailed(why=str(error)))
         except Exception as error:  # noqa: BLE001  # the boundary of the process

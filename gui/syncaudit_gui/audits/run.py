@@ -7,7 +7,6 @@ from collections.abc import Callable
 from syncaudit.model import Clip, TranscriptStream
 from syncaudit.pipeline import Examination, examine, rotations_throughout
 from syncaudit.policy import Policy
-from syncaudit_gui.audits.curves import find_curves
 from syncaudit_gui.audits.result import AuditProgress, AuditResult
 from syncaudit_gui.viewmodel.events import Event, EventKind, flash_times, train_events
 from syncaudit_gui.viewmodel.judgement import Judgement
@@ -19,7 +18,7 @@ def run_audit(
     clip: Clip,
     policy: Policy | None,
     epoch_ns: int,
-    n_pictures: int,
+    n_frames: int,
     on_progress: Callable[[AuditProgress], None],
 ) -> AuditResult:
     """Audit a clip as `syncaudit validate` does: the figures are the same.
@@ -32,10 +31,10 @@ def run_audit(
         Default is the profile ``driving``.
     epoch_ns : int
         Zero of the window's timeline.
-    n_pictures : int
-        Pictures of the clip, for the progress.
+    n_frames : int
+        Frames of the clip, for the progress.
     on_progress : callable
-        Told of every stage and every picture.
+        Called with every stage and every frame.
 
     Raises
     ------
@@ -44,19 +43,17 @@ def run_audit(
     """
     n_done = 0
 
-    def tell(stage: str) -> None:
+    def report(stage: str) -> None:
         nonlocal n_done
         n_done += stage == "decode"
-        on_progress(AuditProgress(stage=stage, n_pictures=n_done, n_all=n_pictures))
+        on_progress(AuditProgress(stage=stage, n_frames=n_done, n_all=n_frames))
 
-    examination = examine(clip, policy, on_stage=tell)
-    tell("evidence")
+    examination = examine(clip, policy, on_stage=report)
     return AuditResult(
         judgement=Judgement.of_verdict(examination.verdict, examination.solution),
         row=examination.verdict.to_json(),
         events=tuple(_events(examination, epoch_ns)),
         rotations=rotations_throughout(examination),
-        evidence=dict(find_curves(examination.measurements, examination.evidence, epoch_ns)),
         aligned={
             name: stream
             for name, stream in examination.streams.items()

@@ -102,7 +102,7 @@ BINDINGS: tuple[Binding, ...] = (
     _b(
         "Time",
         "6 7",
-        "next picture fault, clock step",
+        "next frame fault, clock step",
         next_fault="6",
         next_step="7",
     ),

@@ -35,7 +35,7 @@ class ClipModel:
     Parameters
     ----------
     clip : Clip
-        What the manifest says.
+        Its row of the manifest.
     epoch_ns : int
         Zero of the timeline.
     limits : TimeRange
@@ -57,7 +57,7 @@ class ClipModel:
     is_corrected : bool
         Whether everything is drawn by corrected clocks.
     spells : dict of str to tuple of Spell
-        Faults of pictures by camera, as far as they are shown.
+        Faults of frames by camera, as far as they are shown.
     """
 
     clip: Clip
@@ -105,8 +105,8 @@ class ClipModel:
             self._frames[camera] = FrameTable(self.map_of(camera).apply(stamps_s))
         return self._frames[camera]
 
-    def first_picture_s(self) -> float:
-        """Return when every camera of this time has a picture."""
+    def first_frame_s(self) -> float:
+        """Return when every camera of this time has a frame."""
         tables = [table for name in self.cameras if (table := self.frames_of(name)) is not None]
         firsts_s = [float(table.times_s[0]) for table in tables]
         inside = [first_s for first_s in firsts_s if first_s in self.limits]
@@ -118,7 +118,7 @@ class ClipModel:
         self.events.place({name: self.map_of(name) for name in self.clip.sources})
 
     def show_findings(self, *, is_shown: bool) -> bool:
-        """Show what the judgement says of pictures and clocks, or keep it from a person.
+        """Show the faults of frames and clocks that were found, or hide them from a person.
 
         Returns
         -------
@@ -129,7 +129,7 @@ class ClipModel:
         if judged is self._shown:
             return False
         self._shown = judged
-        audits = {} if judged is None else judged.pictures
+        audits = {} if judged is None else judged.frame_audits
         self.spells = find_spells(audits, self.streams, self.epoch_ns)
         found = [
             Event(kind=EventKind.FAULT, source=spell.camera, stamp_s=spell.start_s)
@@ -151,7 +151,7 @@ class ClipModel:
         return any(a != b for a, b in zip(before, self.lanes, strict=True))
 
     def spells_at(self, camera: str, frame: int) -> tuple[Spell, ...]:
-        """Return the faults that a picture shows."""
+        """Return the faults that a frame shows."""
         return tuple(x for x in self.spells.get(camera, ()) if x.first <= frame <= x.last)
 
     @property

@@ -16,7 +16,7 @@ from syncaudit.datasets import ClipTable, iter_manifest
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip
 from syncaudit.readers.runs import finished_run
-from syncaudit_gui.viewmodel.verdict_rows import ClipRow, read_verdict_rows, say_nothing
+from syncaudit_gui.viewmodel.verdict_rows import ClipRow, ignore_progress, read_verdict_rows
 
 __all__ = ["Collection", "open_collection"]
 
@@ -84,7 +84,7 @@ def open_collection(
     *,
     verdicts: Path | None = None,
     labels: Path | None = None,
-    tell: Callable[[str], None] = say_nothing,
+    on_progress: Callable[[str], None] = ignore_progress,
 ) -> Collection:
     """Open a manifest or the output folder of `syncaudit validate`.
 
@@ -97,7 +97,7 @@ def open_collection(
     labels : Path, optional
         Label file; default is beside what was opened, or in the user's own folder where that
         cannot be written.
-    tell : callable
+    on_progress : callable
         Told now and then how far it is.
 
     Raises
@@ -107,7 +107,7 @@ def open_collection(
     """
     folder = None if "://" in source else _run_folder(Path(source))
     if folder is not None:
-        clips: Sequence[Clip] = ClipTable(_told(_clips_of(folder), tell))
+        clips: Sequence[Clip] = ClipTable(_counted(_clips_of(folder), on_progress))
         verdict_file: Path | None = folder / VERDICTS
     else:
         clips = load_clips(source)
@@ -115,7 +115,7 @@ def open_collection(
     places = {clip.clip_id: k for k, clip in enumerate(clips)}
     rows = [ClipRow(clip_id=name) for name in places]
     if verdict_file is not None:
-        judged = {row.clip_id: row for row in read_verdict_rows(verdict_file, tell)}
+        judged = {row.clip_id: row for row in read_verdict_rows(verdict_file, on_progress)}
         rows = [judged.pop(row.clip_id, row) for row in rows]
         if folder is not None:
             rows = sorted((*rows, *judged.values()), key=lambda row: row.place or (0, 0))
@@ -175,11 +175,11 @@ def _clips_of(folder: Path) -> Iterator[Clip]:
             yield from iter_manifest(str(folder / name))
 
 
-def _told(clips: Iterable[Clip], tell: Callable[[str], None]) -> Iterator[Clip]:
-    """Pass clips on, and tell now and then how many there were."""
+def _counted(clips: Iterable[Clip], on_progress: Callable[[str], None]) -> Iterator[Clip]:
+    """Pass clips on, and report now and then how many there were."""
     for number, clip in enumerate(clips, start=1):
         if number % _TOLD_CLIPS == 0:
-            tell(f"{number:,} clips".replace(",", " "))
+            on_progress(f"{number:,} clips".replace(",", " "))
         yield clip
 
 

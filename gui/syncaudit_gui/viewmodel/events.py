@@ -76,7 +76,7 @@ class Events:
         self.place({})
 
     def place(self, maps: Mapping[str, ClockMap]) -> None:
-        """Put the events where the clocks of their sources say."""
+        """Place the events by the clocks of their sources."""
         nothing = ClockMap()
         times = np.array(
             [maps.get(e.source, nothing).at(e.stamp_s) for e in self._events], dtype=np.float64

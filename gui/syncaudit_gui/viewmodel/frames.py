@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 __all__ = ["FrameTable", "ShownFrame"]
 
-# After this many frame periods without a new one the picture is called stale.
+# After this many frame periods without a new one the image is called stale.
 STALE_PERIODS = 2.5
 # Stamps are whole nanoseconds: a float of one may lie on either side of it.
 STAMP_S = 1e-9

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from syncaudit.errors import SyncAuditError
 from syncaudit.model import (
     Clip,
+    ClipRecord,
     ClipVerdict,
     ClockJump,
     ClockSolution,
@@ -18,8 +20,9 @@ from syncaudit.model import (
     SourceVerdict,
     Verdict,
 )
+from syncaudit.pipeline.conclude import solve_record
+from syncaudit.policy import load_policy
 from syncaudit_gui.viewmodel.clock_map import ClockMap
-from syncaudit_gui.viewmodel.row_record import jumps_of_row, pictures_of_row
 
 __all__ = ["Judgement", "SourceEstimate"]
 
@@ -29,7 +32,7 @@ class SourceEstimate:
     """Estimate of one source as the panel shows it; fields as in `SourceVerdict`.
 
     The step is that of the source's own clock (`ClockJump`), also of the reference: everything is
-    drawn over the time that the reference would have told had it not jumped.
+    drawn over the time that the reference would have shown without it.
     """
 
     verdict: Verdict
@@ -60,7 +63,7 @@ class SourceEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What an audit says of a clip.
+    """What an audit concluded of a clip.
 
     Parameters
     ----------
@@ -76,8 +79,8 @@ class Judgement:
         Accepted and refused.
     reasons, warnings : tuple of Finding
         What decided, and what did not.
-    pictures : mapping of str to PictureAudit
-        Faults of the pictures of each camera.
+    frame_audits : mapping of str to PictureAudit
+        Faults of the frames of each camera.
     """
 
     verdict: Verdict
@@ -87,7 +90,7 @@ class Judgement:
     pairs: tuple[PairMeasurement, ...] = ()
     reasons: tuple[Finding, ...] = ()
     warnings: tuple[Finding, ...] = field(default=())
-    pictures: Mapping[str, PictureAudit] = field(default_factory=dict)
+    frame_audits: Mapping[str, PictureAudit] = field(default_factory=dict)
 
     @classmethod
     def of_verdict(cls, verdict: ClipVerdict, solution: ClockSolution) -> Judgement:
@@ -100,27 +103,27 @@ class Judgement:
             pairs=verdict.pairs,
             reasons=verdict.reasons,
             warnings=verdict.warnings,
-            pictures={} if verdict.record is None else verdict.record.pictures,
+            frame_audits={} if verdict.record is None else verdict.record.pictures,
         )
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any], clip: Clip | None = None) -> Judgement | None:
-        """Return what a row of ``verdicts.jsonl`` says; None where it is no verdict row.
+        """Return what a row of ``verdicts.jsonl`` holds; None where it is no verdict row.
 
         Parameters
         ----------
         row : mapping
             The row.
         clip : Clip, optional
-            Its row of the manifest: tells which clocks jump.
+            Its row of the manifest: states which sources share a clock.
         """
         try:
             pairs = tuple(_pair(pair) for pair in row.get("pairs") or ())
-            jumps = jumps_of_row(row, clip)
-            if jumps is None:
-                jumps = _jumps_of_pairs(pairs)
+            steps = _steps_of_row(row, clip)
+            if steps is None:
+                steps = _steps_of_pairs(pairs)
             sources = {
-                str(name): _estimate_of_row(source, jumps.get(source.get("clock") or str(name)))
+                str(name): _estimate_of_row(source, steps.get(source.get("clock") or str(name)))
                 for name, source in (row.get("sources") or {}).items()
             }
             return cls(
@@ -131,7 +134,7 @@ class Judgement:
                 pairs=pairs,
                 reasons=tuple(_finding(item) for item in row.get("reasons") or ()),
                 warnings=tuple(_finding(item) for item in row.get("warnings") or ()),
-                pictures=pictures_of_row(row),
+                frame_audits=_frame_audits_of_row(row),
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
@@ -150,7 +153,7 @@ class Judgement:
 
 
 def _estimate(source: SourceVerdict, solution: ClockSolution) -> SourceEstimate:
-    jump = solution.jumps.get(source.clock)
+    step = solution.jumps.get(source.clock)
     return SourceEstimate(
         verdict=source.verdict,
         is_observable=source.is_observable,
@@ -159,11 +162,11 @@ def _estimate(source: SourceVerdict, solution: ClockSolution) -> SourceEstimate:
         drift_ppm=source.drift_ppm,
         drift_std_ppm=source.drift_std_ppm,
         why_unmeasured=source.why_unmeasured,
-        **_step(jump),
+        **_step_fields(step),
     )
 
 
-def _estimate_of_row(source: Mapping[str, Any], jump: ClockJump | None) -> SourceEstimate:
+def _estimate_of_row(source: Mapping[str, Any], step: ClockJump | None) -> SourceEstimate:
     return SourceEstimate(
         verdict=Verdict(source["verdict"]),
         is_observable=bool(source.get("observable")),
@@ -172,34 +175,66 @@ def _estimate_of_row(source: Mapping[str, Any], jump: ClockJump | None) -> Sourc
         drift_ppm=_number(source.get("drift_ppm")),
         drift_std_ppm=_number(source.get("drift_std_ppm")),
         why_unmeasured=source.get("why_unmeasured"),
-        **_step(jump),
+        **_step_fields(step),
     )
 
 
-def _step(jump: ClockJump | None) -> dict[str, Any]:
-    if jump is None:
+def _step_fields(step: ClockJump | None) -> dict[str, Any]:
+    if step is None:
         return {}
-    return {"step_s": jump.step_s, "step_at_ns": jump.at_ns, "is_step_past": jump.is_past}
+    return {"step_s": step.step_s, "step_at_ns": step.at_ns, "is_step_past": step.is_past}
 
 
-def _jumps_of_pairs(pairs: Iterable[PairMeasurement]) -> dict[str, ClockJump]:
-    """Return the jumps of rows without a record: the source of a pair is taken to have jumped."""
-    jumps: dict[str, ClockJump] = {}
+def _steps_of_row(row: Mapping[str, Any], clip: Clip | None) -> Mapping[str, ClockJump] | None:
+    """Return the steps of the clocks of a clip; None where its row does not hold them.
+
+    A row names offsets relative to the reference; which of them stepped is solved again from the
+    measurements that it holds.
+
+    Parameters
+    ----------
+    row : mapping
+        Of ``verdicts.jsonl``.
+    clip : Clip, optional
+        Its row of the manifest.
+    """
+    try:
+        record = ClipRecord.from_row(row)
+        if record is None or clip is None:
+            return None
+        # The policy only chooses the reference, which is known, and which to trust in a tie.
+        return solve_record(clip, record, load_policy(), reference=row.get("reference")).jumps
+    except (SyncAuditError, KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _frame_audits_of_row(row: Mapping[str, Any]) -> dict[str, PictureAudit]:
+    """Return what was wrong with the frames of each camera; empty where a row holds none."""
+    try:
+        audits = (row.get("record") or {}).get("pictures") or {}
+        return {str(name): PictureAudit.from_json(item) for name, item in audits.items()}
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return {}
+
+
+def _steps_of_pairs(pairs: Iterable[PairMeasurement]) -> dict[str, ClockJump]:
+    """Return the steps of rows without a record: the source of a pair is taken to have stepped."""
+    steps: dict[str, ClockJump] = {}
     for pair in pairs:
         if pair.accepted and pair.step_s and pair.step_at_ns is not None:
-            jump = ClockJump(
+            step = ClockJump(
                 step_s=pair.step_s,
                 step_std_s=pair.step_std_s or 0.0,
                 at_ns=pair.step_at_ns,
                 is_past=pair.at_ns >= pair.step_at_ns,
             )
-            jumps.setdefault(pair.source, jump)
-    return jumps
+            steps.setdefault(pair.source, step)
+    return steps
 
 
 def _pair(row: Mapping[str, Any]) -> PairMeasurement:
     known = {key: value for key, value in row.items() if key in PairMeasurement.__slots__}
-    return PairMeasurement(**{"at_ns": 0, "diagnostics": {}, **known})
+    return PairMeasurement.from_json({"at_ns": 0, "diagnostics": {}, **known})
 
 
 def _finding(item: Mapping[str, Any]) -> Finding:

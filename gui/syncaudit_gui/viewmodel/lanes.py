@@ -103,7 +103,7 @@ class FramesLane(Lane):
     cameras : tuple of str
         A row each.
     faulty : frozenset of str
-        Those with faults of pictures: their rows have room for words.
+        Those with faults of frames: their rows have room for words.
     """
 
     cameras: tuple[str, ...]

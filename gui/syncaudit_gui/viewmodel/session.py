@@ -85,7 +85,7 @@ class Session:
         self._select_interesting(model)
         self.show_findings()
         model.clocks_changed()
-        self.timeline.move_to(model.first_picture_s())
+        self.timeline.move_to(model.first_frame_s())
 
     def close_clip(self) -> None:
         """Forget the open clip."""

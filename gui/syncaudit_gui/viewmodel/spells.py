@@ -1,4 +1,4 @@
-"""Runs of pictures that train nothing, on the stamps of their camera."""
+"""Runs of frames that train nothing, on the stamps of their camera."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ FAULT_SIGNS: Mapping[PictureFault, tuple[str, str]] = {
     PictureFault.UNDECODED: ("∅", "undecoded"),
     PictureFault.SIZE: ("◳", "other size"),
 }
-"""Glyph and word of each fault: colour alone tells nothing."""
+"""Glyph and word of each fault: not by colour alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spell:
-    """A run of pictures with one fault.
+    """A run of frames with one fault.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def find_spells(
         spells = []
         for spell in audit.spells:
             own_s = stamps_s[max(0, spell.first) : spell.last + 1]
-            if own_s.size:  # a file may hold more pictures than there are stamps
+            if own_s.size:  # a file may hold more frames than there are stamps
                 spells.append(
                     Spell(
                         camera=camera,

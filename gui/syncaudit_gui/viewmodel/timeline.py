@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["MIN_SPAN_S", "TimeRange", "Timeline"]
+__all__ = ["TimeRange", "Timeline"]
 
 # A pixel is then a microsecond: finer than any clock that is looked at.
 MIN_SPAN_S = 1e-3
+# Half of a loop around the cursor.
+LOOP_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,17 +88,25 @@ class Timeline:
         """Look at a range, as far as the clip reaches."""
         self.visible = wanted.inside(self.limits)
 
-    def zoom(self, factor: float, at_s: float | None = None) -> None:
-        """Make the view `factor` times as long around the cursor, or around `at_s`."""
-        self.show(self.visible.zoomed(factor, self.cursor_s if at_s is None else at_s))
+    def toggle_loop(self) -> None:
+        """Loop between the marks, or around the cursor; again, not any more."""
+        if self.loop is not None:
+            self.loop = None
+            return
+        ends_s = (self.cursor_s - LOOP_S, self.cursor_s + LOOP_S)
+        marked_s = (min(self.marks_s, default=0.0), max(self.marks_s, default=0.0))
+        if marked_s[1] - marked_s[0] >= MIN_SPAN_S:
+            ends_s = marked_s
+        self.loop = TimeRange(
+            start_s=max(ends_s[0], self.limits.start_s), stop_s=min(ends_s[1], self.limits.stop_s)
+        )
 
-    def pan(self, by_s: float) -> None:
-        """Move the view."""
-        self.show(self.visible.moved(by_s))
-
-    def show_all(self) -> None:
-        """Look at the whole clip."""
-        self.visible = self.limits
+    def clear_marks(self) -> bool:
+        """Take marks and loop away; return whether there were any."""
+        had_any = bool(self.marks_s) or self.loop is not None
+        self.marks_s.clear()
+        self.loop = None
+        return had_any
 
     def mark(self) -> None:
         """Set a measuring mark at the cursor: the first, the second, then none."""

@@ -18,12 +18,12 @@ from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 __all__ = ["camera_turning", "sensor_turning"]
 
 _DEG = 180.0 / math.pi
-# No vehicle turns faster, in rad/s: a bus that says so without a unit speaks of degrees.
+# No vehicle turns faster, in rad/s: a bus with such values and no unit states degrees.
 FASTEST = 3.5
 
 
 def sensor_turning(streams: Mapping[str, Stream], epoch_ns: int) -> dict[str, MinMaxPyramid]:
-    """Return the turn rate in °/s of every IMU and bus that tells one."""
+    """Return the turn rate in °/s of every IMU and bus that measures one."""
     curves = {}
     for name, stream in streams.items():
         if not isinstance(stream, SignalStream):

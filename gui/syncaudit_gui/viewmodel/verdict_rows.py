@@ -1,4 +1,4 @@
-"""What the list says of a clip, read from the rows of ``verdicts.jsonl``."""
+"""What the list shows of a clip, read from the rows of ``verdicts.jsonl``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from syncaudit.errors import UsageError
 from syncaudit.model.wording import word_duration
 
-__all__ = ["ClipRow", "read_verdict_rows", "say_nothing", "summarise"]
+__all__ = ["ClipRow", "ignore_progress", "read_verdict_rows", "summarise"]
 
 # Verdicts between two words on how far the reading is.
 _TOLD_ROWS = 500
@@ -42,18 +42,20 @@ class ClipRow:
     place: tuple[int, int] | None = None
 
 
-def say_nothing(_: str) -> None:
+def ignore_progress(_: str) -> None:
     """Keep quiet."""
 
 
-def read_verdict_rows(path: Path, tell: Callable[[str], None] = say_nothing) -> list[ClipRow]:
+def read_verdict_rows(
+    path: Path, on_progress: Callable[[str], None] = ignore_progress
+) -> list[ClipRow]:
     """Return the lines of a ``verdicts.jsonl``; of a clip that stands twice the later counts.
 
     Parameters
     ----------
     path : Path
         The file.
-    tell : callable
+    on_progress : callable
         Told now and then how far it is.
 
     Raises
@@ -71,7 +73,7 @@ def read_verdict_rows(path: Path, tell: Callable[[str], None] = say_nothing) -> 
                 if row is not None:
                     rows[row.clip_id] = row
                     if len(rows) % _TOLD_ROWS == 0:
-                        tell(f"{len(rows):,} verdicts".replace(",", " "))
+                        on_progress(f"{len(rows):,} verdicts".replace(",", " "))
     except OSError as error:
         raise UsageError(
             f"the verdicts cannot be read: {error.strerror}",

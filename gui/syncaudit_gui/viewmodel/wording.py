@@ -1,4 +1,4 @@
-"""Figures and names in narrow places: signed milliseconds, ppm, clock times."""
+"""Figures and names in narrow places: signed milliseconds, ppm, clock times, evidence."""
 
 from __future__ import annotations
 
@@ -6,15 +6,21 @@ import math
 from collections.abc import Sequence
 from itertools import takewhile
 
-from syncaudit.model.wording import MS_PER_H_PER_PPM, rounded
+import numpy as np
+
+from syncaudit.model import AgreementCurve, EventResiduals, PairMeasurement
+from syncaudit.model.wording import MS_PER_H_PER_PPM, rounded, word_count
 
 __all__ = [
     "SECONDS_FROM_S",
     "short_names",
     "word_age",
+    "word_agreement",
     "word_drift",
+    "word_no_plot",
     "word_nudge",
     "word_offset",
+    "word_residuals",
     "word_span",
     "word_time",
 ]
@@ -22,6 +28,8 @@ __all__ = [
 MINUS = "−"
 # Offsets are worded in seconds from here on.
 SECONDS_FROM_S = 10.0
+# Searches in wider steps place the peak to 5 ms.
+FINE_STEP_S = 0.005
 
 
 def word_offset(offset_s: float, offset_std_s: float | None) -> str:
@@ -50,6 +58,45 @@ def word_nudge(nudge_s: float) -> str:
     return "·" if nudge_s == 0.0 else _signed(1e3 * nudge_s, 1)
 
 
+def word_agreement(curve: AgreementCurve) -> str:
+    """Return where a curve is highest: ``Agreement is best at +34.9 ms: 0.93``.
+
+    Coarse searches resolve no tenths of a millisecond; the estimate beside them does.
+    """
+    at_s, best = curve.peak_s, float(np.nanmax(curve.agreement))
+    if curve.step_s < FINE_STEP_S or abs(at_s) >= SECONDS_FROM_S:
+        where = f"at {word_offset(at_s, None).strip()}"
+    else:
+        nearby = word_offset(0.005 * round(at_s / 0.005), None)
+        where = f"near {nearby.strip().removesuffix('.0')}"
+    unit = "" if abs(at_s) >= SECONDS_FROM_S else " ms"
+    return f"Agreement is best {where}{unit}: {best:.2f}."
+
+
+def word_residuals(found: EventResiduals) -> str:
+    """Return how many events agree, and how well: ``12 events in common, 0.13 ms rms``."""
+    return f"{word_count(found.n_events, 'event')} in common, {1e3 * found.rms_s:.2f} ms rms."
+
+
+def word_no_plot(pair: PairMeasurement, *, can_audit: bool) -> str:
+    """Return why nothing can be drawn of a measurement.
+
+    Parameters
+    ----------
+    pair : PairMeasurement
+        The measurement.
+    can_audit : bool
+        Whether the evidence may not be there because an older version judged the clip.
+    """
+    if can_audit:
+        return "Audit the clip to see the curve behind these figures."
+    if pair.method == "speech" and "margin" not in pair.diagnostics:
+        return "The aligner put this text in time, so its offset is 0: there is nothing to compare."
+    if pair.method == "flash":
+        return "No events of both are left to be compared."
+    return f"One side of '{pair.method}' is too short, still or silent: there is no curve."
+
+
 def word_time(time_s: float, *, digits: int = 3) -> str:
     """Return a position: ``18.200 s``, ``12:05.000`` from a minute on, ``1:02:05.000`` hours."""
     sign, rest_s = (MINUS if time_s < 0.0 else ""), round(abs(time_s), digits)
@@ -70,7 +117,7 @@ def word_span(span_s: float) -> str:
 
 
 def word_age(age_s: float) -> str:
-    """Return the age of a picture: ``+42 ms``, ``+1.3 s``."""
+    """Return the age of a frame: ``+42 ms``, ``+1.3 s``."""
     return f"+{1e3 * age_s:.0f} ms" if age_s < 1.0 else f"+{age_s:.1f} s"
 
 

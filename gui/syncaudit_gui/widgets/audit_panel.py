@@ -13,11 +13,10 @@ _WORDS = {
     "read": "reading the sources",
     "align": "putting the text in time",
     "stamps": "looking at the stamps",
-    "decode": "looking at pictures",
-    "detect": "looking at pictures",
+    "decode": "decoding frames",
+    "detect": "decoding frames",
     "estimate": "measuring pairs",
     "solve": "solving for the clocks",
-    "evidence": "drawing the evidence",
 }
 
 
@@ -49,17 +48,14 @@ class AuditPanel(Panel):
         self.show()
 
     def show_progress(self, progress: AuditProgress) -> None:
-        """Show where it is; the bar counts pictures, which take nearly all of the time."""
+        """Show where it is; the bar counts frames, which take nearly all of the time."""
         words = _WORDS.get(progress.stage, progress.stage)
         if progress.n_all:
             # Pairs and clocks take the rest.
             self.bar.setRange(0, 1000)
             self.bar.setValue(round(900 * progress.share))
             if progress.stage in ("decode", "detect"):
-                words += f"  {progress.n_pictures} of {progress.n_all}"
+                words += f"  {progress.n_frames} of {progress.n_all}"
         elif progress.stage in ("decode", "detect"):
             words = "looking at the signals"
-        if progress.stage == "evidence":
-            self.bar.setRange(0, 1000)
-            self.bar.setValue(970)
         self.words.setText(words)

@@ -22,7 +22,7 @@ LABEL_VERDICTS = {"accept": "pass", "reject": "reject", "unsure": "unverified"}
 
 LEAST_PX = 130
 _TITLES = ("", "clip", "why", "you")
-# Height of the words on the open clip; all of them are told on hovering.
+# Height of the words on the open clip; all of them are shown on hovering.
 MOST_WHY_PX = 66
 # Longest stretch that arranging holds the window's thread.
 SLICE_S = 0.004
@@ -100,7 +100,7 @@ class _ClipTable(QtCore.QAbstractTableModel):
         )[column]
 
     def words_on(self, row: ClipRow, *, sign: bool = True) -> str:
-        """Return all that the list says of a clip."""
+        """Return all that the list shows of a clip."""
         if self.is_hidden(row.clip_id):
             return row.clip_id
         glyph = f"{GLYPHS.get(row.verdict, '·')} " if sign else ""

@@ -1,4 +1,4 @@
-"""Words for which there may be no room: cut in the middle, told on hovering."""
+"""Words for which there may be no room: cut in the middle, shown on hovering."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ElidedLabel", "breakable", "heading", "wrapped_tip"]
 
 
 class ElidedLabel(QtWidgets.QLabel):
-    """A line that never asks for more room than there is: it says the rest on hovering."""
+    """A line that never asks for more room than there is: it shows the rest on hovering."""
 
     def __init__(self, text: str = "") -> None:
         super().__init__(text)

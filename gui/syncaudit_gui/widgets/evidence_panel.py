@@ -1,19 +1,20 @@
-"""Why the tool says what it says of the selected source."""
+"""The evidence behind the offset of the selected source."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 import numpy as np
 import pyqtgraph as pg
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from syncaudit.model import PairMeasurement
+from syncaudit.model import AgreementCurve, EventResiduals, PairMeasurement
 from syncaudit.model.wording import PLUS_MINUS
-from syncaudit_gui.audits.result import DelayEvidence, EvidenceKey, ResidualEvidence
 from syncaudit_gui.viewmodel.clip_model import ClipModel
-from syncaudit_gui.viewmodel.evidence_words import word_agreement, word_no_plot, word_residuals
-from syncaudit_gui.viewmodel.wording import word_offset
+from syncaudit_gui.viewmodel.wording import (
+    word_agreement,
+    word_no_plot,
+    word_offset,
+    word_residuals,
+)
 from syncaudit_gui.widgets.faults_table import FaultsTable
 from syncaudit_gui.widgets.lane_axis import SignedAxis
 from syncaudit_gui.widgets.plain_plot import adopt_menus
@@ -21,8 +22,6 @@ from syncaudit_gui.widgets.tables import ROW_PX, Cell, CellTable, Panel, plain_t
 from syncaudit_gui.widgets.theme import DARK, Theme
 
 __all__ = ["EvidencePanel"]
-
-Drawn = Mapping[EvidenceKey, DelayEvidence | ResidualEvidence]
 
 PLOT_PX = 112
 # Offsets beyond are shown from the estimate.
@@ -34,13 +33,13 @@ class EvidencePanel(Panel):
 
     audit_wanted = QtCore.Signal()
     time_wanted = QtCore.Signal(float)
-    """A click on a fault of pictures: when it begins."""
+    """A click on a fault of frames: when it begins."""
 
     def __init__(self) -> None:
         super().__init__("EVIDENCE")
         self._theme: Theme = DARK
+        self._all_pairs: tuple[PairMeasurement, ...] = ()
         self._pairs: list[PairMeasurement] = []
-        self._drawn: Drawn = {}
         self._epoch_ns = 0
         self._chosen = 0
         self._source = ""
@@ -81,7 +80,6 @@ class EvidencePanel(Panel):
         self,
         model: ClipModel | None,
         source: str,
-        drawn: Drawn,
         *,
         is_hidden: bool,
         can_audit: bool,
@@ -94,8 +92,6 @@ class EvidencePanel(Panel):
             The clip.
         source : str
             The source.
-        drawn : mapping of EvidenceKey to evidence
-            What can be drawn of them.
         is_hidden : bool
             Whether a person labels blindly.
         can_audit : bool
@@ -105,8 +101,8 @@ class EvidencePanel(Panel):
         if source != self._source:
             self._chosen = 0
         self._source = source
+        self._all_pairs = () if judged is None else judged.pairs
         self._pairs = [] if judged is None else judged.pairs_of(source)
-        self._drawn = drawn
         self._epoch_ns = 0 if model is None else model.epoch_ns
         self._chosen = min(self._chosen, max(0, len(self._pairs) - 1))
         self.title.setText(f"EVIDENCE  {source}" if source else "EVIDENCE")
@@ -148,20 +144,22 @@ class EvidencePanel(Panel):
     def _draw(self) -> None:
         self.plot.clear()
         pair = self._pairs[self._chosen] if self._pairs else None
-        found = None if pair is None else self._drawn.get((pair.source, pair.target, pair.method))
+        found = None if pair is None else pair.evidence
         self.plot.setVisible(found is not None)
         words = self._blank if self._blank else self._problem
         if pair is not None and pair.why:
             words = f"Refused: {pair.why}."
         elif pair is not None and found is None and not words:
-            words = word_no_plot(pair, can_audit=self._can_audit)
+            # Rows of older versions hold no evidence of any measurement.
+            is_old = not any(pair.evidence for pair in self._all_pairs)
+            words = word_no_plot(pair, can_audit=self._can_audit and is_old)
         elif pair is None and not words and self._source:
             words = "Nothing was measured on it." if self._is_judged else "Not audited yet."
         seen = ""
-        if isinstance(found, DelayEvidence):
-            seen = word_agreement(found.offsets_s, found.agreement)
+        if isinstance(found, AgreementCurve):
+            seen = word_agreement(found)
         elif found is not None:
-            seen = word_residuals(found.residuals_s)
+            seen = word_residuals(found)
         self.plot.setAccessibleDescription(seen)
         self.words.setText("\n".join(part for part in (seen, words) if part))
         self.words.setVisible(bool(self.words.text()))
@@ -174,15 +172,14 @@ class EvidencePanel(Panel):
             axis.enableAutoSIPrefix(False)
             axis.setStyle(tickLength=-3)
         self.plot.getAxis("left").setWidth(34)
-        if isinstance(found, DelayEvidence):
+        if isinstance(found, AgreementCurve):
             self._draw_curve(pair, found)
         else:
-            self._draw_residuals(found)
+            self._draw_residuals(pair, found)
 
-    def _draw_curve(self, pair: PairMeasurement, found: DelayEvidence) -> None:
+    def _draw_curve(self, pair: PairMeasurement, found: AgreementCurve) -> None:
         theme = self._theme
-        best = int(np.nanargmax(np.nan_to_num(found.agreement, nan=-1.0)))
-        middle_s = pair.offset_s if pair.offset_s is not None else float(found.offsets_s[best])
+        middle_s = pair.offset_s if pair.offset_s is not None else found.peak_s
         # Beside eleven days nobody can read milliseconds.
         zero_s = middle_s if abs(middle_s) >= FAR_S else 0.0
         middle_s -= zero_s
@@ -197,21 +194,19 @@ class EvidencePanel(Panel):
             self.plot.addItem(band)
         width_px = max(1, round(self.devicePixelRatioF()))  # of the screen: one point
         pen = pg.mkPen(theme.axes[1], width=width_px, style=_dash(not pair.accepted))
-        self.plot.plot(1e3 * (found.offsets_s - zero_s), found.agreement, pen=pen, connect="finite")
+        offsets_s = found.offsets_s - zero_s
+        self.plot.plot(1e3 * offsets_s, found.agreement, pen=pen, connect="finite")
         zero = pg.InfiniteLine(0.0, pen=pg.mkPen(theme.line))
         self.plot.addItem(zero)
-        # Zero is in sight where that leaves the lobe wide enough to be seen.
-        near_s = found.near_s
-        reach_s = max(near_s, 1.2 * abs(middle_s) if abs(middle_s) < 2.0 * near_s else near_s)
-        self.plot.setXRange(1e3 * (middle_s - reach_s), 1e3 * (middle_s + reach_s), padding=0)
+        self.plot.setXRange(1e3 * offsets_s[0], 1e3 * offsets_s[-1], padding=0)
         self.plot.setYRange(0.0, 1.05, padding=0)
         over = "ms from the estimate" if zero_s else "pair offset, ms"
         self.plot.setLabel("bottom", f"agreement over {over}", color=theme.dim)
 
-    def _draw_residuals(self, found: ResidualEvidence) -> None:
+    def _draw_residuals(self, pair: PairMeasurement, found: EventResiduals) -> None:
         theme = self._theme
         dots = pg.ScatterPlotItem(
-            found.times_s,
+            (pair.at_ns - self._epoch_ns) * 1e-9 + found.times_s,
             1e3 * found.residuals_s,
             size=5,
             pen=None,

@@ -1,4 +1,4 @@
-"""Faults of a camera's pictures in words, as the timeline shows them."""
+"""Faults of a camera's frames in words, as the timeline shows them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class FaultsTable(QtWidgets.QWidget):
         super().__init__()
         self._spells: tuple[Spell, ...] = ()
         self._model: ClipModel | None = None
-        self.table = CellTable(("pictures", "frames", "from", "to"))
-        self.view = plain_table(self.table, "faults of pictures")
+        self.table = CellTable(("fault", "frames", "from", "to"))
+        self.view = plain_table(self.table, "frame faults")
         self.view.clicked.connect(lambda index: self._go(index.row()))
         column = QtWidgets.QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)

@@ -9,7 +9,7 @@ from functools import partial
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from syncaudit.model import CameraStream
-from syncaudit_gui.pictures import CameraThread, Picture, PictureRequest
+from syncaudit_gui.decoding import CameraThread, FrameImage, FrameRequest
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.frames import ShownFrame
 from syncaudit_gui.viewmodel.wording import short_names, word_age
@@ -47,7 +47,7 @@ class Filmstrip(QtWidgets.QWidget):
         self._model: ClipModel | None = None
         self._theme: Theme = DARK
         self._wanted: dict[str, ShownFrame] = {}
-        self._asked: dict[str, PictureRequest] = {}
+        self._asked: dict[str, FrameRequest] = {}
         self._selected = ""
         self._time_s = 0.0
         self._is_hasty, self._n_ahead = False, 0
@@ -93,7 +93,7 @@ class Filmstrip(QtWidgets.QWidget):
         if isinstance(stream, CameraStream) and stream.files.paths:
             token = self.panes[camera]
             self._threads[camera] = CameraThread(
-                stream.files, lambda picture: self._delivered.emit(token, picture)
+                stream.files, lambda frame: self._delivered.emit(token, frame)
             )
 
     def show_time(self, time_s: float, *, is_hasty: bool = False, n_ahead: int = 0) -> None:
@@ -131,10 +131,10 @@ class Filmstrip(QtWidgets.QWidget):
             return
         self._wanted[camera] = shown
         if camera not in self._threads:
-            pane.show_words("stamps without pictures", self._caption(shown))
+            pane.show_words("timestamps without frames", self._caption(shown))
             return
         width_px, height_px = pane.box_px()
-        request = PictureRequest(
+        request = FrameRequest(
             index=shown.index,
             width_px=width_px,
             height_px=height_px,
@@ -148,26 +148,26 @@ class Filmstrip(QtWidgets.QWidget):
             height_px,
         )
         if is_same:
-            picture = pane.picture
-            if picture is not None and picture.index == shown.index:
-                pane.show_picture(picture, self._caption(shown), is_stale=shown.is_stale)
+            frame = pane.frame
+            if frame is not None and frame.index == shown.index:
+                pane.show_frame(frame, self._caption(shown), is_stale=shown.is_stale)
             return
-        if pane.picture is None:
+        if pane.frame is None:
             pane.show_words("…", self._caption(shown))
         self._asked[camera] = request
         self._threads[camera].ask(request)
 
-    def _take(self, pane: CameraPane, picture: Picture) -> None:
+    def _take(self, pane: CameraPane, frame: FrameImage) -> None:
         camera = pane.camera
         shown = self._wanted.get(camera)
         if self.panes.get(camera) is not pane or shown is None:
             return  # of the clip before, or the cursor has left the footage
-        if picture.index != shown.index and picture.is_coarse:
+        if frame.index != shown.index and frame.is_coarse:
             return
         # Of a frame that the cursor has left meanwhile the age is not known.
-        is_late = picture.index != shown.index
-        caption = f"#{picture.index}" if is_late else self._caption(shown)
-        pane.show_picture(picture, caption, is_stale=shown.is_stale)
+        is_late = frame.index != shown.index
+        caption = f"#{frame.index}" if is_late else self._caption(shown)
+        pane.show_frame(frame, caption, is_stale=shown.is_stale)
 
     @staticmethod
     def _caption(shown: ShownFrame) -> str:
@@ -177,9 +177,9 @@ class Filmstrip(QtWidgets.QWidget):
     def is_settled(self) -> bool:
         """Whether every pane shows the exact frame of the cursor."""
         for camera, shown in self._wanted.items():
-            picture = self.panes[camera].picture
+            frame = self.panes[camera].frame
             if camera in self._threads and (
-                picture is None or picture.is_coarse or picture.index != shown.index
+                frame is None or frame.is_coarse or frame.index != shown.index
             ):
                 return False
         return True
@@ -251,6 +251,6 @@ class Filmstrip(QtWidgets.QWidget):
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         self._arrange()
 
-    def pictures(self) -> Mapping[str, Picture | None]:
+    def frames(self) -> Mapping[str, FrameImage | None]:
         """Return what each pane shows."""
-        return {camera: pane.picture for camera, pane in self.panes.items()}
+        return {camera: pane.frame for camera, pane in self.panes.items()}

@@ -1,4 +1,4 @@
-"""The lane of frames: a row for each camera, with ticks, bars, holes and faults of pictures."""
+"""The lane of frames: a row for each camera, with ticks, bars, gaps and faults of frames."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["frame_rows", "frames_height", "paint_frames"]
 
 MARGIN_PX = 5
 ROW_PX = 9
-# A row that says in words what is wrong with pictures.
+# A row that says in words what is wrong with frames.
 WORDS_PX = 16
 # Ticks nearer than this run into one another: a bar then.
 TICK_PX = 4.0
@@ -87,7 +87,7 @@ def _paint_stamps(
         painter.setPen(QtGui.QPen(color, 1))
         painter.drawLines([QtCore.QLineF(a, box.top(), a, box.bottom()) for a in np.round(x) + 0.5])
         return
-    # A bar with a hole wherever a frame is missing.
+    # A bar with a gap wherever a frame is missing.
     breaks = np.flatnonzero(np.diff(part) > 1.5 * table.period_s)
     starts = np.concatenate([[0], breaks + 1])
     ends = np.concatenate([breaks, [part.size - 1]])

@@ -1,4 +1,4 @@
-"""Accept, reject, unsure, and a note: what a person says of the clip."""
+"""Accept, reject, unsure, and a note: the label that a person gives the clip."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LabelBar(Panel):
         self.blind = QtWidgets.QPushButton("blind")
         self.blind.setCheckable(True)
         self.blind.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
-        self.blind.setToolTip("Hide what the tool says of a clip until you have labelled it (B)")
+        self.blind.setToolTip("Hide the verdict on a clip until you have labelled it (B)")
         self.blind.clicked.connect(self.blind_toggled)
         self.head.addWidget(self.blind)
         self.buttons: dict[Label, QtWidgets.QPushButton] = {}
@@ -48,7 +48,7 @@ class LabelBar(Panel):
         self.body.addWidget(self.note)
 
     def show_label(self, row: LabelRow | None, note: str, *, is_blind: bool) -> None:
-        """Show what was said of the clip."""
+        """Show the label of the clip."""
         for label, button in self.buttons.items():
             button.setChecked(row is not None and row.label is label)
         if not self.note.isModified():  # else somebody is typing

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from syncaudit_gui.viewmodel.clip_model import ClipModel
+from syncaudit_gui.viewmodel.lanes import Lane
+from syncaudit_gui.viewmodel.timeline import Timeline
 from syncaudit_gui.viewmodel.wording import word_span, word_time
 from syncaudit_gui.widgets.lane_paint import LanePainter
-from syncaudit_gui.widgets.lane_plots import AXIS_PX
+from syncaudit_gui.widgets.lane_plots import AXIS_PX, LanePlots
 from syncaudit_gui.widgets.lane_tips import tip_at
 from syncaudit_gui.widgets.plain_plot import RIGHT_PX
-
-if TYPE_CHECKING:
-    from syncaudit_gui.widgets.lane_view import LaneView
+from syncaudit_gui.widgets.spectrogram import SpectrogramCache
+from syncaudit_gui.widgets.theme import Theme
+from syncaudit_gui.widgets.time_scale import TimeScale
 
 __all__ = ["LaneOverlay"]
 
@@ -21,18 +24,43 @@ CURSOR_PX = 70  # the time above the cursor is this wide
 ZOOM_STEP = 1.25
 
 
+class LaneScene(Protocol):
+    """What is drawn: plots of a clip over a range of time."""
+
+    model: ClipModel | None
+    timeline: Timeline | None
+    theme: Theme
+    plots: LanePlots
+    spectrograms: SpectrogramCache
+
+    def scale(self) -> TimeScale:
+        """Return where times lie."""
+
+    def lane_at(self, y_px: float) -> Lane | None:
+        """Return the lane at a height."""
+
+
 class LaneOverlay(QtWidgets.QWidget):
     """A snapshot of the plots with cursor, marks and loop over it.
 
     Parameters
     ----------
-    view : LaneView
-        Whose plots, model and timeline are shown, and whose signals tell of the mouse.
+    scene : LaneScene
+        What is shown.
+    parent : QWidget
+        That it covers.
     """
 
-    def __init__(self, view: LaneView) -> None:
-        super().__init__(view)
-        self._view = view
+    scrubbed = QtCore.Signal(float, bool)
+    """Time, and whether the mouse is still down."""
+    range_changed = QtCore.Signal(object)
+    source_selected = QtCore.Signal(str)
+    nudge_dragged = QtCore.Signal(str, float, bool)
+    """Source, seconds since the drag began, and whether it is over."""
+
+    def __init__(self, scene: LaneScene, parent: QtWidgets.QWidget) -> None:
+        super().__init__(parent)
+        self._scene = scene
         self._snapshot: QtGui.QPixmap | None = None
         self.n_snapshots = 0
         self._cursor_px = -1.0
@@ -46,10 +74,10 @@ class LaneOverlay(QtWidgets.QWidget):
         self.update()
 
     def move_cursor(self) -> None:
-        timeline = self._view.timeline
+        timeline = self._scene.timeline
         if timeline is None:
             return
-        old, self._cursor_px = self._cursor_px, self._view.scale().x_of(timeline.cursor_s)
+        old, self._cursor_px = self._cursor_px, self._scene.scale().x_of(timeline.cursor_s)
         if len(timeline.marks_s) == 1:
             self.update()  # the length that is being measured changes, too
             return
@@ -76,37 +104,37 @@ class LaneOverlay(QtWidgets.QWidget):
         self._paint_cursor(painter)
 
     def _taken(self) -> QtGui.QPixmap:
-        view = self._view
+        scene = self._scene
         self.n_snapshots += 1
         ratio = self.devicePixelRatioF()
         pixmap = QtGui.QPixmap(round(self.width() * ratio), round(self.height() * ratio))
         pixmap.setDevicePixelRatio(ratio)
-        pixmap.fill(view.theme.color("panel"))
+        pixmap.fill(scene.theme.color("panel"))
         painter = QtGui.QPainter(pixmap)
         painter.setFont(self.font())
-        if view.model is not None and view.timeline is not None:
-            rooms = view.plots.rects()
-            scale = view.scale()
-            paint = LanePainter(painter=painter, theme=view.theme, model=view.model, scale=scale)
+        if scene.model is not None and scene.timeline is not None:
+            rooms = scene.plots.rects()
+            scale = scene.scale()
+            paint = LanePainter(painter=painter, theme=scene.theme, model=scene.model, scale=scale)
             paint.grid(QtCore.QRectF(AXIS_PX, 0, self.width() - AXIS_PX - RIGHT_PX, self.height()))
-            view.plots.render(painter, view.plots.rect().toRectF(), view.plots.rect())
+            scene.plots.render(painter, scene.plots.rect().toRectF(), scene.plots.rect())
             for lane, room in rooms:
-                view.spectrograms.paint(painter, lane, room, view.model, scale, view.theme)
+                scene.spectrograms.paint(painter, lane, room, scene.model, scale, scene.theme)
                 paint.paint(lane, room)
                 y = round(room.bottom()) - 1
-                painter.fillRect(0, y, self.width(), 1, view.theme.color("raised"))
-            self._cursor_px = scale.x_of(view.timeline.cursor_s)
+                painter.fillRect(0, y, self.width(), 1, scene.theme.color("raised"))
+            self._cursor_px = scale.x_of(scene.timeline.cursor_s)
         painter.end()
         return pixmap
 
     def _paint_cursor(self, painter: QtGui.QPainter) -> None:
-        view = self._view
-        if view.timeline is None or view.model is None:
+        scene = self._scene
+        if scene.timeline is None or scene.model is None:
             return
-        x = view.scale().x_of(view.timeline.cursor_s)
+        x = scene.scale().x_of(scene.timeline.cursor_s)
         if not AXIS_PX - 1 <= x <= self.width() - RIGHT_PX + 1:
             return
-        color = view.theme.color("accent")
+        color = scene.theme.color("accent")
         painter.setPen(QtGui.QPen(color, 1))
         at = round(x) + 0.5
         painter.drawLine(QtCore.QLineF(at, 0, at, self.height()))
@@ -115,30 +143,30 @@ class LaneOverlay(QtWidgets.QWidget):
         painter.setPen(QtCore.Qt.PenStyle.NoPen)
         painter.setBrush(color)
         painter.drawRoundedRect(box, 3, 3)
-        painter.setPen(view.theme.color("surface"))
-        words = word_time(view.timeline.cursor_s)
+        painter.setPen(scene.theme.color("surface"))
+        words = word_time(scene.timeline.cursor_s)
         painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)
         painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing, on=False)
 
     def _paint_marks(self, painter: QtGui.QPainter) -> None:
-        view, timeline = self._view, self._view.timeline
+        scene, timeline = self._scene, self._scene.timeline
         if timeline is None:
             return
-        scale = view.scale()
+        scale = scene.scale()
         painter.save()
         painter.setClipRect(QtCore.QRectF(AXIS_PX, 0, self.width() - AXIS_PX, self.height()))
         bottom = self.height()
         if timeline.loop is not None:
             left, right = scale.x_of(timeline.loop.start_s), scale.x_of(timeline.loop.stop_s)
             painter.fillRect(
-                QtCore.QRectF(left, 0, right - left, bottom), view.theme.color("passed", 34)
+                QtCore.QRectF(left, 0, right - left, bottom), scene.theme.color("passed", 34)
             )
-            painter.fillRect(QtCore.QRectF(left, 0, right - left, 2), view.theme.color("passed"))
+            painter.fillRect(QtCore.QRectF(left, 0, right - left, 2), scene.theme.color("passed"))
         measured_s = timeline.measured_s
         if measured_s is not None:
             first = timeline.marks_s[0]
             places = [scale.x_of(first), scale.x_of(first + measured_s)]
-            pen = QtGui.QPen(view.theme.color("unverified"), 1, QtCore.Qt.PenStyle.DashLine)
+            pen = QtGui.QPen(scene.theme.color("unverified"), 1, QtCore.Qt.PenStyle.DashLine)
             painter.setPen(pen)
             for x in places:
                 painter.drawLine(QtCore.QLineF(round(x) + 0.5, 0, round(x) + 0.5, bottom))
@@ -149,59 +177,59 @@ class LaneOverlay(QtWidgets.QWidget):
             left = 0.5 * (places[0] + places[1] - width)
             left = min(max(left, AXIS_PX), max(AXIS_PX, self.width() - width))
             box = QtCore.QRectF(left, y - 9, width, 18)
-            painter.fillRect(box, view.theme.color("raised"))
-            painter.setPen(view.theme.color("unverified"))
+            painter.fillRect(box, scene.theme.color("raised"))
+            painter.setPen(scene.theme.color("unverified"))
             painter.drawText(box, int(QtCore.Qt.AlignmentFlag.AlignCenter), words)
         painter.restore()
 
     def event(self, event: QtCore.QEvent) -> bool:
         """Say on hovering what a place is."""
-        view = self._view
-        if isinstance(event, QtGui.QHelpEvent) and view.model is not None:
+        scene = self._scene
+        if isinstance(event, QtGui.QHelpEvent) and scene.model is not None:
             place = event.pos().toPointF()
-            for lane, room in view.plots.rects():
+            for lane, room in scene.plots.rects():
                 if room.top() <= place.y() < room.bottom():
-                    words = tip_at(lane, room, place, view.model, view.scale())
+                    words = tip_at(lane, room, place, scene.model, scene.scale())
                     QtWidgets.QToolTip.showText(event.globalPos(), words, self)
             return True
         return super().event(event)
 
     def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
-        view, timeline = self._view, self._view.timeline
+        scene, timeline = self._scene, self._scene.timeline
         if timeline is None:
             return
         place, keys = event.position(), event.modifiers()
-        lane = view.lane_at(place.y())
+        lane = scene.lane_at(place.y())
         if place.x() < AXIS_PX:
             if lane is not None and lane.source is not None:
-                view.source_selected.emit(lane.source)
+                self.source_selected.emit(lane.source)
             return
         is_left = event.button() is QtCore.Qt.MouseButton.LeftButton
         if is_left and keys & QtCore.Qt.KeyboardModifier.AltModifier:
-            source = view.plots.selected if lane is None or lane.source is None else lane.source
+            source = scene.plots.selected if lane is None or lane.source is None else lane.source
             self._drag = ("nudge", place, 0.0)
             self._drag_source = source
             self.setCursor(QtCore.Qt.CursorShape.SizeHorCursor)
         elif is_left and not keys & QtCore.Qt.KeyboardModifier.ShiftModifier:
             self._drag = ("scrub", place, 0.0)
-            view.scrubbed.emit(view.scale().time_at(place.x()), True)
+            self.scrubbed.emit(scene.scale().time_at(place.x()), True)
         else:
             self._drag = ("pan", place, timeline.visible.start_s)
             self.setCursor(QtCore.Qt.CursorShape.ClosedHandCursor)
 
     def mouseMoveEvent(self, event: QtGui.QMouseEvent) -> None:
-        view, timeline = self._view, self._view.timeline
+        scene, timeline = self._scene, self._scene.timeline
         if self._drag is None or timeline is None:
             return
         what, began, start_s = self._drag
-        moved_s = (event.position().x() - began.x()) / max(view.scale().px_per_s, 1e-12)
+        moved_s = (event.position().x() - began.x()) / max(scene.scale().px_per_s, 1e-12)
         if what == "scrub":
-            view.scrubbed.emit(view.scale().time_at(event.position().x()), True)
+            self.scrubbed.emit(scene.scale().time_at(event.position().x()), True)
         elif what == "nudge":
-            view.nudge_dragged.emit(self._drag_source, moved_s, False)
+            self.nudge_dragged.emit(self._drag_source, moved_s, False)
         else:
             wanted = timeline.visible.moved(start_s - moved_s - timeline.visible.start_s)
-            view.range_changed.emit(wanted)
+            self.range_changed.emit(wanted)
 
     def mouseReleaseEvent(self, event: QtGui.QMouseEvent) -> None:
         if self._drag is None:
@@ -209,15 +237,15 @@ class LaneOverlay(QtWidgets.QWidget):
         what, began, _ = self._drag
         self._drag = None
         self.unsetCursor()
-        view = self._view
-        moved_s = (event.position().x() - began.x()) / max(view.scale().px_per_s, 1e-12)
+        scene = self._scene
+        moved_s = (event.position().x() - began.x()) / max(scene.scale().px_per_s, 1e-12)
         if what == "scrub":
-            view.scrubbed.emit(view.scale().time_at(event.position().x()), False)
+            self.scrubbed.emit(scene.scale().time_at(event.position().x()), False)
         elif what == "nudge":
-            view.nudge_dragged.emit(self._drag_source, moved_s, True)
+            self.nudge_dragged.emit(self._drag_source, moved_s, True)
 
     def wheelEvent(self, event: QtGui.QWheelEvent) -> None:
-        view, timeline = self._view, self._view.timeline
+        scene, timeline = self._scene, self._scene.timeline
         if timeline is None:
             return
         turned = event.angleDelta()
@@ -230,7 +258,7 @@ class LaneOverlay(QtWidgets.QWidget):
             steps = (turned.x() if is_across else turned.y()) / 120.0
             wanted = timeline.visible.moved(-0.1 * steps * timeline.visible.span_s)
         else:
-            at_s = view.scale().time_at(event.position().x())
+            at_s = scene.scale().time_at(event.position().x())
             wanted = timeline.visible.zoomed(ZOOM_STEP ** (-turned.y() / 120.0), at_s)
-        view.range_changed.emit(wanted)
+        self.range_changed.emit(wanted)
         event.accept()

@@ -143,4 +143,4 @@ def _why_no_turning(model: ClipModel) -> str:
         return ""
     if model.judgement is None:
         return "no gyroscope; what cameras see of it is known after an audit"
-    return "nothing tells how fast anything turns"
+    return "no source measures how fast it turns"

@@ -51,7 +51,7 @@ def height_of(lane: Lane, *, has_turning: bool = True) -> tuple[int, bool]:
     lane : Lane
         The lane.
     has_turning : bool
-        Whether anything tells a turn rate.
+        Whether any source measures a turn rate.
     """
     if isinstance(lane, EventsLane):
         return 24, False

@@ -1,4 +1,4 @@
-"""What is said of a place in the lanes on hovering: what is elided, and what has no words."""
+"""The tip of a place in the lanes: what is elided, and what has no words."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tip_at(
     model: ClipModel,
     scale: TimeScale,
 ) -> str:
-    """Return what is said of a place; empty where there is nothing to say."""
+    """Return the tip of a place; empty where there is none."""
     if place.x() < AXIS_PX:
         curves = ", ".join(lane.names) if isinstance(lane, CurveLane) else ""
         audio = _NO_AUDIO if lane.unit == NO_AUDIO else ""

@@ -37,8 +37,12 @@ class LaneView(QtWidgets.QWidget):
     def __init__(self, parent: QtWidgets.QWidget | None = None) -> None:
         super().__init__(parent)
         self.plots = LanePlots(self)
-        self._overlay = LaneOverlay(self)
-        self._overlay.raise_()
+        self._overlay = overlay = LaneOverlay(self, self)
+        overlay.raise_()
+        overlay.scrubbed.connect(self.scrubbed)
+        overlay.range_changed.connect(self.range_changed)
+        overlay.source_selected.connect(self.source_selected)
+        overlay.nudge_dragged.connect(self.nudge_dragged)
         self.model: ClipModel | None = None
         self.timeline: Timeline | None = None
         self.theme: Theme = DARK

@@ -1,10 +1,10 @@
-"""One camera: its picture at the cursor, drawn one to one, and what is to be said of it."""
+"""One camera: its frame at the cursor, drawn one to one, over its number and age."""
 
 from __future__ import annotations
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from syncaudit_gui.pictures import Picture
+from syncaudit_gui.decoding import FrameImage
 from syncaudit_gui.widgets.elided import breakable, wrapped_tip
 from syncaudit_gui.widgets.theme import DARK, Theme
 
@@ -14,7 +14,7 @@ CAPTION_PX = 20
 
 
 class CameraPane(QtWidgets.QWidget):
-    """A picture over a caption.
+    """An image over a caption.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class CameraPane(QtWidgets.QWidget):
         self.camera = camera
         self._short_name = short_name or camera
         self._theme: Theme = DARK
-        self._picture: Picture | None = None
+        self._frame: FrameImage | None = None
         self._image: QtGui.QImage | None = None
         self._words = ""
         self._caption = ""
@@ -48,7 +48,7 @@ class CameraPane(QtWidgets.QWidget):
         self.setMinimumSize(48, 48)
 
     def box_px(self) -> tuple[int, int]:
-        """Return the room for the picture in device pixels."""
+        """Return the room for the image in device pixels."""
         ratio = self.devicePixelRatioF()
         return (
             max(1, round((self.width() - 2) * ratio)),
@@ -66,54 +66,54 @@ class CameraPane(QtWidgets.QWidget):
             self._is_selected = is_selected
             self.update()
 
-    def show_picture(self, picture: Picture, caption: str, *, is_stale: bool) -> None:
+    def show_frame(self, frame: FrameImage, caption: str, *, is_stale: bool) -> None:
         """Show a frame."""
-        self._picture = picture
-        self._words = picture.error
-        if picture.pixels is None:
+        self._frame = frame
+        self._words = frame.error
+        if frame.pixels is None:
             self._image = None
         else:
-            height, width, _ = picture.pixels.shape
-            # The image is a view: `_picture` keeps its memory.
+            height, width, _ = frame.pixels.shape
+            # The image is a view: `_frame` keeps its memory.
             self._image = QtGui.QImage(
-                picture.pixels.data, width, height, 4 * width, QtGui.QImage.Format.Format_RGB32
+                frame.pixels.data, width, height, 4 * width, QtGui.QImage.Format.Format_RGB32
             )
             self._image.setDevicePixelRatio(self.devicePixelRatioF())
         self._caption, self._is_stale = caption, is_stale
         self._update(f"{caption} {self._words}")
 
     def show_fault(self, words: str) -> None:
-        """Say over the picture what is wrong with it; nothing where `words` are empty."""
+        """Say over the image what is wrong with it; nothing where `words` are empty."""
         if words != self._fault:
             self._fault = words
             self._update(self._description)
 
     @property
     def fault(self) -> str:
-        """What is said to be wrong with the picture on screen."""
+        """The fault of the image on screen."""
         return self._fault
 
     def show_words(self, words: str, caption: str = "") -> None:
-        """Show words in place of a picture."""
-        if self._picture is None and words == self._words and caption == self._caption:
+        """Show words in place of an image."""
+        if self._frame is None and words == self._words and caption == self._caption:
             return
-        self._picture, self._image = None, None
+        self._frame, self._image = None, None
         self._words, self._caption, self._is_stale = words, caption, False
         self._update(f"{words} {caption}")
 
     @property
-    def picture(self) -> Picture | None:
+    def frame(self) -> FrameImage | None:
         """The frame on screen."""
-        return self._picture
+        return self._frame
 
     @property
     def words(self) -> str:
-        """The words on screen in place of a picture."""
+        """The words on screen in place of an image."""
         return self._words
 
     @property
     def caption(self) -> str:
-        """The words beneath the picture."""
+        """The words beneath the image."""
         return self._caption
 
     def _update(self, description: str) -> None:
@@ -138,7 +138,7 @@ class CameraPane(QtWidgets.QWidget):
             left = room.left() + int((room.width() - size.width()) / 2)
             top = room.top() + int((room.height() - size.height()) / 2)
             painter.drawImage(QtCore.QPointF(left, top), self._image)
-            if self._picture is not None and self._picture.is_coarse:
+            if self._frame is not None and self._frame.is_coarse:
                 self._tag(painter, room, "≈ key frame", is_left=False)
         elif self._words:
             painter.setPen(theme.color("dim"))

@@ -116,24 +116,24 @@ class SourcesPanel(Panel):
             return Cell("–", dim), Cell("")
         stream = model.streams[name]
         if judged.reference is not None and stream.clock == judged.reference:
-            tip = f"Reference time is read from this clock.{_word_jump(estimate)[1]}"
-            return Cell(f"reference{_word_jump(estimate)[0]}", dim, tip), Cell("")
+            tip = f"Reference time is read from this clock.{_word_step(estimate)[1]}"
+            return Cell(f"reference{_word_step(estimate)[0]}", dim, tip), Cell("")
         if not estimate.is_observable or estimate.offset_s is None:
             tip = estimate.why_unmeasured or "nothing to measure it by"
             return Cell("unobservable", dim, f"{name}: {tip}."), Cell("")
         color = self._theme.verdict(str(estimate.verdict))
         tip = f"{word_offset_fully(name, estimate.offset_s, estimate.offset_std_s)}."
         words = word_offset(estimate.offset_s, estimate.offset_std_s)
-        jump, jump_tip = _word_jump(estimate)
-        words, tip = words + jump, tip + jump_tip
+        step, step_tip = _word_step(estimate)
+        words, tip = words + step, tip + step_tip
         drift_tip = ""
         if estimate.drift_ppm is not None:
             drift_tip = word_drift_fully(estimate.drift_ppm, estimate.drift_std_ppm)
         return Cell(words, color, tip), Cell(word_drift(estimate.drift_ppm), dim, drift_tip)
 
 
-def _word_jump(estimate: SourceEstimate) -> tuple[str, str]:
-    """Return by how much a clock jumps, and a sentence about it; empty where it does not."""
+def _word_step(estimate: SourceEstimate) -> tuple[str, str]:
+    """Return by how much a clock steps, and a sentence about it; empty where it does not."""
     if estimate.step_s is None:
         return "", ""
     step_ms = 1e3 * estimate.step_s

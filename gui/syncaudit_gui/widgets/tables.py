@@ -23,7 +23,7 @@ ROW_PX = 22
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell: words, their colour, what is said on hovering, and whether it is a figure."""
+    """One cell: words, their colour, its tip, and whether it is a figure."""
 
     text: str
     color: str | None = None
@@ -33,7 +33,7 @@ class Cell:
 
 
 class CellDelegate(QtWidgets.QStyledItemDelegate):
-    """Draws selected cells in their own colour, and says on hovering what has no room.
+    """Draws selected cells in their own colour, and shows on hovering what has no room.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class CellDelegate(QtWidgets.QStyledItemDelegate):
 
 
 def tip_of(view: QtWidgets.QAbstractItemView, index: QtCore.QModelIndex) -> str:
-    """Return what is said of a cell on hovering: its whole text first, where that has no room."""
+    """Return the tip of a cell: its whole text first, where that has no room."""
     text = str(index.data() or "")
     tip = str(index.data(QtCore.Qt.ItemDataRole.ToolTipRole) or "")
     is_cut = view.sizeHintForIndex(index).width() > view.visualRect(index).width()

@@ -50,7 +50,7 @@ class Transport(QtWidgets.QWidget):
         self._fade.setSingleShot(True)
         self._fade.timeout.connect(lambda: self.message.setText(""))
 
-    def say(self, words: str, *, stays: bool = False) -> None:
+    def announce(self, words: str, *, stays: bool = False) -> None:
         """Show a message for a while."""
         self.message.setText(words)
         self._fade.stop()

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.model import AgreementCurve
+
 __all__ = ["DelayCurve"]
 
 Floats = NDArray[np.float64]
 
 # Log-likelihood by which a valley must separate two lobes.
 MIN_VALLEY = 4.0
+# Half of the delays around the best that people are shown: bodies move for so long.
+NEAR_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -53,6 +57,29 @@ class DelayCurve:
                 if apart.any():
                     best = max(best, float(side[apart].max()))
         return best
+
+    def agreement(self, n_values: float, epochs_s: float) -> AgreementCurve | None:
+        """Return the multiple correlation at every delay near the best.
+
+        The log-likelihood of n values is ``-n / 2 log(1 - R^2)``.
+
+        Parameters
+        ----------
+        n_values : float
+            What the log-likelihood was added up over.
+        epochs_s : float
+            Target epoch after source epoch.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            share = 1.0 - np.exp(-2.0 * self.log_likelihood / n_values)
+        agreement = np.sqrt(np.clip(share, 0.0, 1.0))
+        agreement[~np.isfinite(self.log_likelihood)] = np.nan
+        return AgreementCurve.around(
+            self.delays_s + epochs_s,
+            agreement,
+            float(self.delays_s[self.best()]) + epochs_s,
+            near_s=NEAR_S,
+        )
 
     def is_at_edge(self, index: int) -> bool:
         """Tell whether the best delay lies at the end of what could be searched."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -74,7 +75,7 @@ def measure_delay(
         return refuse(task, middle_s, f"only {n} usable increments, needed {MIN_ROWS}", rows=n)
     epochs_s = (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
     lowest_s, highest_s = search_range(task, increments, driver, epochs_s)
-    steps = math.ceil(task.step_s / START_STEP_S - 1e-6)
+    steps = _n_steps(task)
     search = DelaySearch.of(
         increments,
         driver,
@@ -85,6 +86,29 @@ def measure_delay(
     curve = search.curve(lowest_s, highest_s, task.step_s)
     if not np.isfinite(curve.log_likelihood).any():
         return refuse(task, middle_s, "the two do not overlap in time", rows=n)
+    measured = _refine(task, increments, driver, search, curve, (lowest_s, highest_s))
+    return replace(measured, evidence=curve.agreement(search.values.size, epochs_s))
+
+
+def _n_steps(task: DelayTask) -> int:
+    """Return how many steps of the fit's start a step of the search holds."""
+    return math.ceil(task.step_s / START_STEP_S - 1e-6)
+
+
+def _refine(
+    task: DelayTask,
+    increments: Increments,
+    driver: RunningIntegral,
+    search: DelaySearch,
+    curve: DelayCurve,
+    range_s: tuple[float, float],
+) -> PairMeasurement:
+    """Fit the best delay of a search, test it and write it down, or say why it is not believed."""
+    n = increments.values.shape[0]
+    middle_s = median(increments.mid_s)
+    epochs_s = (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
+    lowest_s, highest_s = range_s
+    steps = _n_steps(task)
     best = curve.best()
     start_s = float(curve.delays_s[best])
     if steps > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from syncaudit.estimators.delay.fit import DelayFit
 from syncaudit.estimators.delay.refusals import MAX_DRIFT_PPM
@@ -96,4 +96,4 @@ def refuse_vague(task: DelayTask, measured: PairMeasurement) -> PairMeasurement:
     )
     figures = {**measured.diagnostics, "offset_s": measured.offset_s or 0.0, "offset_std_s": std_s}
     at_s = (measured.at_ns - task.source_epoch_ns) * 1e-9
-    return refuse(task, at_s, why, **figures)
+    return replace(refuse(task, at_s, why, **figures), evidence=measured.evidence)

@@ -16,7 +16,8 @@ from syncaudit.estimators.events.instants import (
     instants_of,
 )
 from syncaudit.estimators.events.matching import match_events
-from syncaudit.model import FlashIntervals, PairMeasurement, Quantity, nanoseconds
+from syncaudit.estimators.events.pair_fit import PairFit, residuals_s
+from syncaudit.model import EventResiduals, FlashIntervals, PairMeasurement, Quantity, nanoseconds
 
 __all__ = ["METHOD", "measure_flashes"]
 
@@ -137,6 +138,16 @@ def _measured(match: EventMatch, counter_std_s: float) -> PairMeasurement:
         step_at_ns=None if step is None else source.epoch_ns + nanoseconds(step.at_s),
         accepted=True,
         diagnostics=figures,
+        evidence=_residuals(match, fit),
+    )
+
+
+def _residuals(match: EventMatch, fit: PairFit) -> EventResiduals | None:
+    order = np.argsort(match.source.times_s[match.i], kind="stable")
+    i, j = match.i[order], match.j[order]
+    return EventResiduals.of(
+        match.source.times_s[i] - fit.anchor_s,
+        residuals_s(fit, match.source, match.target, i, j),
     )
 
 

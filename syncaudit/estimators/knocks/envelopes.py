@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
 from syncaudit.dsp.robust import student_widening
-from syncaudit.model import Activity, PairMeasurement
+from syncaudit.model import Activity, AgreementCurve, PairMeasurement
 
-__all__ = ["LOBE_S", "N_BLOCKS", "correlate_envelopes", "likeness_of_envelopes"]
+__all__ = ["LOBE_S", "NEAR_S", "N_BLOCKS", "correlate_envelopes"]
 
 # The envelope path: grid, blur, what counts as slow, least height and runner-up of its peak.
 # Unrelated drives stay below 5.6 deviations (60 simulated pairs), related ones read 5 to 14.
@@ -26,6 +26,8 @@ ENVELOPE_SYSTEMATIC_S = 0.005
 # Other lobes are counted outside this distance of the best (a knock and its own rattle).
 LOBE_S = 0.08
 N_BLOCKS = 10
+# Half of the offsets that people are shown.
+NEAR_S = 0.3
 
 
 def correlate_envelopes(
@@ -42,8 +44,10 @@ def correlate_envelopes(
     a, b = sides
     n_lags = round(max_offset / ENVELOPE_GRID_S)
     curve = _normalised(a, b, n_lags)
-    lags = (np.arange(curve.size) - n_lags) * ENVELOPE_GRID_S
+    lags = np.arange(-n_lags, curve.size - n_lags, dtype=np.float64) * ENVELOPE_GRID_S
     best = int(np.argmax(curve))
+    seen = AgreementCurve.around(lags, np.clip(curve, 0.0, 1.0), float(lags[best]), near_s=NEAR_S)
+    first = replace(first, evidence=first.evidence or seen)
     outside = curve[(np.abs(lags - lags[best]) > LOBE_S) & (curve != 0.0)]
     if outside.size < 100 or min(best, 2 * n_lags - best) * ENVELOPE_GRID_S <= LOBE_S:
         return first
@@ -51,13 +55,13 @@ def correlate_envelopes(
     runner = float(np.max(outside)) / max(float(curve[best]), 1e-12)
     figures = {"envelope_height": height, "envelope_runner_up": runner, "is_envelope": 1.0}
     if height < ENVELOPE_MIN_HEIGHT or runner > ENVELOPE_MAX_RUNNER_UP:
-        return replace(first, diagnostics={**first.diagnostics, **figures})
+        return replace(first, diagnostics={**first.diagnostics, **figures}, evidence=seen)
     parts = _block_curves(a, b, best - n_lags)
     carried = np.maximum(parts[:, parts.shape[1] // 2], 0.0)
     shared = float(np.sum(carried)) ** 2 / max(float(np.sum(carried**2)), 1e-30)
     figures["blocks"] = shared
     if shared < ENVELOPE_MIN_BLOCKS:
-        return replace(first, diagnostics={**first.diagnostics, **figures})
+        return replace(first, diagnostics={**first.diagnostics, **figures}, evidence=seen)
     whole = np.sum(parts, axis=0)
     level = float(lags[best]) + _peak(whole)
     peaks = np.array([_peak(whole - part) for part in parts])
@@ -72,19 +76,8 @@ def correlate_envelopes(
         accepted=True,
         why=None,
         diagnostics=figures | {"random_std_s": random},
+        evidence=seen,
     )
-
-
-def likeness_of_envelopes(
-    source: Activity, target: Activity, epochs_s: float, max_offset_s: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Return offsets and the correlation of the envelopes at each, shape (n,); None without any."""
-    sides = _both(source, target, epochs_s)
-    if sides is None:
-        return None
-    n_lags = round(max_offset_s / ENVELOPE_GRID_S)
-    lags = np.arange(-n_lags, n_lags + 1, dtype=np.float64) * ENVELOPE_GRID_S
-    return lags, _normalised(*sides, n_lags)
 
 
 def _both(

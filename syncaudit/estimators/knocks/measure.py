@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.dsp.robust import student_widening
-from syncaudit.estimators.knocks.envelopes import LOBE_S, N_BLOCKS, correlate_envelopes
+from syncaudit.estimators.knocks.envelopes import LOBE_S, N_BLOCKS, NEAR_S, correlate_envelopes
 from syncaudit.estimators.knocks.onsets import LATE_SAMPLES, MIN_EVENTS, Onsets, find_onsets
 from syncaudit.estimators.knocks.trains import GRID_S, blur_of, correlate_trains
-from syncaudit.model import Activity, EventTrain, PairMeasurement
+from syncaudit.model import Activity, AgreementCurve, EventTrain, PairMeasurement
 
 __all__ = ["METHOD", "estimate_knocks"]
 
@@ -93,12 +93,19 @@ def estimate_knocks(
     figures = {"height": lobe.height, "runner_up": lobe.runner_up}
     if lobe.why is not None:
         first = PairMeasurement.refused(
-            source.source, target.source, METHOD, at_ns, lobe.why, figures
+            source.source,
+            target.source,
+            METHOD,
+            at_ns,
+            lobe.why,
+            figures,
+            evidence=lobe.agreement,
         )
         if lobe.height >= MIN_HEIGHT:  # at the edge, or repeating: no other curve mends that
             return first
         return correlate_envelopes(first, source, target, epochs_s, max_offset_s)
-    return _matched(source, target, at_ns, (a, b), lobe.offset_s, figures)
+    measured = _matched(source, target, at_ns, (a, b), lobe.offset_s, figures)
+    return replace(measured, evidence=lobe.agreement)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,13 +114,14 @@ class _Lobe:
     height: float
     runner_up: float
     why: str | None
+    agreement: AgreementCurve | None
 
 
 def _correlate(a: Onsets, b: Onsets, blur: float, max_offset: float) -> _Lobe | str:
     found = correlate_trains(a, b, blur, max_offset)
     if isinstance(found, str):
         return found
-    lags, curve, _ = found
+    lags, curve, most = found
     n_lags = lags.size // 2
     centre, spread = float(np.mean(curve)), float(np.std(curve))
     best = int(np.argmax(curve))
@@ -138,7 +146,14 @@ def _correlate(a: Onsets, b: Onsets, blur: float, max_offset: float) -> _Lobe | 
             f"ambiguous: a second offset fits {100.0 * runner / height:.0f} % as well as the best "
             f"({offset:.3f} s); the knocks repeat themselves"
         )
-    return _Lobe(offset_s=offset, height=height, runner_up=runner / max(height, 1e-9), why=why)
+    likeness = np.clip(curve / most, 0.0, 1.0)
+    return _Lobe(
+        offset_s=offset,
+        height=height,
+        runner_up=runner / max(height, 1e-9),
+        why=why,
+        agreement=AgreementCurve.around(lags, likeness, offset, near_s=NEAR_S),
+    )
 
 
 def _matched(

@@ -86,12 +86,24 @@ def estimate_microphones(
         if wide is not None and isinstance(found := measure_blocks(*wide), Blocks):
             return _answer(*wide, *with_strays(wide[0], found))
         return PairMeasurement.refused(
-            source.name, target.name, METHOD, at_ns, coarse.why, coarse.figures
+            source.name,
+            target.name,
+            METHOD,
+            at_ns,
+            coarse.why,
+            coarse.figures,
+            evidence=coarse.agreement,
         )
     blocks = measure_blocks(pair, coarse)
     if isinstance(blocks, Refusal):
         return PairMeasurement.refused(
-            source.name, target.name, METHOD, at_ns, blocks.why, coarse.figures | blocks.figures
+            source.name,
+            target.name,
+            METHOD,
+            at_ns,
+            blocks.why,
+            coarse.figures | blocks.figures,
+            evidence=coarse.agreement,
         )
     return _answer(pair, coarse, *with_strays(pair, blocks))
 
@@ -140,6 +152,7 @@ def _answer(
         accepted=(why := _why_not(pair, blocks, line, unclear_s)) is None,
         why=why,
         diagnostics=figures,
+        evidence=coarse.agreement,
     )
 
 

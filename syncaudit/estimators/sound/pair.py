@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from syncaudit.dsp.sound import SampleClock, sample_clock
-from syncaudit.model import AudioStream
+from syncaudit.model import AgreementCurve, AudioStream
 
 __all__ = ["Refusal", "SoundPair", "ratio_of_rates"]
 
@@ -19,6 +19,7 @@ class Refusal:
 
     why: str
     figures: dict[str, float]
+    agreement: AgreementCurve | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -13,8 +13,9 @@ from scipy.ndimage import maximum_filter1d, uniform_filter1d
 
 from syncaudit.dsp.sound import cut_piece
 from syncaudit.estimators.sound.pair import Refusal, SoundPair, ratio_of_rates
+from syncaudit.model import AgreementCurve
 
-__all__ = ["CoarseOffset", "likeness_of", "search_coarsely", "search_widely"]
+__all__ = ["CoarseOffset", "search_coarsely", "search_widely"]
 
 # Rate of the coarse search: speech and impacts have their energy below 4 kHz.
 COARSE_HZ = 8000.0
@@ -27,7 +28,8 @@ OWN_ECHO_S = 0.05
 MIN_COARSE = 14.0
 # Runner-up beyond OWN_ECHO_S against the best: repetition (music loops, ticking) reaches 1.
 MAX_RUNNER_UP = 0.7
-
+# Half of the offsets that people are shown: lobes of sounds are as narrow as their waves.
+NEAR_S = 0.05
 
 # Largest offset of the wide search, and the parts of the source whose middles it tries, of a
 # region each: at an offset of 3/4 of a long sound the first or the last still has its partner.
@@ -44,6 +46,7 @@ class CoarseOffset:
     at_s: float
     offset_s: float
     figures: dict[str, float]
+    agreement: AgreementCurve | None
 
 
 def search_coarsely(pair: SoundPair) -> CoarseOffset | Refusal:
@@ -88,26 +91,6 @@ def search_widely(pair: SoundPair) -> tuple[SoundPair, CoarseOffset] | None:
     return None
 
 
-def likeness_of(
-    pair: SoundPair,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Return how alike two sounds are at every offset, as the coarse search sees them.
-
-    Returns
-    -------
-    offsets_s, correlation : ndarray, shape (n,)
-        Offsets tried, and the root mean square over pieces of the loudest quarter minute of the
-        correlation of the whitened sounds, in [0, 1]. None: the sounds are silent.
-    """
-    block_s = min(COARSE_BLOCK_S, (pair.stop_s - pair.start_s) / 2.0)
-    for starts in _loud_starts(pair, block_s):
-        found = _correlated(pair, starts, block_s)
-        if found.n_used:
-            offsets_s = (np.arange(2 * found.n_lags + 1) - found.n_lags) / found.rate_hz
-            return offsets_s, np.sqrt(np.clip(found.likeness / found.n_used, 0.0, 1.0))
-    return None
-
-
 def _search_regions(pair: SoundPair) -> CoarseOffset | Refusal:
     block_s = min(COARSE_BLOCK_S, (pair.stop_s - pair.start_s) / 2.0)
     first: Refusal | None = None
@@ -129,6 +112,12 @@ class _Correlation:
     likeness: NDArray[np.float64]  # as shares of the energy
     is_possible: NDArray[np.bool_]
     n_used: int
+
+    def agreement(self, offset_s: float) -> AgreementCurve | None:
+        """Return the correlation of the whitened sounds near an offset, rms over the pieces."""
+        offsets_s = (np.arange(2 * self.n_lags + 1) - self.n_lags) / self.rate_hz
+        correlation = np.sqrt(np.clip(self.likeness / self.n_used, 0.0, 1.0))
+        return AgreementCurve.around(offsets_s, correlation, offset_s, near_s=NEAR_S)
 
 
 def _correlated(pair: SoundPair, starts: list[float], block_s: float) -> _Correlation:
@@ -193,26 +182,33 @@ def _search(pair: SoundPair, starts: list[float], block_s: float) -> CoarseOffse
     runner = (float(np.max(alike)) - floor) / top if top > 0.0 else 1.0
     offset = (best - n_lags) / rate
     figures = {"coarse_height": height, "runner_up": runner, "coarse_offset_s": offset}
+    agreement = found.agreement(offset)
     if height < MIN_COARSE:
         return Refusal(
             why=f"no common sound within ± {pair.max_offset_s:g} s: the best peak stands "
             f"{height:.1f} deviations out of the correlation, needed are {MIN_COARSE:g}",
             figures=figures,
+            agreement=agreement,
         )
     if runner > MAX_RUNNER_UP:
         return Refusal(
             why=f"ambiguous: a second offset fits {100.0 * runner:.0f} % as well as the "
             f"best ({offset:.3f} s); the sound repeats itself, or a clock steps",
             figures=figures | {"is_ambiguous": 1.0},
+            agreement=agreement,
         )
     if min(best, 2 * n_lags - best) <= 0.002 * rate:
         return Refusal(
             why=f"the best offset, {offset:.3f} s, lies at the edge of the search "
             f"(±{pair.max_offset_s:g} s)",
             figures=figures,
+            agreement=agreement,
         )
     return CoarseOffset(
-        at_s=float(np.mean(starts)) + block_s / 2.0, offset_s=offset, figures=figures
+        at_s=float(np.mean(starts)) + block_s / 2.0,
+        offset_s=offset,
+        figures=figures,
+        agreement=agreement,
     )
 
 

@@ -82,10 +82,13 @@ def measure_speech(
         "contrast": _contrast(sound),
         "fall_ratio": ratio,
     }
+    seen = match.agreement(match.course.anchor_s, sound.values.shape[1])
     why = why_not(spoken, match, shared_s, max_offset_s)
     if why is not None:
         figures["is_foreign"] = float(is_foreign(spoken, match, shared_s, figures["contrast"]))
-        return PairMeasurement.refused(spoken.source, spoken.audio, METHOD, at_ns, why, figures)
+        return PairMeasurement.refused(
+            spoken.source, spoken.audio, METHOD, at_ns, why, figures, evidence=seen
+        )
     with_drift = match.n_seconds >= MIN_DRIFT_SPAN_S
     fit = _fitted(spoken, sound, match.course, with_drift=with_drift)
     if fit is None:
@@ -94,10 +97,12 @@ def measure_speech(
         why = why_not_followed(spoken, fit.settled)
     if fit is None or why is not None:
         return PairMeasurement.refused(
-            spoken.source, spoken.audio, METHOD, at_ns, why or "", figures
+            spoken.source, spoken.audio, METHOD, at_ns, why or "", figures, evidence=seen
         )
     in_room = fit_course(spoken, bare, fit.course, with_drift=with_drift)
-    return answer(spoken, sound, fit, in_room, match.n_seconds if with_drift else None, figures)
+    measured = answer(spoken, sound, fit, in_room, match.n_seconds if with_drift else None, figures)
+    seen = match.agreement(fit.course.anchor_s, sound.values.shape[1])
+    return replace(measured, evidence=seen)
 
 
 def _fitted(

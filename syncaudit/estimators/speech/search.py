@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from syncaudit.estimators.speech.course import Course
 from syncaudit.estimators.speech.lags import class_tracks, explained
 from syncaudit.estimators.speech.templates import CLASSES, class_codes, prior_means
-from syncaudit.model import BandEnergies, SpokenTier
+from syncaudit.model import AgreementCurve, BandEnergies, SpokenTier
 
 __all__ = ["Match", "find_match"]
 
@@ -31,6 +31,8 @@ GUARD_S = 0.08
 JUMP_SPREADS = 8.0
 # Standard deviation of the band energies of clean speech, in nepers.
 CLEAN_STD = 3.0
+# Half of the offsets that people are shown.
+NEAR_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -66,6 +68,22 @@ class Match:
     is_at_edge: bool
     lags_s: Floats
     gains: Floats
+
+    def agreement(self, at_s: float, n_bands: int) -> AgreementCurve | None:
+        """Return how much of the sound the classes explain near the best offset, in R.
+
+        Parameters
+        ----------
+        at_s : float
+            When: windows were added up along the drift and the step.
+        n_bands : int
+            Of the sound: the mean of their shares counts.
+        """
+        share = 1.0 - np.exp(-2.0 * np.maximum(self.gains, 0.0) / n_bands)
+        course_s = float(self.course.at(np.array([at_s]))[0])
+        return AgreementCurve.around(
+            self.lags_s + course_s, np.sqrt(share), course_s, near_s=NEAR_S
+        )
 
 
 def find_match(spoken: SpokenTier, sound: BandEnergies, *, max_offset_s: float) -> Match:

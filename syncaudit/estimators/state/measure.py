@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.estimators.delay.clock_step import USUAL_DRIFT_PPM
 from syncaudit.estimators.delay.curve import DelayCurve
 from syncaudit.estimators.delay.fit import DelayFit
@@ -137,7 +138,7 @@ def measure_against(
     if n < MIN_ROWS:
         return refuse(task, middle_s, f"only {n} usable increments, needed {MIN_ROWS}", rows=n)
     slower_s = max(period_s, period_of(target))
-    is_linear = task.method in ("command", "joint_motion")
+    is_linear = _is_linear(task)
     driver = driver_of(target, slower_s=slower_s, n_rows=n, is_linear=is_linear)
     if driver is None:
         return refuse(task, middle_s, f"{target.source} is too short or stands still", rows=n)
@@ -148,12 +149,36 @@ def measure_against(
     if foretold is None:
         unseen = "the two do not overlap in time, or nothing moves that both could see"
         return refuse(task, middle_s, unseen, rows=n)
+    reach_s = 0.5 * (highest_s - lowest_s)
+    measured = _refine(task, increments, driver, foretold, target, slower_s, reach_s)
+    return replace(measured, evidence=foretold.curve.agreement(foretold.n_values, epochs_s))
+
+
+def _is_linear(task: DelayTask) -> bool:
+    """Tell whether the mixing is the same in every pose."""
+    return task.method in ("command", "joint_motion")
+
+
+def _refine(
+    task: DelayTask,
+    increments: Increments,
+    driver: RunningIntegral,
+    foretold: Prediction,
+    target: Activity,
+    slower_s: float,
+    reach_s: float,
+) -> PairMeasurement:
+    """Fit the best delay of a search, test it and write it down, or say why it is not believed."""
+    n = increments.values.shape[0]
+    middle_s = float(np.median(increments.mid_s))
+    is_linear = _is_linear(task)
+    epochs_s = (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
     curve, best = foretold.curve, foretold.curve.best()
     start_s = float(curve.delays_s[best])
     mixed, mixing, fit = fit_mixtures(increments, driver, foretold, start_s=start_s)
     figures = {
         "rows": float(n),
-        "searched_s": 0.5 * (highest_s - lowest_s),
+        "searched_s": reach_s,
         "log_likelihood": float(curve.log_likelihood[best]),
         "runner_up": curve.runner_up(best),
         "foretold": foretold.share,
@@ -181,7 +206,10 @@ def measure_against(
     why = _why_no_lobe(curve, foretold, has_step=step is not None)
     if why is None:
         chance = chance_of(
-            increments, driver, delay_s=start_s, range_s=float(delays_s[-1] - delays_s[0])
+            increments,
+            driver,
+            delay_s=start_s,
+            range_s=float(curve.delays_s[-1] - curve.delays_s[0]),
         )
         figures |= {"log10_chance": chance.whole, "log10_chance_fast": chance.fast}
         why = why_by_chance(chance, is_direct=is_linear)

@@ -179,4 +179,5 @@ def _refused(pair: PairMeasurement, why: str) -> PairMeasurement:
         why,
         pair.diagnostics,
         is_baseline_only=pair.is_baseline_only,
+        evidence=pair.evidence,
     )

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Picture", "PictureRequest"]
+__all__ = ["FrameImage", "FrameRequest", "fitted"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PictureRequest:
+class FrameRequest:
     """One frame at a size.
 
     Parameters
@@ -19,7 +19,7 @@ class PictureRequest:
     index : int
         Place among the camera's frames.
     width_px, height_px : int
-        Largest size that is wanted; the picture keeps its shape within.
+        Largest size that is wanted; the image keeps its shape within.
     is_hasty : bool
         Whether a key frame nearby may be shown until the frame itself is there.
     n_ahead : int
@@ -34,7 +34,7 @@ class PictureRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Picture:
+class FrameImage:
     """One frame, ready to draw.
 
     Parameters
@@ -56,3 +56,11 @@ class Picture:
     shown_index: int
     is_coarse: bool = False
     error: str = ""
+
+
+def fitted(width_px: int, height_px: int, box_width_px: int, box_height_px: int) -> tuple[int, int]:
+    """Return the largest size of an image's shape in the box; at least a pixel."""
+    if width_px <= 0 or height_px <= 0:
+        return 1, 1
+    scale = min(box_width_px / width_px, box_height_px / height_px)
+    return max(1, round(width_px * scale)), max(1, round(height_px * scale))

@@ -1,4 +1,4 @@
-"""Start the viewer with a screen."""
+"""Start the viewer with a screen, as it looked last time."""
 
 from __future__ import annotations
 
@@ -14,12 +14,21 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 
 from syncaudit.errors import UsageError
 from syncaudit.policy import Policy
+from syncaudit_gui.viewmodel.playback import SPEEDS
 from syncaudit_gui.viewmodel.timeline import TimeRange
-from syncaudit_gui.widgets.layout_memory import restore_layout, save_layout
+from syncaudit_gui.widgets.filmstrip import Arrangement
 from syncaudit_gui.widgets.theme import DARK, LIGHT, ui_font
-from syncaudit_gui.widgets.window import ViewerWindow
+from syncaudit_gui.window.window import ViewerWindow
 
-__all__ = ["Start", "make_application", "make_window", "run_viewer", "show_start"]
+__all__ = [
+    "Start",
+    "make_application",
+    "make_window",
+    "restore_layout",
+    "run_viewer",
+    "save_layout",
+    "show_start",
+]
 
 SWITCH_S = 1e-3
 
@@ -105,10 +114,10 @@ def run_viewer(start: Start) -> int:
     settings = QtCore.QSettings("syncaudit", "viewer")
     restore_layout(window, settings, keeps_theme=start.theme is not None)
     if start.source is not None:
-        window.clip_shown.connect(
+        window.opening.clip_shown.connect(
             lambda: show_start(window, start), QtCore.Qt.ConnectionType.SingleShotConnection
         )
-        window.open_source(
+        window.opening.open_source(
             start.source,
             verdicts=start.verdicts,
             labels=start.labels,
@@ -145,17 +154,62 @@ def show_start(window: ViewerWindow, start: Start) -> None:
         return
     if start.selected is not None:
         if start.selected in session.model.selectable:
-            window.select(start.selected)
+            window.display.select(start.selected)
         else:
-            window.transport.say(f"there is no source '{start.selected}' in this clip")
+            window.panels.transport.announce(f"there is no source '{start.selected}' in this clip")
     if start.at_s is not None:
-        window.move_to(start.at_s)
+        window.display.move_to(start.at_s)
     if start.span_s is not None:
         half_s = 0.5 * start.span_s
         at_s = session.timeline.cursor_s
-        window.show_range(TimeRange(start_s=at_s - half_s, stop_s=at_s + half_s))
+        window.display.show_range(TimeRange(start_s=at_s - half_s, stop_s=at_s + half_s))
     if start.is_corrected and not session.model.is_corrected:
-        window.toggle_corrected()
+        window.display.toggle_corrected()
+
+
+def save_layout(window: ViewerWindow, settings: QtCore.QSettings) -> None:
+    """Remember size, splitters, speed, theme and arrangement."""
+    settings.setValue("geometry", window.saveGeometry())
+    settings.setValue("across", window.panels.across.saveState())
+    settings.setValue("speed", window.player.clock.speed)
+    settings.setValue("theme", window.theme.name)
+    settings.setValue("arrangement", str(window.panels.films.arrangement))
+    settings.sync()
+
+
+def restore_layout(
+    window: ViewerWindow, settings: QtCore.QSettings, *, keeps_theme: bool = False
+) -> None:
+    """Bring a window to what is remembered; nonsense is passed over.
+
+    Parameters
+    ----------
+    window : ViewerWindow
+        Not shown yet.
+    settings : QSettings
+        Where it is kept.
+    keeps_theme : bool
+        Whether the window's own theme stays.
+    """
+    geometry = settings.value("geometry")
+    if not isinstance(geometry, QtCore.QByteArray) or not window.restoreGeometry(geometry):
+        window.resize(1440, 900)
+    screen = window.screen()
+    if screen is not None:  # perhaps a smaller one than last time
+        window.resize(window.size().boundedTo(screen.availableSize()))
+    across = settings.value("across")
+    if isinstance(across, QtCore.QByteArray):
+        window.panels.across.restoreState(across)
+    try:
+        speed = float(settings.value("speed", 1.0))
+    except (TypeError, ValueError):
+        speed = 1.0
+    window.player.clock.speed = speed if speed in SPEEDS else 1.0
+    if not keeps_theme:
+        window.set_theme(LIGHT if settings.value("theme") == "light" else DARK)
+    if settings.value("arrangement") == Arrangement.GRID:
+        window.panels.films.set_arrangement(Arrangement.GRID)
+    window.display.show_state()
 
 
 def _check_screen() -> None:
@@ -164,5 +218,5 @@ def _check_screen() -> None:
     if is_linux and not has_screen and not os.environ.get("QT_QPA_PLATFORM"):
         raise UsageError(
             "there is no screen here (neither DISPLAY nor WAYLAND_DISPLAY is set)",
-            hint="Log in with 'ssh -X', or write a picture with --shot window.png.",
+            hint="Log in with 'ssh -X', or write an image with --shot window.png.",
         )

@@ -28,7 +28,7 @@ class Loader(QtCore.QObject):
     failed = QtCore.Signal(str)
     progressed = QtCore.Signal(str)
     _answered = QtCore.Signal(int, object, str)
-    _told = QtCore.Signal(int, str)
+    _reported = QtCore.Signal(int, str)
 
     def __init__(self, parent: QtCore.QObject | None = None) -> None:
         super().__init__(parent)
@@ -37,15 +37,15 @@ class Loader(QtCore.QObject):
         self._waiting: tuple[int, Callable[[Callable[[str], None]], object]] | None = None
         self._threads: list[threading.Thread] = []
         self._answered.connect(self._take)
-        self._told.connect(self._take_words)
+        self._reported.connect(self._take_words)
 
     def load(self, make: Callable[[Callable[[str], None]], object]) -> None:
-        """Run something on a thread; `loaded` tells its answer, `failed` why there is none.
+        """Run something on a thread; `loaded` brings its answer, `failed` why there is none.
 
         Parameters
         ----------
         make : callable
-            Gets a function to tell how far it is: `progressed` passes that on. That function ends
+            Gets a function to report how far it is: `progressed` passes that on. That function ends
             the thread where the answer is no longer wanted.
         """
         self._number += 1
@@ -66,14 +66,14 @@ class Loader(QtCore.QObject):
         thread.start()
 
     def _run(self, number: int, make: Callable[[Callable[[str], None]], object]) -> None:
-        def tell(words: str) -> None:
+        def report(words: str) -> None:
             if number != self._number:
                 raise _Dropped
-            self._told.emit(number, words)
+            self._reported.emit(number, words)
 
         answer, why = None, ""
         try:
-            answer = make(tell)
+            answer = make(report)
         except _Dropped:
             pass
         except SyncAuditError as error:

@@ -1,4 +1,4 @@
-"""The window as a picture, without a screen: for reports, documents and tests."""
+"""The window as an image, without a screen: for reports, documents and tests."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 from pyqtgraph.Qt import QtCore
 
 from syncaudit.errors import UsageError
-from syncaudit_gui.widgets.application import (
+from syncaudit_gui.window.application import (
     Start,
     make_application,
     make_window,
     show_start,
 )
-from syncaudit_gui.widgets.window import ViewerWindow
+from syncaudit_gui.window.window import ViewerWindow
 
 __all__ = ["parse_size", "take_shot"]
 
@@ -49,14 +49,14 @@ def parse_size(text: str) -> tuple[int, int, float]:
 
 
 def take_shot(start: Start, path: Path, width: int, height: int, scale: float = 1.0) -> None:
-    """Open a clip, wait for its audit and its pictures, and write the window as PNG.
+    """Open a clip, wait for its audit and its frames, and write the window as PNG.
 
     Parameters
     ----------
     start : Start
         What is shown.
     path : Path
-        The picture.
+        The image file.
     width, height : int
         Of the window, in points.
     scale : float
@@ -65,7 +65,7 @@ def take_shot(start: Start, path: Path, width: int, height: int, scale: float = 
     Raises
     ------
     UsageError
-        If the clip cannot be opened, or the picture not be written.
+        If the clip cannot be opened, or the image not be written.
     """
     # Qt reads these once, as the application is made.
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
@@ -80,7 +80,7 @@ def take_shot(start: Start, path: Path, width: int, height: int, scale: float = 
         if start.source is not None:
             _open(window, start, application.processEvents)
         if not window.grab().save(str(path), "PNG"):
-            raise UsageError("the picture cannot be written", path=str(path))
+            raise UsageError("the image cannot be written", path=str(path))
     finally:
         window.close()
         QtCore.qInstallMessageHandler(before)
@@ -94,8 +94,8 @@ def _pass_on(_kind: QtCore.QtMsgType, _context: object, message: str | None) -> 
 
 def _open(window: ViewerWindow, start: Start, process: Callable[[], None]) -> None:
     failures: list[str] = []
-    window.refused.connect(failures.append)
-    window.open_source(
+    window.opening.refused.connect(failures.append)
+    window.opening.open_source(
         start.source or "",
         verdicts=start.verdicts,
         labels=start.labels,
@@ -111,9 +111,9 @@ def _open(window: ViewerWindow, start: Start, process: Callable[[], None]) -> No
         raise UsageError(failures[0])
     _wait(process, lambda: not window.auditor.is_running, LIMIT_S)
     show_start(window, start)
-    window.fit_films()
+    window.panels.fit_films()
     settled = time.monotonic() + 0.3  # the layout, and a spectrogram if there is one
-    _wait(process, lambda: time.monotonic() > settled and window.films.is_settled, SETTLE_S)
+    _wait(process, lambda: time.monotonic() > settled and window.panels.films.is_settled, SETTLE_S)
 
 
 def _wait(process: Callable[[], None], is_done: Callable[[], bool], limit_s: float) -> None:

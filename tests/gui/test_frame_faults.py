@@ -88,7 +88,7 @@ def window(open_window, tmp_path):
 
 def pixels(window, room: QtCore.QRectF) -> np.ndarray:
     """Return what is painted of the lanes in a room, shape (rows, columns, 3)."""
-    image = window.lanes.grab().toImage().convertToFormat(QtGui.QImage.Format.Format_RGB888)
+    image = window.panels.lanes.grab().toImage().convertToFormat(QtGui.QImage.Format.Format_RGB888)
     bits = image.constBits()
     bits.setsize(image.sizeInBytes())
     rows = np.frombuffer(bits, np.uint8).reshape(image.height(), image.bytesPerLine())
@@ -99,13 +99,13 @@ def pixels(window, room: QtCore.QRectF) -> np.ndarray:
 
 
 def row_of(window, camera: str) -> QtCore.QRectF:
-    lane, room = next(x for x in window.lanes.plots.rects() if isinstance(x[0], FramesLane))
+    lane, room = next(x for x in window.panels.lanes.plots.rects() if isinstance(x[0], FramesLane))
     return dict(frame_rows(lane, room))[camera]
 
 
 def has_color(window, camera: str, start_s: float, stop_s: float) -> bool:
     """Tell whether the colour of faults is painted in a camera's row between two instants."""
-    scale, row = window.lanes.scale(), row_of(window, camera)
+    scale, row = window.panels.lanes.scale(), row_of(window, camera)
     left, right = scale.x_of(start_s), scale.x_of(stop_s)
     part = pixels(window, QtCore.QRectF(left, row.top(), right - left, row.height()))
     color = window.theme.color("rejected")
@@ -128,24 +128,24 @@ def test_spells_of_a_verdict_folder_are_marked_on_the_row_of_their_camera(window
 
 
 def test_spells_move_with_the_clock_of_their_camera(window):
-    window.toggle_corrected()
+    window.display.toggle_corrected()
     assert has_color(window, "cam1", 1.6, 2.4)
     assert not has_color(window, "cam1", 1.0, 1.45)
-    times_s = [row[2].text for row in window.evidence.faults.table._rows]
+    times_s = [row[2].text for row in window.panels.evidence.faults.table._rows]
     assert times_s == ["1.51 s", "3.01 s"]
 
 
 def test_picture_says_what_is_wrong_with_it(window):
     for time_s, words in ((1.5, "❄ frozen"), (0.5, ""), (2.52, "↯ damaged")):
-        window.jump_to(time_s)
-        assert window.films.panes["cam1"].fault == words
-        assert words in window.films.panes["cam1"].accessibleDescription()
-    assert window.films.panes["cam0"].fault == ""
+        window.display.jump_to(time_s)
+        assert window.panels.films.panes["cam1"].fault == words
+        assert words in window.panels.films.panes["cam1"].accessibleDescription()
+    assert window.panels.films.panes["cam0"].fault == ""
 
 
 def test_faults_are_listed_and_a_click_goes_there(window):
-    window.select("cam1")
-    table = window.evidence.faults
+    window.display.select("cam1")
+    table = window.panels.evidence.faults
     assert [tuple(cell.text for cell in row) for row in table.table._rows] == [
         ("❄ frozen", "20–39", "1.01 s", "2.01 s"),
         ("↯ damaged", "50", "2.51 s", "2.56 s"),
@@ -154,27 +154,27 @@ def test_faults_are_listed_and_a_click_goes_there(window):
     left = QtCore.Qt.MouseButton.LeftButton
     QtTest.QTest.mouseClick(table.view.viewport(), left, pos=place)
     assert window.session.timeline.cursor_s == pytest.approx(2.507, abs=NEAR_S)
-    window.select("cam0")
+    window.display.select("cam0")
     assert not table.isVisible()
 
 
 def test_faults_are_jumped_to_by_their_key(window):
-    window.jump_to(0.0)
+    window.display.jump_to(0.0)
     for expected_s in (1.007, 2.507):
         QtTest.QTest.keyClick(window, QtCore.Qt.Key.Key_6)
         assert window.session.timeline.cursor_s == pytest.approx(expected_s, abs=NEAR_S)
     QtTest.QTest.keyClick(window, QtCore.Qt.Key.Key_6)
-    assert "no fault after the cursor" in window.transport.message.text()
+    assert "no fault after the cursor" in window.panels.transport.message.text()
 
 
 def test_who_labels_blindly_sees_no_faults_until_then(window):
-    window.set_blind(True)
+    window.decisions.set_blind(True)
     assert not has_color(window, "cam1", 0.0, 3.0)
-    window.jump_to(1.5)
-    assert window.films.panes["cam1"].fault == ""
+    window.display.jump_to(1.5)
+    assert window.panels.films.panes["cam1"].fault == ""
     assert window.session.model.events.next(0.0, 1, EventKind.FAULT) is None
-    assert not window.evidence.faults.isVisible()
-    window.set_blind(False)
+    assert not window.panels.evidence.faults.isVisible()
+    window.decisions.set_blind(False)
     assert has_color(window, "cam1", 1.05, 1.95)
 
 
@@ -190,10 +190,10 @@ def test_faults_of_an_audit_are_those_of_its_row(window, tmp_path):
     pictures = {"cam0": PictureAudit(frames=N_FRAMES, spells=SPELLS)}
     verdict = replace(verdict, record=replace(verdict.record, pictures=pictures))
     judged = Judgement.of_row(json.loads(json.dumps(verdict.to_json())), clip)
-    assert judged.pictures == pictures
+    assert judged.frame_audits == pictures
     assert judged.verdict is verdict.verdict
     window.session.take_judgement(judged, verdict.to_json())
-    window.show_clocks()
+    window.display.show_clocks()
     assert has_color(window, "cam0", 1.05, 1.95)
     assert not has_color(window, "cam1", 0.0, 3.0)
 
@@ -204,9 +204,12 @@ def test_spells_beyond_the_stamps_are_left_out(window):
     model.judgement = replace(
         model.judgement,
         verdict=Verdict.REJECT,
-        pictures={"cam1": PictureAudit(frames=91, spells=spells), "gone": PictureAudit(frames=0)},
+        frame_audits={
+            "cam1": PictureAudit(frames=91, spells=spells),
+            "gone": PictureAudit(frames=0),
+        },
     )
-    window.show_clocks()
+    window.display.show_clocks()
     (shown,) = model.spells["cam1"]
     assert (shown.fault, shown.last) == (PictureFault.UNDECODED, 70)
     assert shown.stop_s == pytest.approx(N_FRAMES / RATE_HZ + 0.007, abs=NEAR_S)

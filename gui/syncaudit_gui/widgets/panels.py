@@ -1,46 +1,36 @@
-"""What the window is made of, and where it lies."""
+"""The panels of the window, and where they lie."""
 
 from __future__ import annotations
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from syncaudit_gui.viewmodel.session import Session
 from syncaudit_gui.widgets.audit_panel import AuditPanel
-from syncaudit_gui.widgets.auditor import Auditor
 from syncaudit_gui.widgets.clips_panel import ClipsPanel
 from syncaudit_gui.widgets.covers import KeySheet, Message
 from syncaudit_gui.widgets.evidence_panel import EvidencePanel
 from syncaudit_gui.widgets.filmstrip import Filmstrip
 from syncaudit_gui.widgets.label_bar import LabelBar
 from syncaudit_gui.widgets.lane_view import LaneView
-from syncaudit_gui.widgets.loading import Loader
-from syncaudit_gui.widgets.player import Player
 from syncaudit_gui.widgets.ruler import Ruler
-from syncaudit_gui.widgets.sound_output import SoundOutput
 from syncaudit_gui.widgets.sources_panel import SourcesPanel
-from syncaudit_gui.widgets.theme import DARK, LIGHT, Theme, stylesheet, ui_font
+from syncaudit_gui.widgets.theme import Theme
 from syncaudit_gui.widgets.transport import Transport
 
-__all__ = ["WindowParts"]
+__all__ = ["WindowPanels"]
 
 SIDE_PX = 400
 
 
-class WindowParts(QtWidgets.QWidget):
-    """The widgets of the window and what works behind them; nothing is connected yet."""
+class WindowPanels:
+    """The panels of a window, laid out in it; nothing is connected yet.
 
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self.session: Session | None = None
-        self.theme = theme
-        self.setFont(ui_font())
-        # Children of the window end with it (see `application`).
-        self.player, self.auditor, self.sound = Player(self), Auditor(self), SoundOutput(self)
-        self.opener, self.reader = Loader(self), Loader(self)
-        self._build()
-        self.sheet = KeySheet(self)
+    Parameters
+    ----------
+    window : QWidget
+        That they fill.
+    """
 
-    def _build(self) -> None:
+    def __init__(self, window: QtWidgets.QWidget) -> None:
         self.films, self.lanes = Filmstrip(), LaneView()
         self.transport = Transport()
         self.sources, self.evidence = SourcesPanel(), EvidencePanel()
@@ -94,14 +84,13 @@ class WindowParts(QtWidgets.QWidget):
         rows.addWidget(self.across, 1)
         rows.addWidget(self.transport)
         self.welcome = Message()
-        self.pages = QtWidgets.QStackedLayout(self)
+        self.pages = QtWidgets.QStackedLayout(window)
         self.pages.addWidget(self.welcome)
         self.pages.addWidget(content)
+        self.sheet = KeySheet(window)
 
     def set_theme(self, theme: Theme) -> None:
         """Change the colours."""
-        self.theme = theme
-        self.setStyleSheet(stylesheet(theme))
         for part in (
             self.films,
             self.lanes,
@@ -115,9 +104,20 @@ class WindowParts(QtWidgets.QWidget):
         ):
             part.set_theme(theme)
 
-    def toggle_theme(self) -> None:
-        """Change between dark and light."""
-        self.set_theme(LIGHT if self.theme is DARK else DARK)
+    def show_welcome(self, sign: str, title: str, text: str) -> None:
+        """Show words in place of everything."""
+        self.welcome.show_words(sign, title, text)
+        self.pages.setCurrentIndex(0)
+
+    def show_message(self, sign: str, title: str, text: str) -> None:
+        """Show words in place of a clip."""
+        self.message.show_words(sign, title, text)
+        self.pages.setCurrentIndex(1)
+        self.left.setCurrentIndex(1)
+
+    def show_clip(self) -> None:
+        """Show the lanes and the cameras."""
+        self.left.setCurrentIndex(0)
 
     def fit_films(self) -> None:
         """Give the cameras the height that suits their number and the width."""

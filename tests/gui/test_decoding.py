@@ -9,9 +9,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from syncaudit_gui.pictures import CameraThread, Picture, PictureRequest
-from syncaudit_gui.pictures.cache import FrameCache
-from syncaudit_gui.pictures.video import VideoFrames
+from syncaudit_gui.decoding import CameraThread, FrameImage, FrameRequest
+from syncaudit_gui.decoding.cache import FrameCache
+from syncaudit_gui.decoding.video import VideoFrames
 
 from syncaudit.model import FrameFiles
 from testkit.barcodes import barcode, read_barcode, write_barcodes
@@ -23,22 +23,22 @@ class Camera:
     """A camera thread whose pictures are read back."""
 
     def __init__(self, files: FrameFiles) -> None:
-        self.pictures: queue.Queue[Picture] = queue.Queue()
+        self.pictures: queue.Queue[FrameImage] = queue.Queue()
         self.thread = CameraThread(files, self.pictures.put)
 
     def ask(self, index: int, **options: object) -> None:
-        request = PictureRequest(index=index, width_px=120, height_px=120, **options)  # type: ignore[arg-type]
+        request = FrameRequest(index=index, width_px=120, height_px=120, **options)  # type: ignore[arg-type]
         self.thread.ask(request)
 
-    def next(self) -> Picture:
+    def next(self) -> FrameImage:
         return self.pictures.get(timeout=WAIT_S)
 
-    def exact(self, index: int) -> Picture:
+    def exact(self, index: int) -> FrameImage:
         self.ask(index)
         return self.next()
 
 
-def number_of(picture: Picture) -> int:
+def number_of(picture: FrameImage) -> int:
     assert picture.pixels is not None, picture.error
     return read_barcode(picture.pixels[:, :, 1])
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from syncaudit.decode.container import open_container, video_stream
 from syncaudit.decode.spans import has_clock, is_inside
 from syncaudit.model import FrameFiles
-from syncaudit_gui.pictures.fitting import fitted
+from syncaudit_gui.decoding.frame_image import fitted
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -29,7 +29,7 @@ class VideoFrames:
 
     The index of a frame is its rank among the presentation times of the packets, as the readers
     count them. A seek aims half a frame past the key frame: its exact time lands a whole group of
-    pictures early where there are B-frames. Without presentation times (raw streams) frames are
+    frames early where there are B-frames. Without presentation times (raw streams) frames are
     counted from the beginning.
 
     Parameters
@@ -60,7 +60,7 @@ class VideoFrames:
 
     @property
     def n_frames(self) -> int | None:
-        """Frames that there are; None where only decoding would tell."""
+        """Frames that there are; None where only decoding would show."""
         return len(self._pts) or None
 
     def key_of(self, index: int) -> int:
@@ -74,7 +74,7 @@ class VideoFrames:
     def until(self, index: int, is_stopped: Callable[[], bool]) -> Iterator[tuple[int, VideoFrame]]:
         """Yield frames from where the decoder stands, or from the key frame, up to `index`.
 
-        It ends without `index` where `is_stopped` says so or that frame is damaged.
+        It ends without `index` where `is_stopped` returns true or that frame is damaged.
         """
         if self._last is None or not self.key_of(index) <= self._last < index:
             self._seek(index)

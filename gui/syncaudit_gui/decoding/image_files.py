@@ -1,4 +1,4 @@
-"""Frames that are single picture files."""
+"""Frames that are single image files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
-from syncaudit_gui.pictures.fitting import fitted
+from syncaudit_gui.decoding.frame_image import fitted
 
 __all__ = ["ImageFrames"]
 
@@ -18,7 +18,7 @@ Pixels = NDArray[np.uint8]
 
 
 class ImageFrames:
-    """Pictures of a folder, a glob or a table, by their place in the list.
+    """Images of a folder, a glob or a table, by their place in the list.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class ImageFrames:
         Raises
         ------
         StreamReadError
-            If the file is no picture.
+            If the file holds no image.
         """
         if is_stopped():
             return
@@ -57,7 +57,7 @@ class ImageFrames:
         flags = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
         pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags) if data else None
         if pixels is None:
-            what = "no picture that OpenCV knows" if data else "the file is empty (0 bytes)"
+            what = "no image that OpenCV knows" if data else "the file is empty (0 bytes)"
             raise StreamReadError(what, path=path)
         yield index, np.asarray(pixels, dtype=np.uint8)
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import FrameFiles
-from syncaudit_gui.pictures.cache import FrameCache
-from syncaudit_gui.pictures.image_files import ImageFrames
-from syncaudit_gui.pictures.picture import Picture, PictureRequest
-from syncaudit_gui.pictures.video import VideoFrames
+from syncaudit_gui.decoding.cache import FrameCache
+from syncaudit_gui.decoding.frame_image import FrameImage, FrameRequest
+from syncaudit_gui.decoding.image_files import ImageFrames
+from syncaudit_gui.decoding.video import VideoFrames
 
 __all__ = ["CameraThread"]
 
@@ -42,23 +42,23 @@ class CameraThread:
     Parameters
     ----------
     files : FrameFiles
-        Where its pictures lie.
+        Where its frames lie.
     deliver : callable
-        Gets every `Picture`, on this thread.
+        Gets every `FrameImage`, on this thread.
     """
 
-    def __init__(self, files: FrameFiles, deliver: Callable[[Picture], None]) -> None:
+    def __init__(self, files: FrameFiles, deliver: Callable[[FrameImage], None]) -> None:
         self._files = files
         self._deliver = deliver
         self._wake = threading.Condition()
-        self._wanted: PictureRequest | None = None
+        self._wanted: FrameRequest | None = None
         self._is_closing = False
         self._cache: FrameCache[Any] = FrameCache()
         self.n_served = 0
         self._thread = threading.Thread(target=self._run, name="syncaudit-camera", daemon=True)
         self._thread.start()
 
-    def ask(self, request: PictureRequest) -> None:
+    def ask(self, request: FrameRequest) -> None:
         """Ask for a frame; an older request that is not answered yet never will be."""
         with self._wake:
             self._wanted = request
@@ -89,7 +89,7 @@ class CameraThread:
             if frames is not None:
                 frames.close()
 
-    def _next_request(self) -> PictureRequest | None:
+    def _next_request(self) -> FrameRequest | None:
         with self._wake:
             while self._wanted is None and not self._is_closing:
                 self._wake.wait()
@@ -99,7 +99,7 @@ class CameraThread:
     def _has_newer(self) -> bool:
         return self._wanted is not None or self._is_closing
 
-    def _serve(self, frames: _Frames, request: PictureRequest) -> None:
+    def _serve(self, frames: _Frames, request: FrameRequest) -> None:
         frame = self._cache.get(request.index)
         if frame is None and request.is_hasty:
             key = frames.key_of(request.index)
@@ -132,19 +132,19 @@ class CameraThread:
                 return found
         return None
 
-    def _look_ahead(self, frames: _Frames, request: PictureRequest) -> None:
+    def _look_ahead(self, frames: _Frames, request: FrameRequest) -> None:
         for index in range(request.index + 1, request.index + 1 + request.n_ahead):
             is_past_end = frames.n_frames is not None and index >= frames.n_frames
             if self._has_newer() or is_past_end:
                 return
             self._decoded(frames, index)
 
-    def _scaled(self, frames: _Frames, frame: Any, request: PictureRequest) -> NDArray[np.uint8]:
+    def _scaled(self, frames: _Frames, frame: Any, request: FrameRequest) -> NDArray[np.uint8]:
         return frames.scaled(frame, request.width_px, request.height_px)
 
     def _hand_over(
         self,
-        request: PictureRequest,
+        request: FrameRequest,
         pixels: NDArray[np.uint8] | None,
         shown_index: int,
         *,
@@ -154,7 +154,7 @@ class CameraThread:
             return
         self.n_served += 1
         self._deliver(
-            Picture(
+            FrameImage(
                 index=request.index,
                 pixels=pixels,
                 shown_index=shown_index,

@@ -18,20 +18,28 @@ KEPT = 20
 
 
 class Auditor(QtCore.QObject):
-    """Starts and stops audit processes, and brings their messages to the window's thread."""
+    """Starts and stops audit processes, and brings their messages to the window's thread.
+
+    Parameters
+    ----------
+    policy : Policy, optional
+        Default is the profile ``driving``.
+    parent : QObject
+        Whose end is this object's end.
+    """
 
     progressed = QtCore.Signal(object)
     finished = QtCore.Signal(object)
     failed = QtCore.Signal(str)
-    _told = QtCore.Signal(str, object)
+    _received = QtCore.Signal(str, object)
 
-    def __init__(self, parent: QtCore.QObject | None = None) -> None:
+    def __init__(self, policy: Policy | None, parent: QtCore.QObject) -> None:
         super().__init__(parent)
-        self.policy: Policy | None = None
+        self._policy = policy
         self._process: AuditProcess | None = None
         self._clip_id = ""
         self._results: OrderedDict[str, AuditResult] = OrderedDict()
-        self._told.connect(self._take)
+        self._received.connect(self._take)
 
     @property
     def is_running(self) -> bool:
@@ -56,17 +64,17 @@ class Auditor(QtCore.QObject):
         """Start an audit; one that runs is stopped."""
         self.cancel()
         clip_id = self._clip_id = model.clip.clip_id
-        n_pictures = sum(
+        n_frames = sum(
             frames_wanted(stream, model.clip)
             for stream in model.streams.values()
             if isinstance(stream, CameraStream) and stream.files.paths
         )
         self._process = AuditProcess(
             model.clip,
-            self.policy,
+            self._policy,
             epoch_ns=model.epoch_ns,
-            n_pictures=n_pictures,
-            on_message=lambda message: self._told.emit(clip_id, message),
+            n_frames=n_frames,
+            on_message=lambda message: self._received.emit(clip_id, message),
         )
 
     def cancel(self) -> bool:

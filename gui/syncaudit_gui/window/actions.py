@@ -1,0 +1,231 @@
+"""What each key and button does in the window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from pyqtgraph.Qt import QtGui
+
+from syncaudit_gui.viewmodel.bindings import Action
+from syncaudit_gui.viewmodel.events import EventKind
+from syncaudit_gui.viewmodel.labels import Label
+from syncaudit_gui.viewmodel.wording import word_span
+from syncaudit_gui.viewmodel.workspace import Workspace
+from syncaudit_gui.widgets.filmstrip import Arrangement
+from syncaudit_gui.widgets.panels import WindowPanels
+from syncaudit_gui.window.audit_controller import AuditController
+from syncaudit_gui.window.clip_display import ClipDisplay
+from syncaudit_gui.window.decision_controller import DecisionController
+from syncaudit_gui.window.opening_controller import OpeningController
+from syncaudit_gui.window.player import Player
+
+__all__ = ["Actions"]
+
+ZOOM = 1.6
+# A step of sources that have no frames.
+STEP_S = 0.04
+
+
+class WindowVerbs(Protocol):
+    """What keys do with the window itself."""
+
+    def toggle_theme(self) -> None:
+        """Change between dark and light."""
+
+    def grab(self) -> QtGui.QPixmap:
+        """Return what is seen of it."""
+
+    def close(self) -> bool:
+        """End it."""
+
+
+class Actions:
+    """The verbs of keys and buttons.
+
+    Parameters
+    ----------
+    work : Workspace
+        What is open.
+    panels : WindowPanels
+        Where it is shown.
+    display, player, opening, audits, decisions
+        Who does what is wanted.
+    window : WindowVerbs
+        Of which a snapshot is taken.
+    """
+
+    def __init__(
+        self,
+        work: Workspace,
+        panels: WindowPanels,
+        display: ClipDisplay,
+        player: Player,
+        opening: OpeningController,
+        audits: AuditController,
+        decisions: DecisionController,
+        *,
+        window: WindowVerbs,
+    ) -> None:
+        self._work, self._panels, self._display, self._player = work, panels, display, player
+        self._audits, self._decisions, self._window = audits, decisions, window
+        self._verbs: dict[Action, Callable[[], object]] = {
+            Action.PLAY: player.toggle,
+            Action.FRAME_BACK: partial(self._step, -1),
+            Action.FRAME_ON: partial(self._step, 1),
+            Action.TEN_BACK: partial(self._step, -10),
+            Action.TEN_ON: partial(self._step, 10),
+            Action.SLOWER: partial(self._speed, -1),
+            Action.FASTER: partial(self._speed, 1),
+            Action.NEXT_EVENT: partial(self._event, 1),
+            Action.PREVIOUS_EVENT: partial(self._event, -1),
+            Action.NEXT_FLASH: partial(self._event, 1, EventKind.FLASH),
+            Action.NEXT_TURN: partial(self._event, 1, EventKind.TURN),
+            Action.NEXT_BUMP: partial(self._event, 1, EventKind.BUMP),
+            Action.NEXT_BRAKE: partial(self._event, 1, EventKind.BRAKE),
+            Action.NEXT_ONSET: partial(self._event, 1, EventKind.ONSET),
+            Action.NEXT_FAULT: partial(self._event, 1, EventKind.FAULT),
+            Action.NEXT_STEP: partial(self._event, 1, EventKind.STEP),
+            Action.LOOP: self._loop,
+            Action.MEASURE: self._measure,
+            Action.SOURCE_UP: partial(self._source, -1),
+            Action.SOURCE_DOWN: partial(self._source, 1),
+            Action.EARLIER: partial(decisions.nudge, -1e-3),
+            Action.LATER: partial(decisions.nudge, 1e-3),
+            Action.EARLIER_10: partial(decisions.nudge, -1e-2),
+            Action.LATER_10: partial(decisions.nudge, 1e-2),
+            Action.EARLIER_FRAME: partial(self._nudge_frame, -1),
+            Action.LATER_FRAME: partial(self._nudge_frame, 1),
+            Action.CORRECTED: display.toggle_corrected,
+            Action.ZOOM_IN: partial(self._zoom, 1.0 / ZOOM),
+            Action.ZOOM_OUT: partial(self._zoom, ZOOM),
+            Action.ZOOM_ALL: self._zoom_all,
+            Action.ENLARGE: self.enlarge,
+            Action.GRID: partial(self._arrange, Arrangement.GRID),
+            Action.SPECTROGRAM: self._spectrogram,
+            Action.ACCEPT: partial(decisions.give_label, Label.ACCEPT),
+            Action.REJECT: partial(decisions.give_label, Label.REJECT),
+            Action.UNSURE: partial(decisions.give_label, Label.UNSURE),
+            Action.NOTE: panels.labels.note.setFocus,
+            Action.BLIND: decisions.toggle_blind,
+            Action.NEXT_CLIP: partial(opening.open_neighbour, 1),
+            Action.PREVIOUS_CLIP: partial(opening.open_neighbour, -1),
+            Action.UNDO: decisions.undo,
+            Action.REDO: decisions.redo,
+            Action.SNAPSHOT: self._snapshot,
+            Action.THEME: window.toggle_theme,
+            Action.SHEET: panels.sheet.toggle,
+            Action.QUIT: window.close,
+            Action.ESCAPE: self._escape,
+        }
+
+    def do(self, action: Action) -> None:
+        """Do what a key or button stands for."""
+        if self._panels.sheet.isVisible():
+            self._panels.sheet.hide()
+            if action in (Action.SHEET, Action.ESCAPE):
+                return
+        self._verbs[action]()
+
+    def enlarge(self, camera: str = "") -> None:
+        """Show a camera large, or all again."""
+        if camera:
+            self._display.select(camera)
+        self._arrange(Arrangement.ONE)
+
+    def _arrange(self, wanted: Arrangement) -> None:
+        films = self._panels.films
+        films.set_arrangement(Arrangement.STRIP if films.arrangement is wanted else wanted)
+        self._panels.fit_films()
+
+    def _step(self, by: int) -> None:
+        opened = self._work.opened
+        if opened is None:
+            return
+        session, model, timeline = opened
+        self._player.pause()
+        table = model.frames_of(session.selected)
+        if table is None:  # a source without frames: those of the first camera
+            tables = [t for name in model.cameras if (t := model.frames_of(name)) is not None]
+            table = tables[0] if tables else None
+        now_s = timeline.cursor_s
+        time_s = now_s + by * STEP_S if table is None else table.stepped(now_s, by)
+        if time_s is not None:
+            self._display.move_to(time_s)
+
+    def _speed(self, by: int) -> None:
+        self._panels.transport.announce(f"speed {self._player.change_speed(by):g}×")
+
+    def _event(self, by: int, kind: EventKind | None = None) -> None:
+        opened = self._work.opened
+        if opened is None:
+            return
+        found = opened.model.events.next(opened.timeline.cursor_s, by, kind)
+        if found is None:
+            where = "after" if by > 0 else "before"
+            self._panels.transport.announce(f"no {kind or 'event'} {where} the cursor")
+        else:
+            self._display.jump_to(found)
+
+    def _loop(self) -> None:
+        timeline = self._work.timeline
+        if timeline is not None:
+            timeline.toggle_loop()
+            self._display.show_marks()
+
+    def _measure(self) -> None:
+        timeline = self._work.timeline
+        if timeline is not None:
+            timeline.mark()
+            self._display.show_marks()
+            if len(timeline.marks_s) == 2 and timeline.measured_s is not None:
+                self._panels.transport.announce(f"measured {word_span(timeline.measured_s)}")
+
+    def _source(self, by: int) -> None:
+        if self._work.session is not None:
+            self._display.select(self._work.session.select_neighbour(by))
+
+    def _nudge_frame(self, by: int) -> None:
+        opened = self._work.opened
+        if opened is None:
+            return
+        table = opened.model.frames_of(opened.session.selected)
+        if table is None or not table.period_s:
+            self._panels.transport.announce("select a camera to nudge by its frames")
+            return
+        self._decisions.nudge(by * table.period_s)
+
+    def _zoom(self, factor: float) -> None:
+        timeline = self._work.timeline
+        if timeline is not None:
+            self._display.show_range(timeline.visible.zoomed(factor, timeline.cursor_s))
+
+    def _zoom_all(self) -> None:
+        timeline = self._work.timeline
+        if timeline is not None:
+            self._display.show_range(timeline.limits)
+
+    def _spectrogram(self) -> None:
+        made = self._panels.lanes.spectrograms
+        made.is_wanted = not made.is_wanted
+        self._panels.lanes.invalidate()
+
+    def _snapshot(self) -> None:
+        name = self._work.clip_id or "syncaudit"
+        stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+        path = Path.cwd() / f"{name.replace('/', '_')}-{stamp}.png"
+        is_saved = self._window.grab().save(str(path))
+        self._panels.transport.announce(f"saved {path}" if is_saved else f"✕ cannot write {path}")
+
+    def _escape(self) -> None:
+        """Undo what was opened last: a large frame, marks and loop, an audit."""
+        films, timeline = self._panels.films, self._work.timeline
+        if films.arrangement is not Arrangement.STRIP:
+            self._arrange(films.arrangement)
+        elif timeline is not None and timeline.clear_marks():
+            self._display.show_marks()
+        else:
+            self._audits.cancel()

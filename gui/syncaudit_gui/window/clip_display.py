@@ -1,0 +1,166 @@
+"""Show the open clip: cursor, range, selection, panels, sound."""
+
+from __future__ import annotations
+
+from syncaudit_gui.viewmodel.timeline import TimeRange
+from syncaudit_gui.viewmodel.workspace import Workspace
+from syncaudit_gui.widgets.panels import WindowPanels
+from syncaudit_gui.window.auditor import Auditor
+from syncaudit_gui.window.player import Player
+from syncaudit_gui.window.sound_output import SoundOutput
+
+__all__ = ["ClipDisplay"]
+
+# Frames decoded ahead of the cursor while it plays.
+N_AHEAD = 4
+
+
+class ClipDisplay:
+    """Brings the panels to what the session holds.
+
+    Parameters
+    ----------
+    work : Workspace
+        What is open.
+    panels : WindowPanels
+        Where it is shown.
+    player : Player
+        Moves the cursor.
+    sound : SoundOutput
+        Runs along with it.
+    auditor : Auditor
+        Tells whether an audit would bring more.
+    """
+
+    def __init__(
+        self,
+        work: Workspace,
+        panels: WindowPanels,
+        player: Player,
+        sound: SoundOutput,
+        auditor: Auditor,
+    ) -> None:
+        self._work, self._panels = work, panels
+        self._player, self._sound, self._auditor = player, sound, auditor
+
+    def select(self, source: str) -> None:
+        """Select a source everywhere, as a person wants it."""
+        if self._work.session is not None:
+            self._work.session.is_chosen = True
+        self.show_selected(source)
+
+    def show_selected(self, source: str) -> None:
+        """Select a source everywhere."""
+        opened = self._work.opened
+        if opened is None:
+            return
+        opened.session.selected = source
+        self._panels.films.select(source)
+        self._panels.lanes.select(source)
+        self.show_panels()
+
+    def move_to(self, time_s: float, *, is_hasty: bool = False, follow: bool = True) -> None:
+        """Put the cursor somewhere."""
+        timeline = self._work.timeline
+        if timeline is None:
+            return
+        before = timeline.visible
+        timeline.move_to(time_s, follow=follow)
+        if timeline.visible != before:
+            self._panels.lanes.refresh()
+        self.show_cursor(is_hasty=is_hasty)
+
+    def jump_to(self, time_s: float) -> None:
+        """Put the cursor somewhere; what plays goes on from there."""
+        self.move_to(time_s)
+        self._player.jumped()
+
+    def scrub(self, time_s: float, is_down: bool) -> None:
+        """Follow the mouse."""
+        self.move_to(time_s, is_hasty=is_down, follow=False)
+        self._player.jumped()
+
+    def play_sound(self) -> None:
+        """Let the sound run along; it is only heard at its own speed."""
+        opened = self._work.opened
+        is_heard = self._player.is_playing and self._player.clock.speed == 1.0
+        if opened is None or not is_heard:
+            self._sound.stop()
+            return
+        selected, cursor_s = opened.session.selected, opened.timeline.cursor_s
+        why_silent = self._sound.play(opened.model, selected, cursor_s)
+        if why_silent:
+            self._panels.transport.announce(why_silent)
+
+    def show_range(self, wanted: TimeRange) -> None:
+        """Look at another part of the clip."""
+        timeline = self._work.timeline
+        if timeline is not None:
+            timeline.show(wanted)
+            self._panels.lanes.refresh()
+            self.show_state()
+
+    def show_cursor(self, *, is_hasty: bool = False) -> None:
+        """Draw the cursor and the frames at it."""
+        timeline = self._work.timeline
+        if timeline is None:
+            return
+        self._panels.lanes.cursor_moved()
+        n_ahead = N_AHEAD if self._player.is_playing else 1
+        self._panels.films.show_time(timeline.cursor_s, is_hasty=is_hasty, n_ahead=n_ahead)
+        self.show_state()
+
+    def show_marks(self) -> None:
+        """Draw marks and loop."""
+        self._panels.lanes.marks_changed()
+        self.show_state()
+
+    def show_state(self) -> None:
+        """Show position, speed and marks in the bottom row."""
+        self._panels.transport.show_state(
+            self._work.timeline, self._player.clock.speed, is_playing=self._player.is_playing
+        )
+
+    def show_clocks(self) -> None:
+        """Draw everything that clocks move, and what was found where it may be seen."""
+        session = self._work.session
+        if session is not None and session.show_findings():
+            self._panels.lanes.rebuild()
+        self._panels.lanes.refresh()
+        self.show_cursor()
+        self.show_panels()
+
+    def show_panels(self) -> None:
+        """Bring the side panels up to date."""
+        session, panels = self._work.session, self._panels
+        model = None if session is None else session.model
+        clip_id = self._work.clip_id
+        is_hidden = session is not None and bool(clip_id) and session.is_hidden(clip_id)
+        selected = "" if session is None else session.selected
+        panels.sources.show_model(model, selected, is_hidden=is_hidden)
+        is_audited = self._auditor.known(clip_id) is not None or self._auditor.is_running
+        panels.evidence.show_source(
+            model,
+            selected if model is not None else "",
+            is_hidden=is_hidden,
+            can_audit=model is not None and not is_audited,
+        )
+        panels.labels.show_label(
+            None if session is None else session.labels.of(clip_id),
+            "" if session is None else session.labels.note_of(clip_id),
+            is_blind=session is not None and session.is_blind,
+        )
+        panels.labels.setEnabled(model is not None)
+
+    def toggle_corrected(self) -> None:
+        """Change between raw and corrected clocks."""
+        opened = self._work.opened
+        if opened is None:
+            return
+        if opened.session.is_hidden(self._work.clip_id):
+            self._panels.transport.announce(
+                "corrections are hidden until you have labelled the clip"
+            )
+            return
+        opened.session.toggle_corrected()
+        self.show_clocks()

@@ -1,0 +1,144 @@
+"""Nudges and labels, saved as they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from syncaudit.errors import SyncAuditError
+from syncaudit_gui.viewmodel.labels import Label
+from syncaudit_gui.viewmodel.wording import word_nudge
+from syncaudit_gui.viewmodel.workspace import Workspace
+from syncaudit_gui.widgets.clips_panel import ClipsPanel
+from syncaudit_gui.widgets.label_bar import LabelBar
+from syncaudit_gui.widgets.transport import Transport
+from syncaudit_gui.window.clip_display import ClipDisplay
+
+__all__ = ["DecisionController"]
+
+
+class DecisionController:
+    """Saves what a person decides of the open clip.
+
+    Parameters
+    ----------
+    work : Workspace
+        What is open.
+    display : ClipDisplay
+        Shows it.
+    clips, labels, transport
+        The list of clips, the label of the open one, and where it is said what was done.
+    """
+
+    def __init__(
+        self,
+        work: Workspace,
+        display: ClipDisplay,
+        *,
+        clips: ClipsPanel,
+        labels: LabelBar,
+        transport: Transport,
+    ) -> None:
+        self._work, self._display = work, display
+        self._clips, self._labels, self._transport = clips, labels, transport
+
+    def nudge(self, by_s: float) -> None:
+        """Move the selected source by hand."""
+        opened = self._work.opened
+        if opened is None:
+            return
+        session = opened.session
+        is_saved = self._is_saved(lambda: session.nudge(session.selected, by_s))
+        self._display.show_clocks()
+        if is_saved:
+            self._announce_nudge(session.selected)
+
+    def drag_nudge(self, source: str, by_s: float, is_over: bool) -> None:
+        """Move a source with the mouse; saved when the drag is over."""
+        opened = self._work.opened
+        if opened is None or not source:
+            return
+        session = opened.session
+        session.preview_nudge(source, 0.0 if is_over else by_s)
+        is_saved = is_over and by_s != 0.0 and self._is_saved(lambda: session.nudge(source, by_s))
+        self._display.select(source)
+        self._display.show_clocks()
+        if is_saved or not is_over:
+            self._announce_nudge(source)
+
+    def _announce_nudge(self, source: str) -> None:
+        """Say by how much a source is nudged now, and what moved with it."""
+        opened = self._work.opened
+        if opened is None:
+            return
+        words = f"{source} nudged by {word_nudge(opened.model.nudges_s.get(source, 0.0))} ms"
+        mates = opened.session.clock_mates(source)[1:]
+        if mates:
+            words += f", and {', '.join(mates)} of the same clock"
+        if opened.session.is_hidden(self._work.clip_id):
+            words += "; C shows it once you have labelled the clip"
+        self._transport.announce(words)
+
+    def give_label(self, label: Label) -> None:
+        """Label the open clip."""
+        opened = self._work.opened
+        if opened is None:
+            return
+        session, note = opened.session, self._labels.note.text()
+        self._labels.note.setModified(False)
+        self._is_saved(lambda: session.label(label, note))
+        self._clips.refresh()
+        if session.is_blind:
+            self._hide_corrections()
+            self._display.show_clocks()
+        else:
+            self._display.show_panels()
+
+    def write_note(self, note: str) -> None:
+        """Save a note on the open clip."""
+        session = self._work.session
+        if session is not None:
+            self._is_saved(lambda: session.write_note(note))
+
+    def undo(self) -> None:
+        """Take the last nudge back."""
+        session = self._work.session
+        words = None if session is None else session.undo.undo()
+        self._transport.announce("nothing to undo" if words is None else f"undone: {words}")
+        self._display.show_clocks()
+
+    def redo(self) -> None:
+        """Nudge again what was taken back."""
+        session = self._work.session
+        words = None if session is None else session.undo.redo()
+        self._transport.announce("nothing to redo" if words is None else f"redone: {words}")
+        self._display.show_clocks()
+
+    def toggle_blind(self) -> None:
+        """Hide verdicts until clips are labelled, or show them."""
+        if self._work.session is not None:
+            self.set_blind(not self._work.session.is_blind)
+
+    def set_blind(self, is_blind: bool) -> None:
+        """Hide verdicts until clips are labelled, or show them."""
+        session = self._work.session
+        if session is None:
+            return
+        session.is_blind = is_blind
+        self._hide_corrections()
+        self._clips.arrange()
+        self._display.show_clocks()
+
+    def _hide_corrections(self) -> None:
+        """Draw raw clocks where a verdict is hidden."""
+        opened = self._work.opened
+        if opened is not None and opened.session.is_hidden(self._work.clip_id):
+            opened.model.is_corrected = False
+            opened.model.clocks_changed()
+
+    def _is_saved(self, change: Callable[[], object]) -> bool:
+        try:
+            change()
+        except SyncAuditError as error:
+            self._transport.announce(f"✕ not saved: {error}", stays=True)
+            return False
+        return True

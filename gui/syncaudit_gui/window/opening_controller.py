@@ -1,0 +1,225 @@
+"""How collections and clips come into the window, and leave it."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from syncaudit.errors import nearest_name
+from syncaudit.pipeline import read_clip
+from syncaudit_gui.viewmodel.clip_model import ClipModel, build_clip
+from syncaudit_gui.viewmodel.collection import Collection, open_collection
+from syncaudit_gui.viewmodel.session import Session
+from syncaudit_gui.viewmodel.workspace import Workspace
+from syncaudit_gui.widgets.panels import WindowPanels
+from syncaudit_gui.window.audit_controller import AuditController
+from syncaudit_gui.window.clip_display import ClipDisplay
+from syncaudit_gui.window.loader import Loader
+from syncaudit_gui.window.player import Player
+
+__all__ = ["OpeningController"]
+
+# Panels of the clip before stay until the next one is there: emptied and filled again they flicker.
+EMPTY_MS = 150
+
+
+class OpeningController(QtCore.QObject):
+    """Opens collections and clips.
+
+    Parameters
+    ----------
+    work : Workspace
+        What is open.
+    panels : WindowPanels
+        Where it is shown.
+    display : ClipDisplay
+        Shows it.
+    player : Player
+        Plays it.
+    audits : AuditController
+        Audits it.
+    is_auditing : bool
+        Whether clips without a verdict are audited as they are opened.
+    window : QWidget
+        Bears the name of what is open.
+    """
+
+    clip_shown = QtCore.Signal()
+    refused = QtCore.Signal(str)
+    """Nothing is shown of what was asked for, and why."""
+
+    def __init__(
+        self,
+        work: Workspace,
+        panels: WindowPanels,
+        display: ClipDisplay,
+        player: Player,
+        audits: AuditController,
+        *,
+        is_auditing: bool,
+        window: QtWidgets.QWidget,
+    ) -> None:
+        super().__init__(window)
+        self._work, self._panels, self._display = work, panels, display
+        self._player, self._audits, self._is_auditing = player, audits, is_auditing
+        self._window = window
+        self._collections, self._clips = Loader(self), Loader(self)
+        self._collections.loaded.connect(self._take_session)
+        self._collections.progressed.connect(self._show_progress)
+        self._collections.failed.connect(self._cannot_open)
+        self._clips.loaded.connect(self._take_clip)
+        self._clips.failed.connect(self._cannot_read)
+        self._wanted_clip: str | None = None
+        self._opens_blind = False
+        self._source = ""
+        self._emptying = QtCore.QTimer(self)
+        self._emptying.setSingleShot(True)
+        self._emptying.setInterval(EMPTY_MS)
+        self._emptying.timeout.connect(display.show_panels)
+
+    def open_source(
+        self,
+        source: str,
+        *,
+        verdicts: Path | None = None,
+        labels: Path | None = None,
+        clip_id: str | None = None,
+        is_blind: bool = False,
+    ) -> None:
+        """Open a manifest or an output folder; arguments as for `open_collection`.
+
+        With `is_blind` verdicts are hidden from the start.
+        """
+        self._wanted_clip = clip_id
+        self._opens_blind = is_blind
+        self._panels.show_message("…", "opening", source)
+        self._source = source
+        self._collections.load(
+            partial(_session_of, partial(open_collection, source, verdicts=verdicts, labels=labels))
+        )
+
+    def _show_progress(self, words: str) -> None:
+        self._panels.show_message("…", "opening", f"{self._source}\n{words}")
+
+    def _take_session(self, session: Session) -> None:
+        self.close_clip()
+        self._audits.forget()
+        self._work.session = session
+        session.is_blind = self._opens_blind
+        collection, panels = session.collection, self._panels
+        self._window.setWindowTitle(f"{collection.name} – syncaudit")
+        panels.labels.note.setToolTip(f"Labels are kept in {collection.labels_path}")
+        if collection.is_apart:
+            panels.transport.announce(
+                f"nothing can be written here: labels are kept in {collection.labels_path}",
+                stays=True,
+            )
+        panels.clips.table.is_hidden = session.is_hidden
+        panels.clips.set_batch(session.batch, session.labels)
+        wanted = self._wanted_clip or session.first_clip_id()
+        if wanted is not None:
+            self.open_clip(wanted)
+
+    def _cannot_open(self, why: str) -> None:
+        if self._work.session is None:
+            self._panels.show_welcome("✕", "This cannot be opened", why)
+        elif self._work.opened is not None:
+            self._panels.show_clip()
+            self._panels.transport.announce(f"✕ {why}")
+        else:
+            self._panels.show_message("✕", "This cannot be opened", why)
+        self.refused.emit(why)
+
+    def open_clip(self, clip_id: str) -> None:
+        """Read a clip and show it."""
+        session = self._work.session
+        if session is None:
+            return
+        self.close_clip()
+        session.wanted_id = clip_id
+        self._panels.clips.mark(clip_id)
+        clip = session.collection.clip(clip_id)
+        if clip is None:
+            self._cannot_read(_why_not_there(session, clip_id))
+            return
+        self._panels.show_message("…", f"reading {clip_id}", f"{len(clip.sources)} sources")
+        self._clips.load(lambda _: build_clip(clip, read_clip(clip, is_tolerant=True)))
+
+    def open_neighbour(self, by: int) -> None:
+        """Open the clip `by` lines on in the list."""
+        session, announce = self._work.session, self._panels.transport.announce
+        row = None if session is None else session.neighbour(by)
+        if session is None:
+            return
+        if row is None:
+            announce("no clip is listed")
+        elif row.clip_id == session.wanted_id:
+            announce(f"this is the {'last' if by > 0 else 'first'} clip listed")
+        else:
+            self.open_clip(row.clip_id)
+
+    def close_clip(self) -> None:
+        """Show no clip; audits and decoding end."""
+        self._panels.labels.end_typing()
+        self._clips.drop()
+        self._player.set_timeline(None)
+        self._audits.cancel()
+        self._panels.films.set_model(None)
+        self._panels.lanes.set_model(None, None)
+        if self._work.session is not None:
+            self._work.session.close_clip()
+        self._emptying.start()
+        self._display.show_state()
+
+    def _take_clip(self, model: ClipModel) -> None:
+        session = self._work.session
+        if session is None:
+            return
+        self._emptying.stop()
+        session.open_clip(model)
+        self._player.set_timeline(session.timeline)
+        self._panels.films.set_model(model)
+        self._panels.lanes.set_model(model, session.timeline)
+        self._panels.show_clip()
+        self._panels.fit_films()
+        self._display.show_selected(session.selected)
+        self._display.show_cursor()
+        self._audits.take_known()
+        if model.judgement is None and self._is_auditing:
+            self._audits.begin()
+        self.clip_shown.emit()
+
+    def _cannot_read(self, why: str) -> None:
+        self._display.show_panels()
+        self._panels.show_message("✕", "This clip cannot be read", why)
+        self.refused.emit(why)
+
+    def close(self) -> None:
+        """End the threads that read."""
+        self._collections.close()
+        self._clips.close()
+
+
+def _session_of(opened: Callable[..., Collection], on_progress: Callable[[str], None]) -> Session:
+    """Return the session of what is opened, without holding the window's thread meanwhile.
+
+    Looking for cycles among a hundred thousand rows would stop all threads for 0.2 s at a time.
+    There are none: the rows go as soon as nothing needs them.
+    """
+    gc.disable()
+    try:
+        return Session(opened(on_progress=on_progress))
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _why_not_there(session: Session, clip_id: str) -> str:
+    if session.batch.find(clip_id) is not None:
+        return f"there is a verdict on '{clip_id}', but no manifest row beside it"
+    near = nearest_name(clip_id, [row.clip_id for row in session.collection.rows[:1000]])
+    return f"there is no clip '{clip_id}'. {near}".strip()

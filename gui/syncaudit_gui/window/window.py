@@ -1,0 +1,161 @@
+"""The window: what it is made of, who hears whom, and what Qt asks of it."""
+
+from __future__ import annotations
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from syncaudit.policy import Policy
+from syncaudit_gui.viewmodel.session import Session
+from syncaudit_gui.viewmodel.workspace import Workspace
+from syncaudit_gui.widgets.panels import WindowPanels
+from syncaudit_gui.widgets.theme import DARK, LIGHT, Theme, stylesheet, ui_font
+from syncaudit_gui.window.actions import Actions
+from syncaudit_gui.window.audit_controller import AuditController
+from syncaudit_gui.window.auditor import Auditor
+from syncaudit_gui.window.clip_display import ClipDisplay
+from syncaudit_gui.window.decision_controller import DecisionController
+from syncaudit_gui.window.key_input import KeyInput
+from syncaudit_gui.window.opening_controller import OpeningController
+from syncaudit_gui.window.player import Player
+from syncaudit_gui.window.sound_output import SoundOutput
+
+__all__ = ["ViewerWindow"]
+
+_WELCOME = (
+    "⇣",
+    "Drop a manifest or the output folder of a run here",
+    "or start with\n\nsyncaudit view sample_data/manifest.jsonl\nsyncaudit view out/",
+)
+
+
+class ViewerWindow(QtWidgets.QWidget):
+    """The timeline viewer.
+
+    Parameters
+    ----------
+    theme : Theme
+        Colours to begin with.
+    is_auditing : bool
+        Whether clips without a verdict are audited as they are opened.
+    policy : Policy, optional
+        Of those audits; default is the profile ``driving``.
+    """
+
+    def __init__(
+        self, *, theme: Theme = DARK, is_auditing: bool = True, policy: Policy | None = None
+    ) -> None:
+        super().__init__()
+        self.theme = theme
+        self.setFont(ui_font())
+        self.setWindowTitle("syncaudit")
+        self.setAcceptDrops(True)
+        self._work = work = Workspace()
+        # Children of the window end with it (see `application`).
+        self.player, self.sound = Player(self), SoundOutput(self)
+        self.auditor = Auditor(policy, self)
+        self.panels = panels = WindowPanels(self)
+        self.display = ClipDisplay(work, panels, self.player, self.sound, self.auditor)
+        self.audits = AuditController(work, panels, self.display, self.auditor)
+        self.opening = OpeningController(
+            work,
+            panels,
+            self.display,
+            self.player,
+            self.audits,
+            is_auditing=is_auditing,
+            window=self,
+        )
+        self.decisions = DecisionController(
+            work,
+            self.display,
+            clips=panels.clips,
+            labels=panels.labels,
+            transport=panels.transport,
+        )
+        self._actions = Actions(
+            work,
+            panels,
+            self.display,
+            self.player,
+            self.opening,
+            self.audits,
+            self.decisions,
+            window=self,
+        )
+        self._keys = KeyInput(self)
+        self._connect()
+        self.set_theme(theme)
+        panels.show_welcome(*_WELCOME)
+        self.display.show_state()
+
+    def _connect(self) -> None:
+        panels, display, decisions = self.panels, self.display, self.decisions
+        panels.films.camera_selected.connect(display.select)
+        panels.films.camera_enlarged.connect(self._actions.enlarge)
+        panels.lanes.scrubbed.connect(display.scrub)
+        panels.lanes.range_changed.connect(display.show_range)
+        panels.lanes.source_selected.connect(display.select)
+        panels.lanes.nudge_dragged.connect(decisions.drag_nudge)
+        panels.sources.source_selected.connect(display.select)
+        panels.sources.corrected_toggled.connect(lambda _: display.toggle_corrected())
+        panels.evidence.time_wanted.connect(display.jump_to)
+        panels.clips.clip_selected.connect(self.opening.open_clip)
+        panels.labels.label_given.connect(decisions.give_label)
+        panels.labels.note_written.connect(decisions.write_note)
+        panels.labels.blind_toggled.connect(decisions.set_blind)
+        panels.transport.acted.connect(self._actions.do)
+        self._keys.acted.connect(self._actions.do)
+        self._keys.typing_ended.connect(panels.labels.end_typing)
+        self._keys.glance_over.connect(display.toggle_corrected)
+        self.player.moved.connect(display.move_to)
+        self.player.state_changed.connect(display.show_state)
+        self.player.state_changed.connect(display.play_sound)
+
+    @property
+    def session(self) -> Session | None:
+        """What is open."""
+        return self._work.session
+
+    def set_theme(self, theme: Theme) -> None:
+        """Change the colours."""
+        self.theme = theme
+        self.setStyleSheet(stylesheet(theme))
+        self.panels.set_theme(theme)
+        self.display.show_panels()
+
+    def toggle_theme(self) -> None:
+        """Change between dark and light."""
+        self.set_theme(LIGHT if self.theme is DARK else DARK)
+
+    def dragEnterEvent(self, event: QtGui.QDragEnterEvent) -> None:
+        data = event.mimeData()
+        if data is not None and any(url.isLocalFile() for url in data.urls()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QtGui.QDropEvent) -> None:
+        data = event.mimeData()
+        urls = [] if data is None else [url for url in data.urls() if url.isLocalFile()]
+        if urls:
+            self.opening.open_source(urls[0].toLocalFile())
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self.panels.sheet.isVisible():
+            self.panels.sheet.setGeometry(self.rect())
+        QtCore.QTimer.singleShot(0, self.panels.fit_films)
+
+    def closeEvent(self, event: QtGui.QCloseEvent) -> None:
+        self.hide()  # threads end when their file is read
+        self.shut_down()
+        super().closeEvent(event)
+
+    def shut_down(self) -> None:
+        """Save what is typed, and end every thread, timer and process."""
+        self.panels.labels.end_typing()
+        self._keys.close()
+        self.player.pause()
+        self.sound.stop()
+        self.auditor.cancel()
+        self.opening.close()
+        self.panels.films.close_threads()
+        self.panels.lanes.spectrograms.clear()
