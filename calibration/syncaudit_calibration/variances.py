@@ -112,6 +112,8 @@ def improve_scatter(
     group_flash = np.zeros(total.size, dtype=np.int64)
     group_flash[group] = flash
     counts = np.bincount(group, weights=is_point, minlength=total.size) > 0
+    # Beside intervals alone, a point leaves where in these it lies, not what its stamp errs by.
+    counts &= (np.bincount(group_flash, weights=counts) > 1.0)[group_flash]
     # Of the stamps: the sum of a group's rows of P y, and of its block of P.
     inner = total * (1.0 - share)
     pulls = (inner * mean_residual) ** 2
