@@ -171,7 +171,7 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
             break
         light = fit.light
         lit = find_exposures(lit, pattern.levels, light, foretold)
-    if np.count_nonzero(_shows_full(fit.light)) < MIN_FRAMES or shape.bend < MIN_BEND:
+    if np.count_nonzero(_shows_peak(fit.light)) < MIN_FRAMES or shape.bend < MIN_BEND:
         return None
     if shape.blur_px:  # pulses draw other ramps
         rough = [
@@ -201,13 +201,14 @@ def _is_full(lit: LitFrames, smooth: Floats) -> Bools:
     return found
 
 
-def _shows_full(light: Floats) -> Bools:
-    """Return which frames show full light, away from the border.
+def _shows_peak(light: Floats) -> Bools:
+    """Return which frames show full light, or where it is brightest, away from the border.
 
     What is no more than a part of a ramp looks like a ramp of its own, with another half.
     """
-    inner = light[:, SMOOTH_ROWS:-SMOOTH_ROWS]
-    found: Bools = inner.max(axis=1, initial=0.0) > 1.0 - DARK_SHARE
+    peak = light[:, SMOOTH_ROWS:-SMOOTH_ROWS].max(axis=1, initial=0.0)
+    border = np.maximum(light[:, 0], light[:, -1])
+    found: Bools = (peak > 1.0 - DARK_SHARE) | (peak > border + DARK_SHARE)
     return found
 
 
