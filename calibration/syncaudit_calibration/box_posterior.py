@@ -99,7 +99,8 @@ class _Dates:
     ) -> _Dates:
         # The regression of the flashes on these clocks, by factors: their priors are seconds wide.
         of_flash, of_clock = by_points.share @ by_points.factor, by_points.factor[columns]
-        terms = np.linalg.lstsq(of_clock.T, of_flash.T, rcond=None)[0].T * dated[:, None]
+        found = np.linalg.lstsq(of_clock.T, of_flash.T, rcond=None)[0]
+        terms: Floats = np.where(dated[:, None], found.T, 0.0)
         rest = of_flash - terms @ of_clock
         centre = (by_points.x - solution.x)[columns]
         return cls(

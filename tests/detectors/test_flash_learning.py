@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from syncaudit.detectors.flash.learning import learn
-from syncaudit.detectors.flash.lit_frames import LitFrames
+from syncaudit.detectors.flash.lighting import Lighting
+from syncaudit.detectors.flash.lit_frames import LitFrames, gather_lit
 
 HEIGHT, N_BLOCKS = 480, 16
 # A read-out shorter than the exposure, and a light that rises about as long: no frame of such a
@@ -55,3 +56,31 @@ def test_parts_of_a_ramp_are_not_taken_for_a_ramp(first_px):
     lit = gathered(np.array([*(rising(row) for row in rows), np.ones(HEIGHT)]))
     learnt = learn(lit, exposure_px=EXPOSURE_PX)
     assert learnt is None or not learnt.edges
+
+
+def full_light(black):
+    """Return what lights add that go on and off, as a share of the scene: exposure answers them."""
+    scene, n, on, off = np.random.default_rng(3).uniform(5.0, 80.0, (60, N_BLOCKS)), 60, 20, 40
+    answers = np.where(np.arange(n) >= on, 0.5 + 0.5 * 0.75 ** np.arange(-on, n - on), 1.0)
+    answers[off + 1 :] = 1.0 - 0.5 * 0.75 ** np.arange(1, n - off)
+    is_on = (np.arange(n) >= on) & (np.arange(n) < off)
+    levels = {
+        k: (black + gain * scene * (1.0 + is_lit)).astype(np.float32)
+        for k, (gain, is_lit) in enumerate(zip(answers, is_on, strict=True))
+    }
+    rows = np.repeat(is_on[:, None], 60, axis=1)
+    lighting = Lighting(
+        is_lit=rows,
+        is_known=np.ones_like(rows),
+        share=1.0 * rows,
+        variance=np.full((60, N_BLOCKS), 0.25),
+        wobble=0.002,
+    )
+    clean = {k: np.ones(scene.shape, dtype=np.bool_) for k in levels}
+    places = {k: k for k in levels}
+    lit = gather_lit([on, off], levels, clean, lighting, places, {on: 1, off: -1}, pauses=True)
+    return np.median(lit.excess[~lit.is_late] / scene, axis=(1, 2))
+
+
+def test_the_level_of_black_changes_no_light():
+    assert full_light(16.0) == pytest.approx(full_light(0.0), abs=0.01)
