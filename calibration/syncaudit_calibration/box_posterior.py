@@ -1,4 +1,4 @@
-"""How well intervals tell a clock: the posterior of sharp bounds, by quadrature or by sampling.
+"""How well intervals tell a clock: the posterior of sharp bounds.
 
 N intervals of width w tell an offset to about w / N, since the ones that a flash nearly missed
 bound it; variances of w^2 / 12 would say w / sqrt(12 N). The posterior is that of the bounds:
@@ -11,14 +11,11 @@ bound it; variances of w^2 / 12 would say w / sqrt(12 N). The posterior is that 
 
 What points tell of the same clock counts beside. Where enough flashes are dated, each source is on
 its own (with those that date its intervals): quadrature over its offset, drift and one step. More
-clocks are drawn together by an ensemble sampler that no scales slow down (Goodman & Weare,
-"Ensemble samplers with affine invariance", CAMCoS 5, 2010, doi:10.2140/camcos.2010.5.65), with a
-fixed seed.
+clocks are drawn together (`moments_of`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.special import log_ndtr, ndtr
 
+from syncaudit_calibration.density_moments import LogDensity, moments_of
 from syncaudit_calibration.normal_equations import Noise, Solution, residuals_of, solve
 from syncaudit_calibration.observations import Observations
 
@@ -34,7 +32,6 @@ __all__ = ["refine_boxes"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-LogDensity = Callable[[Floats], Floats]
 
 CLOCK = ("offset", "drift")
 # Dated flashes that bound a clock, from which on it needs none that only intervals saw.
@@ -43,11 +40,6 @@ MIN_DATED = 5
 TOLD_SHARE = 0.05
 # An interval that is missed by more than five sigmas was left out before.
 MIN_LOG = -12.5
-N_GRID = {1: 201, 2: 41, 3: 21}
-N_ZOOMS = 6
-GRID_SIGMAS = 5.0
-N_BURN, N_KEPT = 400, 500
-SEED = 20260131
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -160,12 +152,7 @@ def refine_boxes(
         density = _density(_bounds(observations, solution, which, dates), dates)
         density = _with_points(density, solution, by_points, columns)
         start = solution.covariance[np.ix_(columns, columns)]
-        mean, covariance = (
-            _quadrature(density, start)
-            if len(columns) in N_GRID
-            else _sampled(density, start, np.random.default_rng(SEED))
-        )
-        solution = _moved(solution, dates, mean, covariance)
+        solution = _moved(solution, dates, *moments_of(density, start))
     return solution
 
 
@@ -255,47 +242,6 @@ def _density(bounds: _Bounds, dates: _Dates) -> LogDensity:
         return logs
 
     return density
-
-
-def _quadrature(density: LogDensity, start: Floats) -> tuple[Floats, Floats]:
-    """Return mean and covariance on a grid that zooms in on where the density is."""
-    d = start.shape[0]
-    unit = np.linspace(-GRID_SIGMAS, GRID_SIGMAS, N_GRID[d])
-    grid = np.stack(np.meshgrid(*[unit] * d, indexing="ij"), axis=-1).reshape(-1, d)
-    mean, covariance = np.zeros(d), start
-    for _ in range(N_ZOOMS):
-        points = mean + grid @ np.linalg.cholesky(covariance).T
-        logs = density(points)
-        weights = np.exp(logs - logs.max())
-        weights /= weights.sum()
-        mean = weights @ points
-        apart = points - mean
-        step = (unit[1] - unit[0]) ** 2 * covariance / 12.0
-        covariance = (apart * weights[:, None]).T @ apart + step
-    return mean, covariance - step
-
-
-def _sampled(density: LogDensity, start: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return mean and covariance of draws."""
-    d = start.shape[0]
-    half = max(16, 2 * d)
-    walkers = rng.normal(size=(2, half, d)) @ np.linalg.cholesky(start).T
-    logs = np.stack([density(walkers[0]), density(walkers[1])])
-    kept = np.empty((N_KEPT, 2, half, d))
-    for step in range(N_BURN + N_KEPT):
-        for k in (0, 1):
-            partner = walkers[1 - k][rng.integers(0, half, half)]
-            stretch = (rng.uniform(size=half) + 1.0) ** 2 / 2.0
-            tried = partner + stretch[:, None] * (walkers[k] - partner)
-            new = density(tried)
-            chance = (d - 1) * np.log(stretch) + new - logs[k]
-            accepted = np.log(rng.uniform(size=half)) < chance
-            walkers[k][accepted] = tried[accepted]
-            logs[k][accepted] = new[accepted]
-        if step >= N_BURN:
-            kept[step - N_BURN] = walkers
-    draws = kept.reshape(-1, d)
-    return draws.mean(axis=0), np.atleast_2d(np.cov(draws.T))
 
 
 def _moved(solution: Solution, dates: _Dates, mean: Floats, covariance: Floats) -> Solution:
