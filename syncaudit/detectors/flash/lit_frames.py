@@ -31,8 +31,9 @@ UNSETTLED_SHARE = 0.3
 UNLIKE_LIGHTS = 0.02
 # Frames whose exposures differ by this share tell the level of black to a level or so.
 MIN_ANSWER = 0.1
-# Videos begin at 0 or 16; what a lens scatters adds to that.
-MAX_BLACK = 40.0
+# Scenery that moves flattens the line through their cells by its share of the variance: by no more
+# than this share of the answer.
+FLAT_SHARE = 0.1
 # Share of a frame's rows whose brightness without light must be known.
 MIN_KNOWN = 0.5
 
@@ -267,16 +268,21 @@ def _black_level(steps: Mapping[int, int], levels: Mapping[int, Singles]) -> np.
     """Return the level at which a change of exposure changes nothing: 16 in most videos, or 0.
 
     Where auto-exposure answers a light that went off, the dark frames after it are brighter than
-    each other in proportion, but for this level; 0 where it answers none.
+    each other in proportion, but for this level; 0 where it answers none. No cell is darker.
     """
     found = []
     for at, sense in steps.items():
         near = _side(at, sense, steps, levels, 1) if sense < 0 else []
         if len(near) > 1:
-            gain, offset = np.polyfit(near[-1].ravel(), near[0].ravel(), 1)
-            if abs(gain - 1.0) > MIN_ANSWER:
+            one, other = near[-1].ravel(), near[0].ravel()
+            gain, offset = np.polyfit(one, other, 1)
+            answer, noise = abs(gain - 1.0), np.var(other - gain * one) / np.var(one)
+            if answer > MIN_ANSWER and noise < FLAT_SHARE * answer:
                 found.append(offset / (1.0 - gain))
-    return np.float32(np.clip(np.median(found), 0.0, MAX_BLACK) if found else 0.0)
+    if not found:
+        return np.float32(0.0)
+    darkest = min(float(own.min()) for own in levels.values())
+    return np.float32(np.clip(np.median(found), 0.0, darkest))
 
 
 def _side(
