@@ -35,7 +35,7 @@ from syncaudit_calibration.normal_equations import (
 )
 from syncaudit_calibration.observations import Observations
 from syncaudit_calibration.student import widened
-from syncaudit_calibration.variances import Groups, Scatter, grouped, improve_scatter
+from syncaudit_calibration.variances import Groups, Scatter, grouped, improve_scatter, is_confirmed
 
 __all__ = ["Adjustment", "adjust", "noise_of", "value_of"]
 
@@ -112,7 +112,7 @@ def adjust(observations: Observations) -> Adjustment:
         residuals = residuals_of(observations, solution)
         spread = solution.variance_of(solution.design, observations.flash)
         if iteration < N_ROBUST:
-            robust, scatter = _robust(observations, residuals, std, is_box)
+            robust, scatter = _robust(observations, residuals, std, is_box, groups)
             if iteration == N_ROBUST - 1 and has_points.any():
                 # All begin alike, so that those that nothing tells apart share what they scatter.
                 common_s = np.sqrt(np.mean(scatter.jitter_s[scatter.jitter_s > 0.0] ** 2))
@@ -200,17 +200,19 @@ def _std(observations: Observations, x: Floats) -> Floats:
 
 
 def _robust(
-    observations: Observations, residuals: Floats, std: Floats, is_box: Bools
+    observations: Observations, residuals: Floats, std: Floats, is_box: Bools, groups: Groups
 ) -> tuple[Floats, Scatter]:
     """Return Cauchy weights, and jitters to begin with: what scatters beyond the stated errors."""
     n_sources = len(observations.sources)
     weights = np.ones(residuals.size)
     jitter_s = np.zeros(n_sources)
+    tells = ~is_box & is_confirmed(groups, observations.flash, ~is_box)
     for k in range(n_sources):
         own = (observations.source == k) & ~is_box
         if own.any():
             stated = float(np.median(std[own]))
-            beyond = mad_std(residuals[own]) ** 2 - stated**2
+            telling = residuals[own & tells]
+            beyond = mad_std(telling) ** 2 - stated**2 if telling.size else 0.0
             # Never so little that an estimate could not grow from it.
             jitter_s[k] = np.sqrt(max(beyond, (0.3 * stated) ** 2))
             weights[own] = cauchy_weights(residuals[own] / np.hypot(std[own], jitter_s[k]))

@@ -1,29 +1,29 @@
-"""How well intervals tell a clock: the posterior of sharp bounds, by quadrature or by sampling.
+"""How well intervals tell a clock: the posterior of sharp bounds.
 
 N intervals of width w tell an offset to about w / N, since the ones that a flash nearly missed
 bound it; variances of w^2 / 12 would say w / sqrt(12 N). The posterior is that of the bounds:
 
-* A flash that others date at ``m +- s`` lies within the interval ``[a, b]``, whose ends are soft
-  by q: ``Phi((b - m) / Q) - Phi((a - m) / Q)`` with ``Q^2 = q^2 + s^2``.
+* A flash that points date at ``m +- s`` lies within the interval ``[a, b]``, whose ends are soft
+  by q: ``Phi((b - m) / Q) - Phi((a - m) / Q)`` with ``Q^2 = q^2 + s^2``. It bounds the clock of
+  who saw the interval as much as the clocks of those whose points date it.
 * A flash that only intervals saw (any instant as likely as any other) gives the length of what
   they have in common, ``Q G(z)`` with ``z = (min b - max a) / Q``, ``G(z) = z Phi(z) + phi(z)``.
 
 What points tell of the same clock counts beside. Where enough flashes are dated, each source is on
-its own: quadrature over its offset, drift and
-one step. Otherwise the clocks of all are drawn together by an ensemble sampler that no scales slow
-down (Goodman & Weare, "Ensemble samplers with affine invariance", CAMCoS 5, 2010,
-doi:10.2140/camcos.2010.5.65), with a fixed seed.
+its own (with those that date its intervals): quadrature over its offset, drift and one step. More
+clocks are drawn together (`moments_of`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 from scipy.special import log_ndtr, ndtr
 
+from syncaudit_calibration.density_moments import LogDensity, moments_of
 from syncaudit_calibration.normal_equations import Noise, Solution, residuals_of, solve
 from syncaudit_calibration.observations import Observations
 
@@ -32,30 +32,24 @@ __all__ = ["refine_boxes"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-LogDensity = Callable[[Floats], Floats]
 
 CLOCK = ("offset", "drift")
-# Flashes that others date, from which on a source needs no other source of intervals.
+# Dated flashes that bound a clock, from which on it needs none that only intervals saw.
 MIN_DATED = 5
 # A clock that points tell to this part of half an interval, intervals hardly tell better.
 TOLD_SHARE = 0.05
 # An interval that is missed by more than five sigmas was left out before.
 MIN_LOG = -12.5
-N_GRID = {1: 201, 2: 41, 3: 21}
-N_ZOOMS = 6
-GRID_SIGMAS = 5.0
-N_BURN, N_KEPT = 400, 500
-SEED = 20260131
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Bounds:
-    """Intervals in reference time at the present solution.
+    """Intervals at the present solution.
 
     Parameters
     ----------
     low_s, high_s, soft_s : ndarray, shape (n,)
-        Ends and their softness.
+        Ends, after the date of the flash where there is one, and their softness.
     flash : ndarray of int, shape (n,)
         Which flash.
     terms : ndarray, shape (n, d)
@@ -67,6 +61,47 @@ class _Bounds:
     soft_s: Floats
     flash: Ints
     terms: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Dates:
+    """When points date the flashes, as the clocks that are sought run.
+
+    Parameters
+    ----------
+    columns : list of int
+        What is sought, among all unknowns.
+    is_dated : ndarray of bool, shape (f,)
+        Other flashes have the time 0.
+    time_s, variance : ndarray, shape (f,)
+        If the clocks run as in the solution; and the variance, were these clocks known.
+    terms : ndarray, shape (f, d)
+        Derivatives of the time by what is sought.
+    """
+
+    columns: list[int]
+    is_dated: Bools
+    time_s: Floats
+    variance: Floats
+    terms: Floats
+
+    @classmethod
+    def of(
+        cls, solution: Solution, by_points: Solution, dated: Bools, columns: list[int]
+    ) -> _Dates:
+        # The regression of the flashes on these clocks, by factors: their priors are seconds wide.
+        of_flash, of_clock = by_points.share @ by_points.factor, by_points.factor[columns]
+        found = np.linalg.lstsq(of_clock.T, of_flash.T, rcond=None)[0]
+        terms: Floats = np.where(dated[:, None], found.T, 0.0)
+        rest = of_flash - terms @ of_clock
+        centre = (by_points.x - solution.x)[columns]
+        return cls(
+            columns=columns,
+            is_dated=dated,
+            time_s=np.where(dated, by_points.flash_s - terms @ centre, 0.0),
+            variance=by_points.own_var + np.einsum("ij,ij->i", rest, rest),
+            terms=terms,
+        )
 
 
 def refine_boxes(
@@ -88,48 +123,50 @@ def refine_boxes(
     is_box = observations.half_s > 0.0
     use = is_box & is_used
     dated, by_points = _by_points(observations, solution, noise, is_box)
-    clocks = {
-        name: [c for kind in CLOCK if (c := observations.column(kind, name)) is not None]
-        + observations.steps(name)
-        for name in observations.sources
-    }
-    sought, has_reference = {}, True
+    has_say = _has_say(observations, noise.weights * ~is_box, use)
+    half_s = observations.half_s[use]
+    sought: dict[int, list[int]] = {}
     for k, name in enumerate(observations.sources):
-        own = observations.source == k
-        if not clocks[name]:
-            has_reference = bool(np.any(own & ~is_box))
-        elif np.any(own & use):
-            told_s = np.sqrt(by_points.covariance[clocks[name][0], clocks[name][0]])
-            if told_s > TOLD_SHARE * np.median(observations.half_s[own & use]):
-                sought[k] = clocks[name]
+        columns = [c for kind in CLOCK if (c := observations.column(kind, name)) is not None]
+        if columns and has_say[:, k].any():
+            told_s = np.sqrt(by_points.covariance[columns[0], columns[0]])
+            if told_s > TOLD_SHARE * np.median(half_s[has_say[:, k]]):
+                sought[k] = columns + observations.steps(name)
     if not sought:
         return solution
-    n_dated = np.bincount(
-        observations.source,
-        weights=use & dated[observations.flash],
-        minlength=len(observations.sources),
-    )
-    dates = by_points.flash_s, by_points.flash_var
-    if has_reference and all(n_dated[k] >= MIN_DATED for k in sought):
-        for k, columns in sought.items():
-            own = use & (observations.source == k) & dated[observations.flash]
-            bounds = _bounds(observations, solution, own, columns)
-            density = _with_points(_dated_density(bounds, *dates), solution, by_points, columns)
-            start = solution.covariance[np.ix_(columns, columns)]
-            mean, covariance = (
-                _quadrature(density, start)
-                if len(columns) in N_GRID
-                else _sampled(density, start, np.random.default_rng(SEED))
-            )
-            solution = _moved(solution, columns, mean, covariance)
-        return solution
-    together = [c for columns in sought.values() for c in columns]
-    bounds = _bounds(observations, solution, use, together)
-    density = _joint_density(bounds, dated, *dates)
-    density = _with_points(density, solution, by_points, together)
-    start = solution.covariance[np.ix_(together, together)]
-    mean, covariance = _sampled(density, start, np.random.default_rng(SEED))
-    return _moved(solution, together, mean, covariance)
+    has_say = has_say[:, list(sought)]
+    is_dated = dated[observations.flash[use]]
+    if np.all(np.count_nonzero(has_say[is_dated], axis=0) >= MIN_DATED):
+        has_say = has_say & is_dated[:, None]
+        _, group = connected_components(has_say.T.astype(np.int64) @ has_say, directed=False)
+    else:
+        has_say, group = np.ones(has_say.shape, dtype=np.bool_), np.zeros(len(sought), np.int64)
+    for number in range(group.max() + 1):
+        own = group == number
+        columns = [
+            c for k, is_own in zip(sought, own.tolist(), strict=True) if is_own for c in sought[k]
+        ]
+        which = use.copy()
+        which[use] = has_say[:, own].any(axis=1)
+        dates = _Dates.of(solution, by_points, dated, columns)
+        density = _density(_bounds(observations, solution, which, dates), dates)
+        density = _with_points(density, solution, by_points, columns)
+        start = solution.covariance[np.ix_(columns, columns)]
+        solution = _moved(solution, dates, *moments_of(density, start))
+    return solution
+
+
+def _has_say(observations: Observations, point_weights: Floats, use: Bools) -> Bools:
+    """Return on the clocks of which sources each interval bears, shape (n, s).
+
+    Its own, and those of the sources whose points date its flash.
+    """
+    dates = np.zeros((observations.flash_s.size, len(observations.sources)), dtype=np.bool_)
+    is_point = point_weights > 0.0
+    dates[observations.flash[is_point], observations.source[is_point]] = True
+    has_say: Bools = dates[observations.flash[use]]
+    has_say[np.arange(has_say.shape[0]), observations.source[use]] = True
+    return has_say
 
 
 def _by_points(
@@ -162,30 +199,18 @@ def _with_points(
     return with_points
 
 
-def _bounds(
-    observations: Observations, solution: Solution, use: Bools, columns: list[int]
-) -> _Bounds:
-    middle = (residuals_of(observations, solution) + solution.flash_s[observations.flash])[use]
+def _bounds(observations: Observations, solution: Solution, use: Bools, dates: _Dates) -> _Bounds:
+    flash = observations.flash[use]
+    middle = residuals_of(observations, solution)[use] + solution.flash_s[flash]
+    middle -= dates.time_s[flash]
     half = observations.half_s[use]
     return _Bounds(
         low_s=middle - half,
         high_s=middle + half,
         soft_s=observations.std_s[use],
-        flash=observations.flash[use],
-        terms=solution.design[use][:, columns],
+        flash=flash,
+        terms=solution.design[use][:, dates.columns] - dates.terms[flash],
     )
-
-
-def _dated_density(bounds: _Bounds, date_s: Floats, date_var: Floats) -> LogDensity:
-    q = np.sqrt(bounds.soft_s**2 + date_var[bounds.flash])
-    low, high = bounds.low_s - date_s[bounds.flash], bounds.high_s - date_s[bounds.flash]
-
-    def density(theta: Floats) -> Floats:
-        moved = theta @ bounds.terms.T
-        logs: Floats = _log_inside((low + moved) / q, (high + moved) / q).sum(axis=1)
-        return logs
-
-    return density
 
 
 def _log_inside(a: Floats, b: Floats) -> Floats:
@@ -195,26 +220,23 @@ def _log_inside(a: Floats, b: Floats) -> Floats:
     return logs
 
 
-def _joint_density(bounds: _Bounds, dated: Bools, date_s: Floats, date_var: Floats) -> LogDensity:
-    """Return the density where flashes may be bounded by intervals alone."""
+def _density(bounds: _Bounds, dates: _Dates) -> LogDensity:
+    """Return the logarithm of how likely clocks are by the intervals."""
     order = np.argsort(bounds.flash, kind="stable")
     flash = bounds.flash[order]
     first = np.flatnonzero(np.concatenate([[True], np.diff(flash) > 0]))
     low, high, q = bounds.low_s[order], bounds.high_s[order], bounds.soft_s[order]
     terms, numbers = bounds.terms[order], flash[first]
     softness = np.sqrt(np.add.reduceat(q**2, first) / np.diff(np.append(first, q.size)))
-    is_dated = dated[numbers]
-    centre, spread = date_s[numbers], np.sqrt(softness**2 + date_var[numbers])
+    is_dated = dates.is_dated[numbers]
+    spread = np.sqrt(softness**2 + dates.variance[numbers])
     both = np.sqrt(2.0) * softness
 
     def density(theta: Floats) -> Floats:
         moved = theta @ terms.T
         last_low = np.maximum.reduceat(low + moved, first, axis=1)
         first_high = np.minimum.reduceat(high + moved, first, axis=1)
-        by_date = _log_inside(
-            (last_low - centre) / spread,
-            np.maximum(first_high - centre, last_low - centre) / spread,
-        )
+        by_date = _log_inside(last_low / spread, np.maximum(first_high, last_low) / spread)
         by_overlap = np.maximum(log_ndtr((first_high - last_low) / both), MIN_LOG)
         logs: Floats = np.where(is_dated, by_date, by_overlap).sum(axis=1)
         return logs
@@ -222,52 +244,12 @@ def _joint_density(bounds: _Bounds, dated: Bools, date_s: Floats, date_var: Floa
     return density
 
 
-def _quadrature(density: LogDensity, start: Floats) -> tuple[Floats, Floats]:
-    """Return mean and covariance on a grid that zooms in on where the density is."""
-    d = start.shape[0]
-    unit = np.linspace(-GRID_SIGMAS, GRID_SIGMAS, N_GRID[d])
-    grid = np.stack(np.meshgrid(*[unit] * d, indexing="ij"), axis=-1).reshape(-1, d)
-    mean, covariance = np.zeros(d), start
-    for _ in range(N_ZOOMS):
-        points = mean + grid @ np.linalg.cholesky(covariance).T
-        logs = density(points)
-        weights = np.exp(logs - logs.max())
-        weights /= weights.sum()
-        mean = weights @ points
-        apart = points - mean
-        step = (unit[1] - unit[0]) ** 2 * covariance / 12.0
-        covariance = (apart * weights[:, None]).T @ apart + step
-    return mean, covariance - step
-
-
-def _sampled(density: LogDensity, start: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return mean and covariance of draws."""
-    d = start.shape[0]
-    half = max(16, 2 * d)
-    walkers = rng.normal(size=(2, half, d)) @ np.linalg.cholesky(start).T
-    logs = np.stack([density(walkers[0]), density(walkers[1])])
-    kept = np.empty((N_KEPT, 2, half, d))
-    for step in range(N_BURN + N_KEPT):
-        for k in (0, 1):
-            partner = walkers[1 - k][rng.integers(0, half, half)]
-            stretch = (rng.uniform(size=half) + 1.0) ** 2 / 2.0
-            tried = partner + stretch[:, None] * (walkers[k] - partner)
-            new = density(tried)
-            chance = (d - 1) * np.log(stretch) + new - logs[k]
-            accepted = np.log(rng.uniform(size=half)) < chance
-            walkers[k][accepted] = tried[accepted]
-            logs[k][accepted] = new[accepted]
-        if step >= N_BURN:
-            kept[step - N_BURN] = walkers
-    draws = kept.reshape(-1, d)
-    return draws.mean(axis=0), np.atleast_2d(np.cov(draws.T))
-
-
-def _moved(solution: Solution, columns: list[int], mean: Floats, covariance: Floats) -> Solution:
-    """Return the solution with some unknowns as the bounds tell them."""
+def _moved(solution: Solution, dates: _Dates, mean: Floats, covariance: Floats) -> Solution:
+    """Return the solution with some unknowns as the bounds tell them, and the flashes they date."""
+    columns = dates.columns
     x, whole = solution.x.copy(), solution.covariance.copy()
     x[columns] += mean
     whole[columns, :] = 0.0
     whole[:, columns] = 0.0
     whole[np.ix_(columns, columns)] = covariance
-    return replace(solution, x=x, covariance=whole)
+    return replace(solution, x=x, covariance=whole, flash_s=solution.flash_s + dates.terms @ mean)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from syncaudit_calibration.normal_equations import Noise, Solution
 from syncaudit_calibration.observations import Observations
 
-__all__ = ["Groups", "Scatter", "grouped", "improve_scatter"]
+__all__ = ["Groups", "Scatter", "grouped", "improve_scatter", "is_confirmed"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -79,6 +79,25 @@ def grouped(observations: Observations) -> Groups:
     )
 
 
+def is_confirmed(groups: Groups, flash: Ints, is_point: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the observations of flashes that points of several groups date, shape (n,).
+
+    Beside intervals alone, a point leaves where in these it lies, not what its stamp errs by.
+
+    Parameters
+    ----------
+    groups : Groups
+        Who shares what.
+    flash : ndarray of int, shape (n,)
+        Flash of each observation.
+    is_point : ndarray of bool, shape (n,)
+        Observations that count.
+    """
+    dates = np.unique(np.stack([flash[is_point], groups.group[is_point]]), axis=1)[0]
+    found: NDArray[np.bool_] = (np.bincount(dates, minlength=flash.max() + 1) > 1)[flash]
+    return found
+
+
 def improve_scatter(
     groups: Groups,
     noise: Noise,
@@ -111,7 +130,8 @@ def improve_scatter(
     mean_residual = noise.mean_of(residuals)
     group_flash = np.zeros(total.size, dtype=np.int64)
     group_flash[group] = flash
-    counts = np.bincount(group, weights=is_point, minlength=total.size) > 0
+    counts = np.zeros(total.size, dtype=np.bool_)
+    counts[group[is_point & is_confirmed(groups, flash, is_point)]] = True
     # Of the stamps: the sum of a group's rows of P y, and of its block of P.
     inner = total * (1.0 - share)
     pulls = (inner * mean_residual) ** 2

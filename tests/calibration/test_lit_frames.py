@@ -1,10 +1,10 @@
-"""Cameras that know only between which exposures a light went on."""
+"""Cameras that know of some lights only between which exposures they went on."""
 
 import numpy as np
 import pytest
 from syncaudit_calibration import calibrate_events
 
-from syncaudit.model import FlashIntervals, Quantity
+from syncaudit.model import FlashEdges, FlashIntervals, Quantity
 from testkit.event_rig import SPAN_S, Clock
 
 # Cameras with dark times between frames, and the clock of the last.
@@ -57,4 +57,56 @@ def test_errors_of_cameras_without_dates_are_honest(length_s):
             z.append(error_s / source.offset_std_s)
             assert source.offset_std_s < 0.02
     assert np.max(np.abs(z)) < 2.5
+    assert np.sqrt(np.mean(np.square(z))) > 0.2
+
+
+# Of lights that go on between two frames a camera knows so much; it errs by its phase alike.
+BETWEEN_S = 0.03
+ROW_STD_PX = 5.0
+LINE_DELAY_S = 20e-6
+
+
+def edges(rng, name, onsets_s, clock, *, is_sharp):
+    """Return lights that rows date, or that went on between two frames of a steady phase."""
+    n = onsets_s.size
+    row_error_s = ROW_STD_PX * LINE_DELAY_S * rng.normal(size=n)
+    between_s = rng.uniform(-BETWEEN_S, BETWEEN_S)
+    return FlashEdges(
+        source=name,
+        epoch_ns=0,
+        frame_index=np.arange(n),
+        frame_s=clock.own(onsets_s) + np.where(is_sharp, row_error_s, between_s),
+        row_px=np.zeros(n),
+        row_std_px=np.where(is_sharp, ROW_STD_PX, 0.0),
+        exposure_part=np.zeros(n),
+        band=np.arange(n),
+        height_px=480,
+        watched_s=np.empty((0, 2)),
+        line_delay_s=LINE_DELAY_S,
+        exposure_s=0.002,
+        half_light_s=0.0,
+        half_light_std_s=1e-4,
+        sense=np.ones(n, dtype=np.int64),
+        half_s=np.where(is_sharp, 0.0, BETWEEN_S),
+    )
+
+
+def test_intervals_of_either_side_bound_what_rows_of_the_other_date():
+    # No light is dated by rows of both: each has one interval and one point, and no more.
+    z = []
+    for seed in range(6):
+        rng = np.random.default_rng([seed, 12])
+        onsets_s = 1.0 + np.cumsum(rng.uniform(0.4, 0.9, 50))
+        is_sharp = rng.uniform(size=onsets_s.size) < 0.7
+        found = calibrate_events([
+            edges(rng, "cam_0", onsets_s, clock_of(0), is_sharp=is_sharp),
+            edges(rng, "cam_2", onsets_s, clock_of(2), is_sharp=~is_sharp),
+        ])  # fmt: skip
+        source = found.sources["cam_2"]
+        error_s = source.offset_s - clock_of(2).correction_s(found.at_ns * 1e-9)
+        # What both sides' intervals leave is no more than one side's.
+        assert source.offset_std_s < BETWEEN_S / np.sqrt(3.0)
+        assert not found.warnings
+        z.append(error_s / source.offset_std_s)
+    assert np.max(np.abs(z)) < 2.0
     assert np.sqrt(np.mean(np.square(z))) > 0.2

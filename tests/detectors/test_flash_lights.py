@@ -5,7 +5,7 @@ import pytest
 
 from syncaudit.estimators.events import instants_of
 from syncaudit.model.evidence import FlashEdges
-from testkit.flash_footage import camera, detected, footage
+from testkit.flash_footage import camera, detected, errors_s, footage, half_light_s
 
 EXPOSURE_S, LINE_S = 0.008, 2.5e-5
 
@@ -89,6 +89,25 @@ def test_bands_that_the_picture_cuts_are_timed():
     rows = 240 + (onsets_s[:, None] - np.arange(180) / 12.0) / LINE_S
     n_seen = np.count_nonzero(((rows > -240) & (rows < 560)).any(axis=1))
     assert n_frames > 0.7 * n_seen
+
+
+def test_tails_of_edges_above_the_picture_widen_errors():
+    # Of half the bands of a xenon tube the picture shows no upper edge, but what comes after it.
+    timing = {"exposure_s": 0.0027, "line_delay_s": 3.7e-5}
+    rows = np.where(np.arange(16) % 2, np.linspace(150.0, 350.0, 16), np.linspace(42.0, 60.0, 16))
+    half_s = (4 + 6 * np.arange(16)) / 12.0
+    half_s += (rows - 239.5) * timing["line_delay_s"] - 0.5 * timing["exposure_s"]
+    light = {"width_s": 1e-4, "tail_s": 0.002}
+    onsets_s = half_s - half_light_s(**light)
+    found = detected(
+        camera(102, **timing), footage(onsets_s, n=102, size=(480, 320), **light, **timing)
+    )
+    off_s = errors_s(found, half_s, **timing)
+    is_cut = (found.exposure_part < 0.0) & (found.row_px + 239.5 < 80.0)
+    assert is_cut.sum() >= 4
+    z = off_s / (found.row_std_px * timing["line_delay_s"])
+    assert np.max(np.abs(z)) < 2.0
+    assert np.max(np.abs(off_s[~is_cut])) < 2e-4
 
 
 def test_exposure_that_answers_the_light_does_no_harm():

@@ -104,13 +104,26 @@ def time_edges(
         Shape of all ramps.
     """
     found: list[Edge] = []
+    height_px = _band_height(rough, fit)
     for i, edges in enumerate(rough):
         n = len(edges.rows)
         if n and lit.clipped_share[i] < MAX_CLIPPED:
             levels, unsure = pattern.without(lit, i)
             edges = replace(edges, rows=tuple(fit.rows[i, :n].tolist()))
-            found += _FrameFit(lit, i, levels, unsure, edges, fit.light[i], shape).edges()
+            frame = _FrameFit(lit, i, levels, unsure, edges, fit.light[i], shape)
+            found += frame.edges(height_px)
     return found
+
+
+def _band_height(rough: Sequence[FrameEdges], fit: RampFit) -> float:
+    """Return how far apart the edges of bands are, 0 where no frame shows both."""
+    heights = [
+        fit.rows[i, j + 1] - fit.rows[i, j]
+        for i, edges in enumerate(rough)
+        for j in range(len(edges.rows) - 1)
+        if edges.signs[j : j + 2] == (1, -1)
+    ]
+    return float(np.median(heights)) if heights else 0.0
 
 
 class _FrameFit:
@@ -153,8 +166,14 @@ class _FrameFit:
         self.off = np.where(info > 0.0, light - self.curve, 0.0)
         self.misfit = float(np.sqrt(np.average(self.off**2, weights=info))) if info.any() else 1.0
 
-    def edges(self) -> list[Edge]:
-        """Return the edges that the blocks agree on."""
+    def edges(self, height_px: float) -> list[Edge]:
+        """Return the edges that the blocks agree on.
+
+        Parameters
+        ----------
+        height_px : float
+            How far apart the edges of a band are.
+        """
         if self.misfit > MAX_MISFIT:
             return []
         slope, weight = self.slope, self.weight
@@ -168,13 +187,25 @@ class _FrameFit:
         is_clean = self.clean.any()
         coded = float(np.sqrt(np.median(self.residual[self.clean] ** 2))) if is_clean else 0.0
         made = [
-            self._edge(j, float(random[j]), normals[:, j, j], scores[:, j], coded)
+            self._edge(j, float(random[j]), normals[:, j, j], scores[:, j], coded, height_px)
             for j in range(self.at.size)
         ]
         return [edge for edge in made if edge is not None]
 
+    def _tail_px(self, j: int, height_px: float) -> float:
+        """Return by how many rows the tail of an upper edge above the picture may move a lower one.
+
+        What is still to come of the light there lacks in the lower edge, too.
+        """
+        if j or self.rough.signs[0] > 0 or not self.shape.tail_px:
+            return 0.0
+        # At the half of the light it dies away by so much a row.
+        slope = 0.5 / self.shape.tail_px
+        gap = np.array([max(height_px, float(self.at[0]))])
+        return float(1.0 - self.shape.cdf(gap)[0]) / slope
+
     def _edge(
-        self, j: int, random: float, own: Floats, scores: Floats, coded: float
+        self, j: int, random: float, own: Floats, scores: Floats, coded: float, height_px: float
     ) -> Edge | None:
         """Return an edge, or None where too few blocks see it, or it is known too badly."""
         row, length, height = float(self.at[j]), self.shape.length_px, self.curve.size
@@ -194,7 +225,7 @@ class _FrameFit:
         dark = float(np.average(self.background[near].mean(axis=0), weights=own))
         exposed = float(np.hypot(self.gain_std * dark / step, 0.5 * self.scale_std)) * length
         outside = max(0.0, self.shape.half_px - row, row + self.shape.reach_px - (height - 1))
-        errors = (FLOOR_ROWS, encoded, exposed, SHAPE_SHARE * outside)
+        errors = (FLOOR_ROWS, encoded, exposed, SHAPE_SHARE * outside, self._tail_px(j, height_px))
         row_std = float(np.sqrt(random + np.sum(np.square(errors))))
         # A tail that the border cuts off from its onset may be that of any light, at any time.
         outside_px = MAX_OUTSIDE * length if self.shape.tail_px == 0.0 else -self.shape.half_px

@@ -14,7 +14,7 @@ from scipy.optimize import least_squares
 from syncaudit.detectors.flash.between_frames import is_no_gain
 from syncaudit.detectors.flash.edges import MAX_CLIPPED, Edge, time_edges
 from syncaudit.detectors.flash.lit_frames import LitFrames
-from syncaudit.detectors.flash.pattern import find_exposures, find_pattern, row_light
+from syncaudit.detectors.flash.pattern import DARK_SHARE, find_exposures, find_pattern, row_light
 from syncaudit.detectors.flash.ramp_fit import FrameEdges, fit_rows, rough_edges
 from syncaudit.detectors.flash.shape import RampShape
 
@@ -45,6 +45,9 @@ FIRST_BEND = 0.1
 TAIL_GAIN = 0.8
 FIRST_TAIL = 0.9
 MAX_BEND = 0.9
+# Tone curves bend upwards; the foot of a light that rises evenly is a parabola, which is a bend of
+# -1. What is nearer to that is no ramp, but the foot of a longer one.
+MIN_BEND = -0.5
 MAX_TAIL = 0.98
 MIN_TAIL = 0.03
 MAX_RAMP_PX = 1500.0
@@ -168,6 +171,8 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
             break
         light = fit.light
         lit = find_exposures(lit, pattern.levels, light, foretold)
+    if np.count_nonzero(_shows_peak(fit.light)) < MIN_FRAMES or shape.bend < MIN_BEND:
+        return None
     if shape.blur_px:  # pulses draw other ramps
         rough = [
             edges if own else replace(edges, rows=(), signs=())
@@ -193,6 +198,17 @@ def _is_full(lit: LitFrames, smooth: Floats) -> Bools:
         share = smooth / np.maximum(np.median(smooth, axis=1, keepdims=True), 1e-3)
         alike = share / np.maximum(np.median(share[found], axis=0), 1e-3)
         found &= np.ptp(alike, axis=1) < MAX_UNLIKE
+    return found
+
+
+def _shows_peak(light: Floats) -> Bools:
+    """Return which frames show full light, or where it is brightest, away from the border.
+
+    What is no more than a part of a ramp looks like a ramp of its own, with another half.
+    """
+    peak = light[:, SMOOTH_ROWS:-SMOOTH_ROWS].max(axis=1, initial=0.0)
+    border = np.maximum(light[:, 0], light[:, -1])
+    found: Bools = (peak > 1.0 - DARK_SHARE) | (peak > border + DARK_SHARE)
     return found
 
 

@@ -29,6 +29,11 @@ LEAST_UNSTEADY = 0.002
 UNSETTLED_SHARE = 0.3
 # Pulses of one light are alike to about a fiftieth (speedlights; LEDs are better).
 UNLIKE_LIGHTS = 0.02
+# Frames whose exposures differ by this share tell the level of black to a level or so.
+MIN_ANSWER = 0.1
+# Scenery that moves flattens the line through their cells by its share of the variance: by no more
+# than this share of the answer.
+FLAT_SHARE = 0.1
 # Share of a frame's rows whose brightness without light must be known.
 MIN_KNOWN = 0.5
 
@@ -132,6 +137,9 @@ def gather_lit(
         Whether a frame begins to be exposed after the one before ended: it then shows such a light
         whole, and else the next.
     """
+    black = _black_level(steps, levels)
+    if black:
+        levels = {index: own - black for index, own in levels.items()}
     is_dark = ~grown(lighting.is_lit)
     gain_std = max(lighting.wobble, LEAST_UNSTEADY)
     found: list[_Seen] = []
@@ -170,7 +178,7 @@ def gather_lit(
     share[is_step] = np.median(excess[is_step] / (dark[is_step] + BLACK_LEVELS), axis=2)
     is_lit = np.stack([_all_rows(lighting.is_lit[places[k]], height) for k in index.tolist()])
     is_lit[is_step] = share[is_step] > 0.5 * share[is_step].max(axis=1, keepdims=True)
-    is_clipped = ~is_free & is_lit[..., None] & (dark < CLIPPED_LEVEL)
+    is_clipped = ~is_free & is_lit[..., None] & (dark < CLIPPED_LEVEL - black)
     n_lit = np.maximum(is_lit.sum(axis=1) * excess.shape[2], 1)
     # The longer what is dark is exposed, the more full light adds.
     usual = np.median(dark, axis=0) + 1.0
@@ -254,6 +262,27 @@ def _step(
         is_late=n_late > 0,
         exposure=(gain, gain_std, scale, scale_std),
     )
+
+
+def _black_level(steps: Mapping[int, int], levels: Mapping[int, Singles]) -> np.float32:
+    """Return the level at which a change of exposure changes nothing: 16 in most videos, or 0.
+
+    Where auto-exposure answers a light that went off, the dark frames after it are brighter than
+    each other in proportion, but for this level; 0 where it answers none. No cell is darker.
+    """
+    found = []
+    for at, sense in steps.items():
+        near = _side(at, sense, steps, levels, 1) if sense < 0 else []
+        if len(near) > 1:
+            one, other = near[-1].ravel(), near[0].ravel()
+            gain, offset = np.polyfit(one, other, 1)
+            answer, noise = abs(gain - 1.0), np.var(other - gain * one) / np.var(one)
+            if answer > MIN_ANSWER and noise < FLAT_SHARE * answer:
+                found.append(offset / (1.0 - gain))
+    if not found:
+        return np.float32(0.0)
+    darkest = min(float(own.min()) for own in levels.values())
+    return np.float32(np.clip(np.median(found), 0.0, darkest))
 
 
 def _side(

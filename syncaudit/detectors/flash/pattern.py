@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from syncaudit.detectors.flash.lit_frames import LitFrames
 
-__all__ = ["Pattern", "find_exposures", "find_pattern", "row_light"]
+__all__ = ["DARK_SHARE", "Pattern", "find_exposures", "find_pattern", "row_light"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -1,0 +1,97 @@
+"""What frames must show before their edges are dated."""
+
+import numpy as np
+import pytest
+
+from syncaudit.detectors.flash.learning import learn
+from syncaudit.detectors.flash.lighting import Lighting
+from syncaudit.detectors.flash.lit_frames import LitFrames, gather_lit
+
+HEIGHT, N_BLOCKS = 480, 16
+# A read-out shorter than the exposure, and a light that rises about as long: no frame of such a
+# camera shows a ramp whole.
+EXPOSURE_PX, RISE_PX = 829.0, 923.0
+
+
+def rising(first_px):
+    """Return the light of rows, of a light that begins to rise at a row of the picture or above."""
+    x = np.arange(HEIGHT) - first_px
+
+    def arrived(u):
+        return 0.5 * np.maximum(u, 0.0) ** 2
+
+    ends = arrived(x) - arrived(x - EXPOSURE_PX) - arrived(x - RISE_PX)
+    return (ends + arrived(x - EXPOSURE_PX - RISE_PX)) / (EXPOSURE_PX * RISE_PX)
+
+
+def gathered(light):
+    """Return frames that show such light beside even noise."""
+    rng = np.random.default_rng(2)
+    shape = (len(light), HEIGHT, N_BLOCKS)
+    background = np.repeat(rng.uniform(40.0, 120.0, (1, *shape[1:])), len(light), axis=0)
+    excess = light[:, :, None] * (24.0 + 0.3 * background) + rng.normal(0.0, 0.5, shape)
+    ones, nothing = np.ones(len(light)), np.zeros(len(light))
+    return LitFrames(
+        index=10 * np.arange(len(light)),
+        excess=excess.astype(np.float32),
+        background=background.astype(np.float32),
+        is_clean=np.ones(shape, dtype=np.bool_),
+        is_known=np.ones(shape[:2], dtype=np.bool_),
+        share=np.median(excess / (background + 16.0), axis=2),
+        variance=np.full(shape[1:], 0.25),
+        clipped_share=nothing,
+        sense=nothing.astype(np.int64),
+        is_late=nothing > 0.0,
+        gain=ones,
+        gain_std=0.01 * ones,
+        scale=ones,
+        scale_std=0.02 * ones,
+    )
+
+
+@pytest.mark.parametrize("first_px", [(-400.0, -150.0), (-400.0, -300.0), (-600.0, -400.0)])
+def test_parts_of_a_ramp_are_not_taken_for_a_ramp(first_px):
+    # Half of the light came 876 rows after the first of it, below the picture mostly.
+    rows = np.random.default_rng(1).uniform(*first_px, 7)
+    lit = gathered(np.array([*(rising(row) for row in rows), np.ones(HEIGHT)]))
+    learnt = learn(lit, exposure_px=EXPOSURE_PX)
+    assert learnt is None or not learnt.edges
+
+
+def full_light(black, *, darkest=5.0, moving=0.0):
+    """Return what lights add that go on and off, as a share of the scene: exposure answers them."""
+    scene, n, on, off = np.random.default_rng(3).uniform(5.0, 80.0, (60, N_BLOCKS)), 60, 20, 40
+    scene[:10] = darkest
+    moves = moving * np.random.default_rng(4).normal(size=(n, *scene.shape)) + 3.0 * moving
+    answers = np.where(np.arange(n) >= on, 0.5 + 0.5 * 0.75 ** np.arange(-on, n - on), 1.0)
+    answers[off + 1 :] = 1.0 - 0.5 * 0.75 ** np.arange(1, n - off)
+    is_on = (np.arange(n) >= on) & (np.arange(n) < off)
+    levels = {
+        k: (black + gain * scene * (1.0 + is_lit) + gain * moves[k]).astype(np.float32)
+        for k, (gain, is_lit) in enumerate(zip(answers, is_on, strict=True))
+    }
+    rows = np.repeat(is_on[:, None], 60, axis=1)
+    lighting = Lighting(
+        is_lit=rows,
+        is_known=np.ones_like(rows),
+        share=1.0 * rows,
+        variance=np.full((60, N_BLOCKS), 0.25),
+        wobble=0.002,
+    )
+    clean = {k: np.ones(scene.shape, dtype=np.bool_) for k in levels}
+    places = {k: k for k in levels}
+    lit = gather_lit([on, off], levels, clean, lighting, places, {on: 1, off: -1}, pauses=True)
+    return np.median(lit.excess[~lit.is_late] / scene, axis=(1, 2))
+
+
+def test_the_level_of_black_changes_no_light():
+    assert full_light(16.0) == pytest.approx(full_light(0.0), abs=0.01)
+
+
+def test_nothing_is_darker_than_black():
+    # Whatever the dark frames seem to say: a cell one level below black would divide by nothing.
+    assert np.isfinite(full_light(16.0, darkest=-1.0)).all()
+
+
+def test_scenery_that_moves_tells_no_black():
+    assert full_light(0.0, moving=8.0) == pytest.approx(full_light(0.0), abs=0.05)
