@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ Floats = NDArray[np.float64]
 MAX_POINTS = 121
 N_LEVELS = 250
 UNKNOWN_LEVEL = 255
+_FLOAT_BYTES = 4
 # Events that are kept: evenly chosen where there are more.
 MAX_EVENTS = 100
 
@@ -188,18 +190,27 @@ def evidence_from_json(item: Mapping[str, Any]) -> PairEvidence:
         If it is neither a curve nor residuals.
     """
     if "residuals" in item:
+        times, residuals = (b64decode(item[key], validate=True) for key in ("times", "residuals"))
+        if len(times) != len(residuals) or len(times) % _FLOAT_BYTES:
+            raise ValueError("times and residuals are not as many numbers")
         return EventResiduals(
-            n_events=item["n_events"],
-            rms_s=item["rms_s"],
-            times=b64decode(item["times"], validate=True),
-            residuals=b64decode(item["residuals"], validate=True),
+            n_events=int(item["n_events"]),
+            rms_s=_finite(item["rms_s"]),
+            times=times,
+            residuals=residuals,
         )
     return AgreementCurve(
-        start_s=item["start_s"],
-        step_s=item["step_s"],
-        peak_s=item["peak_s"],
+        start_s=_finite(item["start_s"]),
+        step_s=_finite(item["step_s"]),
+        peak_s=_finite(item["peak_s"]),
         levels=b64decode(item["agreement"], validate=True),
     )
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError(f"{value} is no figure")
+    return float(value)
 
 
 def _beside_peak(agreement: Floats, peak: int) -> float:

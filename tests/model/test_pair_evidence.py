@@ -88,3 +88,19 @@ def test_measurements_come_back_from_their_row(evidence):
 def test_damaged_evidence_is_refused(damaged):
     with pytest.raises((KeyError, ValueError)):
         evidence_from_json({"start_s": 0.0, "step_s": 0.0, "peak_s": 0.0} | damaged)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"start_s": "0", "step_s": 0.1, "peak_s": 0.0, "agreement": "AAAA"},
+        {"start_s": float("nan"), "step_s": 0.1, "peak_s": 0.0, "agreement": "AAAA"},
+        {"start_s": 0.0, "step_s": 0.1, "peak_s": 0.0, "agreement": "no base64"},
+        {"start_s": 0.0, "step_s": 0.1, "peak_s": 0.0},
+        {"n_events": 1, "rms_s": 0.0, "times": "AAAAAA==", "residuals": ""},
+        {"n_events": 1, "rms_s": 0.0, "times": "AAA=", "residuals": "AAA="},
+    ],
+)
+def test_evidence_that_was_edited_is_refused(item: dict) -> None:
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        evidence_from_json(item)
