@@ -98,3 +98,8 @@ def test_scenery_that_moves_tells_no_black():
     scene = rng.uniform(40.0, 120.0, (60, N_BLOCKS))
     levels = {k: (scene + rng.normal(0.0, 10.0, scene.shape)).astype(np.float32) for k in range(9)}
     assert _black_level({2: -1}, levels) == 0.0
+
+
+def test_frames_of_one_colour_tell_no_level_of_black():
+    levels = {k: np.full((60, N_BLOCKS), 90.0 if k < 2 else 16.0, np.float32) for k in range(9)}
+    assert _black_level({2: -1}, levels) == 0.0

@@ -89,7 +89,7 @@ def test_coarser_timestamp_types_are_exact_too(put: Put) -> None:
     ("cell", "code", "message"),
     [
         ("1.7672256e18", "unreadable", r"line 3: .*'1\.7672256e18', expected integer.*float"),
-        ("1767225600.123", "unreadable", r"expected integer nanoseconds.*seconds \* 10\*\*9"),
+        ("1767225600.123", "unreadable", r"expected integer nanoseconds.*'stamps': 's'"),
         ("1767225600000000000.0", "unreadable", r"expected integer nanoseconds"),
         ("2026-01-01T00:00:00", "unreadable", r"Dates and clock times are not read"),
         ("hello", "corrupt", r"'hello', expected integer nanoseconds.*Correct the cell"),

@@ -31,6 +31,8 @@ UNSETTLED_SHARE = 0.3
 UNLIKE_LIGHTS = 0.02
 # Frames whose exposures differ by this share tell the level of black to a level or so.
 MIN_ANSWER = 0.1
+# Cells of one colour, but for the rounding of a video, tell no proportion.
+MIN_RANGE = 1.0
 # Scenery that moves flattens the line through their cells by its share of the variance: by no more
 # than this share of the answer.
 FLAT_SHARE = 0.1
@@ -275,6 +277,8 @@ def _black_level(steps: Mapping[int, int], levels: Mapping[int, Singles]) -> np.
         near = _side(at, sense, steps, levels, 1) if sense < 0 else []
         if len(near) > 1:
             one, other = near[-1].ravel(), near[0].ravel()
+            if np.ptp(one) < MIN_RANGE:
+                continue  # of one colour: nothing is in proportion to anything
             gain, offset = np.polyfit(one, other, 1)
             answer, noise = abs(gain - 1.0), np.var(other - gain * one) / np.var(one)
             if answer > MIN_ANSWER and noise < FLAT_SHARE * answer:
