@@ -25,6 +25,8 @@ from base_clips import OUT
 from tables import print_table, write_json
 
 from syncaudit.batch.summary import MAX_RECORDINGS, Tally
+from syncaudit.batch.verdict_lines import verdict_at
+from syncaudit.model import ClipVerdict
 from syncaudit.report import write_report
 
 CAMERAS = ("front", "front_left", "front_right", "rear", "rear_left", "rear_right")
@@ -57,7 +59,7 @@ def _measure(n: int, seed: int, folder: Path) -> dict[str, Any]:
     tally = Tally()
     with rows.open("w", encoding="utf-8") as file:
         for row in synthetic_rows(n, seed):
-            tally.add(row)
+            tally.add(ClipVerdict.from_row(row))
             file.write(json.dumps(row) + "\n")
     summary = _summary(n, tally)
     del tally
@@ -84,7 +86,7 @@ def _write(rows: Path, summary: dict[str, Any], page: Path) -> dict[str, float]:
     parsed_s, before_mb = time.perf_counter() - began, _peak_mb()
     began = time.perf_counter()
     with rows.open(encoding="utf-8") as file:
-        write_report((json.loads(line) for line in file), summary, page)
+        write_report(map(verdict_at, file), summary, page)
     spent_s = time.perf_counter() - began
     return {"parsing_s": parsed_s, "report_s": spent_s, "grown_mb": _peak_mb() - before_mb}
 

@@ -41,22 +41,22 @@ class DataSets:
 
     def __init__(self, clips: Sequence[Clip], ledger: Ledger, policy: Policy) -> None:
         self._clips = clips
-        self._held: dict[str, Any] = {}
+        self._held: dict[str, CommonOffsets] = {}
         self._found: dict[str | None, DataSetClocks] = {}
         sets: dict[str | None, DataSet] = {}
         by_id = {clip.clip_id: clip for clip in clips}
-        for row in ledger.rows([*by_id]):
-            clip = by_id[row["clip_id"]]
-            if row.get("common_offsets") is not None:
-                self._held[clip.clip_id] = row["common_offsets"]
-            if not row["pairs"]:
+        for verdict in ledger.verdicts(by_id):
+            clip = by_id[verdict.clip_id]
+            if verdict.common is not None:
+                self._held[clip.clip_id] = verdict.common
+            if not verdict.pairs:
                 continue
             if _name(clip) not in sets:
                 from syncaudit.pipeline import DataSet  # heavy, and not needed by screens
 
                 sets[_name(clip)] = DataSet(_name(clip), policy)
             try:
-                sets[_name(clip)].add(clip, row)
+                sets[_name(clip)].add(clip, verdict.pairs)
             except Exception:  # noqa: BLE001  # the others are known without it
                 log_defect(ledger.path.parent, f"clip {clip.clip_id}", traceback.format_exc())
         for name, one in sets.items():
@@ -75,8 +75,7 @@ class DataSets:
 
     def is_stale(self, clip: Clip) -> bool:
         """Return whether a clip was judged by other common offsets."""
-        common = self.common_of(clip)
-        return self._held.get(clip.clip_id) != (None if common is None else common.to_json())
+        return self._held.get(clip.clip_id) != self.common_of(clip)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the data sets as `summary.json` holds them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from collections.abc import Iterator, Sequence
 
@@ -22,9 +21,7 @@ def judged(
     policy: Policy, clips: Sequence[Clip], again: Sequence[int], ledger: Ledger, workers: int
 ) -> Iterator[tuple[Clip, TaskResult]]:
     """Yield the clips at some positions, judged again by what their rows hold."""
-    items = LazySequence(
-        again, lambda k: (clips[k], json.loads(ledger.outdated(clips[k].clip_id) or "{}"))
-    )
+    items = LazySequence(again, lambda k: (clips[k], ledger.outdated(clips[k].clip_id) or "{}"))
     run = get_engine("local")
     for index, value in run(JudgeTask(policy=policy), items, workers=workers):
         clip = clips[again[index]]

@@ -92,8 +92,8 @@ def finish(
     )
     data_sets.write(folder)
     tally = Tally()
-    for row in ledger.rows(clip_ids):
-        tally.add(row)
+    for verdict in ledger.verdicts(clip_ids):
+        tally.add(verdict)
     summary = BatchSummary(
         total=len(clips),
         reused=facts.reused,
@@ -118,7 +118,7 @@ def finish(
         write_split(clips, ledger.verdict, to_row, folder)
     write_keep(clips, ledger.verdict, folder)
     write_report(
-        ledger.rows(clip_ids),
+        ledger.verdicts(clip_ids),
         summary.to_json(),
         folder / "report.html",
         # Whoever stops a run does not wait for pictures.

@@ -19,8 +19,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from syncaudit.batch.verdict_lines import EDITED, Entry, line_at, scan
+from syncaudit.batch.verdict_lines import EDITED, Entry, line_at, scan, verdict_at
 from syncaudit.errors import UsageError
+from syncaudit.model import ClipVerdict
 from syncaudit.readers.runs import FoundVerdicts, finished_run, is_intact, sealed
 from syncaudit.writing import Signature, naming_full, remove_ours, replacing
 
@@ -97,6 +98,10 @@ class VerdictFile:
     def line(self, clip_id: str) -> str:
         """Return the row of a clip as text; KeyError where it is not in the file."""
         return line_at(self._file, self._index[clip_id])
+
+    def verdict(self, clip_id: str) -> ClipVerdict:
+        """Return the verdict on a clip; KeyError where it is not in the file."""
+        return verdict_at(self.line(clip_id))
 
 
 class Ledger:
@@ -200,6 +205,10 @@ class Ledger:
         """Yield the row of each clip that is done, in the order asked for."""
         for line in self.lines(clip_ids):
             yield json.loads(line)
+
+    def verdicts(self, clip_ids: Iterable[str]) -> Iterator[ClipVerdict]:
+        """Yield the verdict on each clip that is done, in the order asked for."""
+        return map(verdict_at, self.lines(clip_ids))
 
     def rewrite(self, clip_ids: Iterable[str]) -> None:
         """Replace the file by the lines of these clips in this order, in one step."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import traceback
 from collections import Counter
@@ -16,7 +15,8 @@ from syncaudit.batch.json_encoding import json_line
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.recording_cache import RecordingCache
 from syncaudit.batch.task import row_result
-from syncaudit.model import Clip, ClipRecord, ClockCourse, CommonOffsets, clock_of
+from syncaudit.batch.verdict_lines import verdict_at
+from syncaudit.model import Clip, ClockCourse, CommonOffsets, clock_of
 from syncaudit.model.wording import MS_PER_H_PER_PPM
 from syncaudit.policy import Policy
 from syncaudit.writing import Signature, remove_ours, replace_text
@@ -70,7 +70,7 @@ def pool_recordings(
         records = {
             k: record
             for k, line in lines.items()
-            if (record := ClipRecord.from_row(json.loads(line))) is not None
+            if (record := verdict_at(line).record) is not None
         }
         if len(records) < min(2, len(members)):
             continue

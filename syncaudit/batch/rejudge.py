@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from syncaudit.batch.begin import (
     begin_run,
@@ -25,8 +24,9 @@ from syncaudit.batch.outputs import RowMaker
 from syncaudit.batch.pool import Lost
 from syncaudit.batch.summary import BatchSummary, Progress, VerdictCounter, stated_roots
 from syncaudit.batch.task import JudgeTask
+from syncaudit.batch.verdict_lines import verdict_at
 from syncaudit.errors import SyncAuditError, UsageError
-from syncaudit.model import Clip
+from syncaudit.model import Clip, ClipVerdict
 from syncaudit.policy import Policy
 from syncaudit.writing import replace_text
 
@@ -144,18 +144,18 @@ def judge_again(
     return summary, changes
 
 
-def _checked(verdicts: VerdictFile, clip: Clip, policy: Policy) -> dict[str, Any]:
-    """Return the row of a clip, refused where the policy looks for larger or smaller offsets."""
-    row: dict[str, Any] = json.loads(verdicts.line(clip.clip_id))
-    record = row.get("record")
-    if record is not None and record["max_offset_s"] != policy.max_offset_s:
+def _checked(verdicts: VerdictFile, clip: Clip, policy: Policy) -> str:
+    """Return the line of a clip, refused where the policy looks for larger or smaller offsets."""
+    line = verdicts.line(clip.clip_id)
+    record = verdict_at(line).record
+    if record is not None and record.max_offset_s != policy.max_offset_s:
         raise UsageError(
-            f"clip '{clip.clip_id}' was measured within {record['max_offset_s']:g} s, but the "
+            f"clip '{clip.clip_id}' was measured within {record.max_offset_s:g} s, but the "
             f"policy looks within {policy.max_offset_s:g} s",
             path=str(verdicts.path),
             hint="Set max_offset_s alike, or measure again with 'syncaudit validate'.",
         )
-    return row
+    return line
 
 
 def _changes(clips: Sequence[Clip], verdicts: VerdictFile, ledger: Ledger) -> Iterator[Change]:
@@ -163,16 +163,15 @@ def _changes(clips: Sequence[Clip], verdicts: VerdictFile, ledger: Ledger) -> It
         before, after = verdicts.entry(clip.clip_id).verdict, ledger.verdict(clip.clip_id)
         if after is None or before == after:
             continue
-        new = next(ledger.rows([clip.clip_id]))
-        reasons = _messages(new)
+        reasons = _messages(next(ledger.verdicts([clip.clip_id])))
         if not reasons:
-            old = json.loads(verdicts.line(clip.clip_id))
+            old = verdicts.verdict(clip.clip_id)
             reasons = tuple(f"no longer: {message}" for message in _messages(old))
         yield Change(clip_id=clip.clip_id, before=before, after=after, why=reasons)
 
 
-def _messages(row: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(reason["message"] for reason in row["reasons"])
+def _messages(verdict: ClipVerdict) -> tuple[str, ...]:
+    return tuple(reason.message for reason in verdict.reasons)
 
 
 def _roots(folder: Path) -> dict[str, list[str]]:

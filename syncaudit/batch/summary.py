@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from syncaudit.model import Verdict
+from syncaudit.batch.verdict_lines import verdict_at
+from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.readers.runs import FoundVerdicts
 from syncaudit.report import Causes, WorstClips
 
@@ -125,7 +125,7 @@ class SourceTally:
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """Counts over verdict rows, one row at a time, in the order of their file.
+    """Counts over verdicts, one at a time, in the order of their file.
 
     `passed_with` counts the clips that passed with a warning by its code, and `first_with` keeps
     the first of each: its clip and its sentence. `causes` and `worst` are what a terminal shows.
@@ -143,30 +143,32 @@ class Tally:
     causes: Causes = field(default_factory=Causes)
     worst: WorstClips = field(default_factory=WorstClips)
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Count one row of ``verdicts.jsonl``."""
-        self.found.add(row["clip_id"], row["verdict"])
-        self.causes.add(row)
-        self.worst.add(row)
-        self.reasons.update({reason["code"] for reason in row["reasons"]})
-        self.warnings.update({warning["code"] for warning in row["warnings"]})
-        if row["verdict"] == Verdict.PASS:
-            self.passed_with.update({warning["code"] for warning in row["warnings"]})
-            for warning in row["warnings"]:
-                self.first_with.setdefault(warning["code"], (row["clip_id"], warning["message"]))
-        self.cpu_s += row["seconds"] or 0.0
-        self.fallbacks.update(((row.get("record") or {}).get("fallbacks", {})).values())
-        for stage, seconds in row["stages"].items():
+    def add(self, clip: ClipVerdict) -> None:
+        """Count the verdict on one clip."""
+        self.found.add(clip.clip_id, str(clip.verdict))
+        self.causes.add(clip)
+        self.worst.add(clip)
+        self.reasons.update({str(reason.code) for reason in clip.reasons})
+        warnings = {str(warning.code) for warning in clip.warnings}
+        self.warnings.update(warnings)
+        if clip.verdict is Verdict.PASS:
+            self.passed_with.update(warnings)
+            for warning in clip.warnings:
+                self.first_with.setdefault(str(warning.code), (clip.clip_id, warning.message))
+        self.cpu_s += clip.seconds
+        if clip.record is not None:
+            self.fallbacks.update(clip.record.fallbacks.values())
+        for stage, seconds in clip.stages.items():
             self.stages_s[stage] = self.stages_s.get(stage, 0.0) + (seconds or 0.0)
-        for name, source in row["sources"].items():
-            tally = self.sources.setdefault(name, SourceTally(kind=source["kind"]))
-            tally.verdicts[source["verdict"]] += 1
-            if source["observable"] and source["offset_s"] is not None:
-                tally.offsets_s.append(source["offset_s"])
-                if source["offset_std_s"] is not None:
-                    tally.stds_s.append(source["offset_std_s"])
-                if source["drift_ppm"] is not None:
-                    tally.drifts_ppm.append(source["drift_ppm"])
+        for name, source in clip.sources.items():
+            tally = self.sources.setdefault(name, SourceTally(kind=source.kind))
+            tally.verdicts[source.verdict] += 1
+            if source.is_observable and source.offset_s is not None:
+                tally.offsets_s.append(source.offset_s)
+                if source.offset_std_s is not None:
+                    tally.stds_s.append(source.offset_std_s)
+                if source.drift_ppm is not None:
+                    tally.drifts_ppm.append(source.drift_ppm)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,11 +222,10 @@ class BatchSummary:
         """Clips that have a verdict."""
         return sum(self.counts.values())
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows of ``verdicts.jsonl`` in manifest order."""
+    def verdicts(self) -> Iterator[ClipVerdict]:
+        """Yield what ``verdicts.jsonl`` holds, in manifest order."""
         with (self.out / "verdicts.jsonl").open(encoding="utf-8") as file:
-            for line in file:
-                yield json.loads(line)
+            yield from map(verdict_at, file)
 
     def to_json(self) -> dict[str, object]:
         """Return the content of ``summary.json``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -15,7 +16,6 @@ from syncaudit.errors import ClipInputError, MachineError, SyncAuditError
 from syncaudit.machine_faults import machine_fault, may_pass
 from syncaudit.model import (
     Clip,
-    ClipRecord,
     ClipVerdict,
     Finding,
     ReasonCode,
@@ -190,16 +190,16 @@ class JudgeTask:
         """Digest the policy once."""
         object.__setattr__(self, "_judged_by", policy_half(self.policy))
 
-    def __call__(self, item: tuple[Clip, dict[str, Any]]) -> TaskResult:
-        """Judge; a row without measurements (a crash, a timeout) stays as it is."""
-        clip, row = item
+    def __call__(self, item: tuple[Clip, str]) -> TaskResult:
+        """Judge; a line without measurements (a crash, a timeout) stays as it is."""
+        clip, line = item
         try:
-            return self._judge(clip, row)
+            return self._judge(clip, json.loads(line))
         except Exception as error:  # noqa: BLE001  # the per-clip boundary
             return _defect(clip, "judging what was measured", error)
 
     def _judge(self, clip: Clip, row: dict[str, Any]) -> TaskResult:
-        record = ClipRecord.from_row(row)
+        record = ClipVerdict.from_row(row).record
         fingerprint = row.get("fingerprint")
         if fingerprint is not None:
             fingerprint = with_policy(fingerprint, self._judged_by)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from syncaudit.model import Verdict
+from syncaudit.errors import UsageError
+from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.readers.runs import clip_of_row, is_intact
 
-__all__ = ["EDITED", "Entry", "line_at", "scan"]
+__all__ = ["EDITED", "Entry", "line_at", "scan", "verdict_at"]
 
 EDITED = "is no verdict as a run writes it, or was edited"
 _VERDICTS = frozenset(map(str, Verdict))
+# What `ClipVerdict.from_row` raises.
+_NO_ROW = (KeyError, TypeError, ValueError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,26 @@ def line_at(file: int, entry: Entry) -> str:
     return os.pread(file, entry.length, entry.start).decode()
 
 
+def verdict_at(line: str) -> ClipVerdict:
+    """Return the verdict that a line of ``verdicts.jsonl`` holds.
+
+    Raises
+    ------
+    UsageError
+        If this version cannot read it.
+    """
+    row = json.loads(line)
+    try:
+        return ClipVerdict.from_row(row)
+    except _NO_ROW as error:
+        raise UsageError(
+            f"the verdict on clip '{row['clip_id']}' cannot be read "
+            f"({type(error).__name__}: {error})",
+            hint="Another version of syncaudit wrote it, or it was edited: validate that clip "
+            "again.",
+        ) from error
+
+
 def scan(handle: int) -> tuple[dict[str, Entry], int, list[tuple[int, str]]]:
     """Return the verdict lines of a file by clip, where whole lines end, and what is damaged.
 
@@ -63,7 +85,7 @@ def scan(handle: int) -> tuple[dict[str, Entry], int, list[tuple[int, str]]]:
                 index.pop(clip_of_row(data) or "", None)
                 break
             is_as_written = is_intact(data)
-            row = None if is_as_written is False else _row_of(data)
+            row = None if is_as_written is False else _row_of(data, is_sealed=is_as_written is True)
             if row is None:
                 damaged.append((number, EDITED))
                 index.pop(clip_of_row(data) or "", None)
@@ -79,30 +101,18 @@ def scan(handle: int) -> tuple[dict[str, Entry], int, list[tuple[int, str]]]:
     return index, end, damaged
 
 
-# What every row has, and of which type; older rows have no digest that tells of an edit.
-_TYPES = {"reasons": list, "warnings": list, "pairs": list, "sources": dict, "stages": dict}
-
-
-_OF_OBJECTS = ("reasons", "warnings", "pairs", "sources")
-
-
-def _items(row: dict[str, Any], key: str) -> Iterable[object]:
-    value = row.get(key, ())
-    return value.values() if isinstance(value, dict) else value
-
-
-def _row_of(data: bytes) -> dict[str, Any] | None:
+def _row_of(data: bytes, *, is_sealed: bool) -> dict[str, Any] | None:
     """Return a verdict row; None for anything else."""
     try:
         row = json.loads(data)
-    except (ValueError, RecursionError):
+        if not is_sealed:  # an older row: no digest tells of an edit
+            ClipVerdict.from_row(row)
+    except (*_NO_ROW, RecursionError):
         return None
     is_verdict = (
         isinstance(row, dict)
         and isinstance(row.get("clip_id"), str)
         and row.get("verdict") in _VERDICTS
         and isinstance(row.get("fingerprint"), str | None)
-        and all(isinstance(row.get(key, kind()), kind) for key, kind in _TYPES.items())
-        and all(isinstance(item, dict) for key in _OF_OBJECTS for item in _items(row, key))
     )
     return row if is_verdict else None

@@ -78,10 +78,7 @@ def _relative(policy: Path, profile: str | None, out: Path) -> str:
 
 
 def _fleet_of(verdicts: str, rules: Policy, *, partial: bool) -> Fleet:
-    import json
-
     from syncaudit.batch import VerdictFile, fetch_outputs
-    from syncaudit.errors import UsageError
     from syncaudit.policy import Fleet
 
     fleet = Fleet(rules)
@@ -91,14 +88,7 @@ def _fleet_of(verdicts: str, rules: Policy, *, partial: bool) -> Fleet:
             folder if folder.is_file() else folder / "verdicts.jsonl", partial=partial
         )
         for clip_id in file.clip_ids:
-            try:
-                fleet.add(json.loads(file.line(clip_id)))
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                raise UsageError(
-                    f"the row of clip '{clip_id}' is no verdict of this version: {error!r}",
-                    path=verdicts,
-                    hint="Measure the clips anew with 'syncaudit validate'.",
-                ) from error
+            fleet.add(file.verdict(clip_id))
     return fleet
 
 

@@ -54,9 +54,9 @@ def write_for_ci(summary: BatchSummary, manifest: str, files: CiFiles, *, force:
 
     check_for_ci(files, force=force)
     if files.junit is not None:
-        write_junit(summary.rows(), summary.counts, files.junit)
+        write_junit(summary.verdicts(), summary.counts, files.junit)
     if files.sarif is not None:
-        write_sarif(summary.rows(), files.sarif, version=__version__, manifest=manifest)
+        write_sarif(summary.verdicts(), files.sarif, version=__version__, manifest=manifest)
     if files.markdown is not None:
-        causes, worst = summary.tally.causes.to_view(), summary.tally.worst.rows()
+        causes, worst = summary.tally.causes.to_view(), summary.tally.worst.clips()
         write_markdown(summary.counts, causes, worst, files.markdown)

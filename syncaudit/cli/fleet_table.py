@@ -11,7 +11,7 @@ from rich.text import Text
 
 from syncaudit.cli.console import printable
 from syncaudit.cli.glyphs import STYLES, glyph
-from syncaudit.model import Verdict
+from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.model.wording import word_correction, word_count
 from syncaudit.report import ACTIONS
 
@@ -58,15 +58,14 @@ def _size(cause: Mapping[str, Any]) -> str:
     return str(cause["size"] or "").replace("typically ", "~ ")
 
 
-def clip_lines(rows: Iterable[Mapping[str, Any]], width: int) -> list[Text]:
+def clip_lines(clips: Iterable[ClipVerdict], width: int) -> list[Text]:
     """Return a line a clip: what is worst of it, cut at the width of the terminal."""
     lines = []
-    for row in list(rows)[:MOST_LINES]:
-        first, *more = row["reasons"]
-        verdict = Verdict(row["verdict"])
-        said = " ".join(printable(first["message"]).split())
+    for clip in list(clips)[:MOST_LINES]:
+        first, *more = clip.reasons
+        said = " ".join(printable(first.message).split())
         also = f" (+{len(more)})" if more else ""
-        line = Text(f"{glyph(verdict)} {printable(row['clip_id'])}", style=STYLES[verdict])
+        line = Text(f"{glyph(clip.verdict)} {printable(clip.clip_id)}", style=STYLES[clip.verdict])
         line.append(f"  {said}", style="default")
         line.truncate(width - len(also), overflow="ellipsis")
         lines.append(line.append(also, style="dim"))

@@ -75,12 +75,12 @@ def trace(
                 unknown.append(name)
             else:
                 clips.setdefault(clip_id, []).append(name)
-        rows = [json.loads(file.line(clip_id)) for clip_id in clips]
+        found = [file.verdict(clip_id) for clip_id in clips]
     console = stdout()
     if remark is not None:
         stderr().print(Text(f"Note: {printable(remark)}", style="yellow"), soft_wrap=True)
-    if rows:
-        console.print(verdict_table(rows))
+    if found:
+        console.print(verdict_table(found))
     for clip_id, names in clips.items():
         samples = [name for name in names if name != clip_id]
         if samples:
@@ -88,7 +88,7 @@ def trace(
             console.print(Text(printable(text), style="dim"), soft_wrap=True)
     for name in unknown:
         console.print(Text(f"? {printable(name)}: no verdict of such a clip", style="yellow"))
-    is_good = not unknown and all(row["verdict"] == Verdict.PASS for row in rows)
+    is_good = not unknown and all(clip.verdict is Verdict.PASS for clip in found)
     raise typer.Exit(ExitCode.DONE if is_good else ExitCode.REJECTED)
 
 

@@ -16,7 +16,7 @@ from syncaudit.cli.console import printable
 from syncaudit.cli.fleet_table import MOST_LINES, cause_table, clip_lines
 from syncaudit.cli.glyphs import STYLES, glyph, verdict_text
 from syncaudit.cli.progress import word_span
-from syncaudit.model import Verdict
+from syncaudit.model import ClipVerdict, Finding, ReasonCode, SourceVerdict, Verdict
 from syncaudit.model.wording import PLUS_MINUS, word_count, word_drift, word_measure
 from syncaudit.report.phrases import word_correction, word_unmeasured
 
@@ -70,8 +70,8 @@ def print_outcome(
         What became of the verdicts that were there already.
     """
     if is_detailed or summary.done <= IN_DETAIL_UP_TO:
-        rows = summary.rows()
-        while some := list(islice(rows, _AT_ONCE)):
+        verdicts = summary.verdicts()
+        while some := list(islice(verdicts, _AT_ONCE)):
             console.print(verdict_table(some))
             console.print()
         console.print(Text(_NOTES, style="dim"))
@@ -79,7 +79,7 @@ def print_outcome(
         console.print(cause_table(causes))
         console.print()
         worst = [
-            row for row in summary.tally.worst.rows() if not _is_common(row, summary.data_sets)
+            clip for clip in summary.tally.worst.clips() if not _is_common(clip, summary.data_sets)
         ]
         for line in clip_lines(worst, console.width):
             console.print(line, no_wrap=True)
@@ -148,17 +148,17 @@ def _repeated_lines(repeated: Any) -> list[Text]:
     return [Text(line, style="yellow") for line in lines]
 
 
-def _is_common(row: Mapping[str, Any], data_sets: Sequence[Mapping[str, Any]]) -> bool:
+def _is_common(clip: ClipVerdict, data_sets: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether a clip is rejected for nothing but what its whole data set shares."""
     shared = {
         name
         for one in data_sets
         for clock in one["common"]
-        if row["clip_id"] not in {other["clip_id"] for other in one["clocks"][clock]["unlike"]}
+        if clip.clip_id not in {other["clip_id"] for other in one["clocks"][clock]["unlike"]}
         for name in one["clocks"][clock]["sources"]
     }
     return all(
-        reason["code"] == "offset" and reason["source"] in shared for reason in row["reasons"]
+        reason.code is ReasonCode.OFFSET and reason.source in shared for reason in clip.reasons
     )
 
 
@@ -204,21 +204,21 @@ def recording_lines(recordings: Sequence[Mapping[str, Any]]) -> list[Text]:
     )
 
 
-def verdict_table(rows: Iterable[Mapping[str, Any]]) -> Table:
+def verdict_table(clips: Iterable[ClipVerdict]) -> Table:
     """Return a table with one section a clip and one line a source.
 
     Parameters
     ----------
-    rows : iterable of mapping
-        Rows of ``verdicts.jsonl``.
+    clips : iterable of ClipVerdict
+        What to show.
     """
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, show_edge=False)
     table.add_column("clip", max_width=28, overflow="fold")
     table.add_column("source", no_wrap=True, max_width=18)
     table.add_column("finding", overflow="fold")
-    for row in rows:
-        heads = [verdict_text(row["verdict"]), Text(printable(row["clip_id"]))]
-        body = _clip_lines(row)
+    for clip in clips:
+        heads = [verdict_text(clip.verdict), Text(printable(clip.clip_id))]
+        body = _clip_lines(clip)
         first = body[0][1].plain
         if len(body) == 1 or "\n" in first or len(first) > WIDE_FINDING:
             heads = [Text("\n").join(heads)]
@@ -228,31 +228,33 @@ def verdict_table(rows: Iterable[Mapping[str, Any]]) -> Table:
     return table
 
 
-def _clip_lines(row: Mapping[str, Any]) -> list[tuple[Text, Text]]:
+def _clip_lines(clip: ClipVerdict) -> list[tuple[Text, Text]]:
     lines = [
-        (Text("clip", style="dim"), _sentence(finding, row["verdict"]))
-        for finding in row["reasons"]
-        if finding["source"] not in row["sources"]
+        (Text("clip", style="dim"), _sentence(finding, clip.verdict))
+        for finding in clip.reasons
+        if finding.source not in clip.sources
     ]
-    is_unseen = any(r["source"] is None and r["code"] == "unobservable" for r in row["reasons"])
-    is_passed = row["verdict"] == Verdict.PASS
+    is_unseen = any(
+        reason.source is None and reason.code is ReasonCode.UNOBSERVABLE for reason in clip.reasons
+    )
+    is_passed = clip.verdict is Verdict.PASS
     if is_passed:
         lines += [
             (Text("clip", style="dim"), _warned(finding))
-            for finding in row["warnings"]
-            if finding["source"] not in row["sources"]
+            for finding in clip.warnings
+            if finding.source not in clip.sources
         ]
-    for name, source in row["sources"].items():
-        findings = [reason for reason in row["reasons"] if reason["source"] == name]
-        if is_unseen and source["verdict"] == Verdict.UNVERIFIED and not findings:
+    for name, source in clip.sources.items():
+        findings = [reason for reason in clip.reasons if reason.source == name]
+        if is_unseen and source.verdict is Verdict.UNVERIFIED and not findings:
             continue
-        said = source_lines(source, findings, row["reference"])
+        said = source_lines(source, findings, clip.reference)
         if is_passed:
-            known = source.get("why_unmeasured")  # its own line says that
+            known = source.why_unmeasured  # its own line says that
             said += [
                 _warned(finding)
-                for finding in row["warnings"]
-                if finding["source"] == name and not (known and known in finding["message"])
+                for finding in clip.warnings
+                if finding.source == name and not (known and known in finding.message)
             ]
         text = Text("\n").join(said)
         lines.append((Text(printable(name)), text))
@@ -260,24 +262,21 @@ def _clip_lines(row: Mapping[str, Any]) -> list[tuple[Text, Text]]:
 
 
 def source_lines(
-    source: Mapping[str, Any],
-    findings: Iterable[Mapping[str, Any]],
-    reference: str | None,
+    source: SourceVerdict, findings: Iterable[Finding], reference: str | None
 ) -> list[Text]:
     """Return what is known of one source, a line each: its offset, then its findings."""
     findings = list(findings)
-    verdict = source["verdict"]
-    sign = Text(f"{glyph(verdict)} ", style=STYLES[Verdict(verdict)])
+    verdict, offset_s = source.verdict, source.offset_s if source.is_observable else None
+    sign = Text(f"{glyph(verdict)} ", style=STYLES[verdict])
     lines: list[Text] = []
-    has_offset = bool(source["observable"]) and source["offset_s"] is not None
-    if source["clock"] == reference and reference is not None:
+    if source.clock == reference and reference is not None:
         lines.append(Text.assemble(sign, ("reference clock", "dim")))
-    elif has_offset and not _moves(findings):
-        stated = next((f for f in findings if f["code"] == "offset"), None)
-        words = f"stamps {word_correction(source['offset_s'], source['offset_std_s'])}"
-        if stated is not None and stated["limit"] is not None:
-            words += f"; limit {stated['limit'] * 1e3:g} ms"
-        style = STYLES[Verdict(verdict)] if stated is not None else ""
+    elif offset_s is not None and not _moves(findings):
+        stated = next((f for f in findings if f.code is ReasonCode.OFFSET), None)
+        words = f"stamps {word_correction(offset_s, source.offset_std_s)}"
+        if stated is not None and stated.limit is not None:
+            words += f"; limit {stated.limit * 1e3:g} ms"
+        style = STYLES[verdict] if stated is not None else ""
         lines.append(Text.assemble(sign, (words, style)))
         findings = [f for f in findings if f is not stated]
     elif not findings:
@@ -288,18 +287,18 @@ def source_lines(
     return lines
 
 
-def _moves(findings: Sequence[Mapping[str, Any]]) -> bool:
+def _moves(findings: Sequence[Finding]) -> bool:
     """Tell whether the clock moves within the clip: one offset would say that it is right."""
-    codes = {finding["code"] for finding in findings}
-    return bool(codes & {"drift", "step"}) and "offset" not in codes
+    codes = {finding.code for finding in findings}
+    return bool(codes & {ReasonCode.DRIFT, ReasonCode.STEP}) and ReasonCode.OFFSET not in codes
 
 
-def _warned(finding: Mapping[str, Any]) -> Text:
-    return Text(f"  ! {_shortened(finding['message'])}", style=STYLES[Verdict.UNVERIFIED])
+def _warned(finding: Finding) -> Text:
+    return Text(f"  ! {_shortened(finding.message)}", style=STYLES[Verdict.UNVERIFIED])
 
 
-def _sentence(finding: Mapping[str, Any], verdict: str) -> Text:
-    return Text(printable(finding["message"]), style=STYLES[Verdict(verdict)])
+def _sentence(finding: Finding, verdict: Verdict) -> Text:
+    return Text(printable(finding.message), style=STYLES[verdict])
 
 
 def _totals(summary: BatchSummary, kept: str) -> Text:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = ["CommonOffset", "CommonOffsets", "DataSetClocks"]
 
@@ -26,6 +27,11 @@ class CommonOffsets:
     def to_json(self) -> dict[str, object]:
         """Return the object that a verdict row keeps."""
         return {"reference": self.reference, "offset_s": dict(self.offset_s)}
+
+    @classmethod
+    def from_json(cls, item: Mapping[str, Any]) -> CommonOffsets:
+        """Return the offsets that `to_json` wrote."""
+        return cls(reference=item["reference"], offset_s=item["offset_s"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 __all__ = ["Finding", "ReasonCode", "Severity"]
 
@@ -89,3 +91,21 @@ class Finding:
             "value": self.value,
             "limit": self.limit,
         }
+
+    @classmethod
+    def from_json(cls, item: Mapping[str, Any]) -> Finding:
+        """Return the finding of a verdict row; a row does not hold what severity it had.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            If it is none.
+        """
+        return cls(
+            code=ReasonCode(item["code"]),
+            message=item["message"],
+            source=item.get("source"),
+            value=item.get("value"),
+            limit=item.get("limit"),
+            severity=Severity(item.get("severity", Severity.DEFECT)),
+        )

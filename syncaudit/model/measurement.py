@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from syncaudit.model.field_names import known_fields
 from syncaudit.model.pair_evidence import PairEvidence, evidence_from_json
 from syncaudit.model.time import nanoseconds
 
@@ -73,12 +75,12 @@ class PairMeasurement:
 
     def __post_init__(self) -> None:
         """Refuse contradictory records."""
-        if self.accepted and (self.offset_s is None or self.offset_std_s is None):
+        if self.offset_std_s is not None and not self.offset_std_s > 0.0:
+            raise ValueError(f"offset_std_s must be positive, got {self.offset_std_s}")
+        if self.accepted and not (_is_finite(self.offset_s) and _is_finite(self.offset_std_s)):
             raise ValueError("an accepted measurement needs an offset and its standard error")
         if not self.accepted and not self.why:
             raise ValueError("a refused measurement needs a reason")
-        if self.offset_std_s is not None and not self.offset_std_s > 0.0:
-            raise ValueError(f"offset_std_s must be positive, got {self.offset_std_s}")
 
     @property
     def nearness(self) -> tuple[bool, float, float]:
@@ -153,9 +155,8 @@ class PairMeasurement:
             If it is none.
         """
         evidence = row.get("evidence")
-        return cls(
-            **{**row, "evidence": None if evidence is None else evidence_from_json(evidence)}
-        )
+        seen = None if evidence is None else evidence_from_json(evidence)
+        return cls(**{"at_ns": 0, **known_fields(cls, row), "evidence": seen})
 
     def to_json(self) -> dict[str, object]:
         """Return the fields of formats.md section 3, and what is known beyond."""
@@ -183,6 +184,10 @@ class PairMeasurement:
         if self.evidence is not None:
             row["evidence"] = self.evidence.to_json()
         return row
+
+
+def _is_finite(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)
 
 
 def _negative(value: float | None) -> float | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from syncaudit.model.finding import Finding, ReasonCode, Severity
+from syncaudit.model.finding import Finding, ReasonCode
 from syncaudit.model.measurement import PairMeasurement
 from syncaudit.model.pictures import PictureAudit
-from syncaudit.model.timing import ArrivalAudit, StampAudit, StampRemark
+from syncaudit.model.timing import StampAudit
 
 __all__ = ["ClipRecord"]
 
@@ -73,15 +73,7 @@ class ClipRecord:
                 finding.to_json() | {"severity": str(finding.severity)} for finding in self.findings
             ],
             "remarks": {
-                name: [
-                    {
-                        "code": str(remark.code),
-                        "text": remark.text,
-                        "is_figure": remark.is_figure,
-                        "is_defect": remark.is_defect,
-                    }
-                    for remark in audit.remarks
-                ]
+                name: [remark.to_json() for remark in audit.remarks]
                 for name, audit in self.stamps.items()
                 if audit.remarks
             },
@@ -90,79 +82,37 @@ class ClipRecord:
         }
 
     @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> ClipRecord | None:
-        """Return the record that a row of ``verdicts.jsonl`` holds.
-
-        Parameters
-        ----------
-        row : mapping
-            Parsed row.
-
-        Returns
-        -------
-        ClipRecord or None
-            None where the clip was never measured to the end (crash, timeout).
+    def from_json(
+        cls,
+        item: Mapping[str, Any],
+        *,
+        stamps: Mapping[str, StampAudit],
+        measurements: Sequence[PairMeasurement],
+        stages: Mapping[str, float],
+    ) -> ClipRecord:
+        """Return the record that `to_json` wrote, with what a row keeps elsewhere.
 
         Raises
         ------
         KeyError, TypeError, ValueError
-            If the row is no verdict row of this version.
+            If it is none.
         """
-        own = row.get("record")
-        if own is None:
-            return None
-        of_estimators = set(own["baseline_pairs"])
+        of_estimators = set(item.get("baseline_pairs", ()))
         return cls(
-            at_ns=own["at_ns"],
-            span_s=own["span_s"],
-            max_offset_s=own["max_offset_s"],
-            stamps={
-                name: _audit(source["timing"], own["remarks"].get(name, ()))
-                for name, source in row["sources"].items()
-                if source["timing"] is not None
-            },
+            at_ns=item["at_ns"],
+            span_s=item["span_s"],
+            max_offset_s=item["max_offset_s"],
+            stamps=stamps,
             pictures={
-                name: PictureAudit.from_json(item) for name, item in own.get("pictures", {}).items()
+                name: PictureAudit.from_json(audit)
+                for name, audit in item.get("pictures", {}).items()
             },
-            findings=tuple(_finding(item) for item in own["findings"]),
+            findings=tuple(Finding.from_json(finding) for finding in item.get("findings", ())),
             measurements=tuple(
-                replace(PairMeasurement.from_json(pair), is_baseline_only=k in of_estimators)
-                for k, pair in enumerate(row["pairs"])
+                replace(pair, is_baseline_only=k in of_estimators)
+                for k, pair in enumerate(measurements)
             ),
-            stages=row["stages"],
-            fallbacks=own.get("fallbacks", {}),
-            extents={name: (at[0], at[1]) for name, at in own.get("extents", {}).items()},
+            stages=stages,
+            fallbacks=item.get("fallbacks", {}),
+            extents={name: (at[0], at[1]) for name, at in item.get("extents", {}).items()},
         )
-
-
-def _audit(timing: Mapping[str, Any], remarks: Any) -> StampAudit:
-    arrival = timing["arrival"]
-    return StampAudit(
-        **{key: value for key, value in timing.items() if key not in ("steps", "arrival")},
-        steps=_steps(timing),
-        arrival=None if arrival is None else ArrivalAudit(**{**arrival, "steps": _steps(arrival)}),
-        remarks=tuple(
-            StampRemark(
-                code=ReasonCode(item["code"]),
-                text=item["text"],
-                is_figure=item["is_figure"],
-                is_defect=item["is_defect"],
-            )
-            for item in remarks
-        ),
-    )
-
-
-def _steps(figures: Mapping[str, Any]) -> tuple[tuple[int, float], ...]:
-    return tuple((step["at_ns"], step["step_s"]) for step in figures["steps"])
-
-
-def _finding(item: Mapping[str, Any]) -> Finding:
-    return Finding(
-        code=ReasonCode(item["code"]),
-        message=item["message"],
-        source=item["source"],
-        value=item["value"],
-        limit=item["limit"],
-        severity=Severity(item["severity"]),
-    )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from syncaudit.model.field_names import known_fields
 from syncaudit.model.finding import ReasonCode
 
 __all__ = ["ArrivalAudit", "StampAudit", "StampRemark"]
@@ -29,6 +32,15 @@ class StampRemark:
     text: str
     is_figure: bool = False
     is_defect: bool = False
+
+    def to_json(self) -> dict[str, object]:
+        """Return what `from_json` takes."""
+        return asdict(self) | {"code": str(self.code)}
+
+    @classmethod
+    def from_json(cls, item: Mapping[str, Any]) -> StampRemark:
+        """Return the remark that `to_json` wrote."""
+        return cls(**{**item, "code": ReasonCode(item["code"])})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +100,11 @@ class ArrivalAudit:
             "steps": [{"at_ns": at_ns, "step_s": step_s} for at_ns, step_s in self.steps],
             "transport_growth_s": self.transport_growth_s,
         }
+
+    @classmethod
+    def from_json(cls, item: Mapping[str, Any]) -> ArrivalAudit:
+        """Return the audit that `to_json` wrote."""
+        return cls(**{**known_fields(cls, item), "steps": _steps(item)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,3 +192,20 @@ class StampAudit:
             "is_irregular": self.is_irregular,
             "arrival": None if self.arrival is None else self.arrival.to_json(),
         }
+
+    @classmethod
+    def from_json(
+        cls, item: Mapping[str, Any], remarks: Iterable[Mapping[str, Any]] = ()
+    ) -> StampAudit:
+        """Return the audit that `to_json` wrote, with the remarks that a row keeps elsewhere."""
+        arrival = item.get("arrival")
+        own = {
+            "steps": _steps(item),
+            "arrival": None if arrival is None else ArrivalAudit.from_json(arrival),
+            "remarks": tuple(StampRemark.from_json(remark) for remark in remarks),
+        }
+        return cls(**{**known_fields(cls, item), **own})
+
+
+def _steps(item: Mapping[str, Any]) -> tuple[tuple[int, float], ...]:
+    return tuple((step["at_ns"], step["step_s"]) for step in item.get("steps", ()))

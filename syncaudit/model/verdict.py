@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from syncaudit.model.clocks import ClockEstimate
 from syncaudit.model.common_offsets import CommonOffsets
+from syncaudit.model.field_names import known_fields
 from syncaudit.model.finding import Finding
 from syncaudit.model.measurement import PairMeasurement
 from syncaudit.model.record import ClipRecord
 from syncaudit.model.timing import StampAudit
 
 __all__ = ["ClipVerdict", "SourceVerdict", "Verdict"]
+
+
+# What a row holds of the clock of a source by all clips of its recording.
+_POOLED = ("offset_s", "offset_std_s", "drift_ppm", "drift_std_ppm")
 
 
 class Verdict(StrEnum):
@@ -58,15 +64,37 @@ class SourceVerdict:
             "observable": self.is_observable,
             "why_unmeasured": self.why_unmeasured,
             "timing": None if self.timing is None else self.timing.to_json(),
+            "recording": None if pooled is None else {key: getattr(pooled, key) for key in _POOLED},
+        }
+
+    @classmethod
+    def from_json(
+        cls, name: str, item: Mapping[str, Any], remarks: Iterable[Mapping[str, Any]] = ()
+    ) -> SourceVerdict:
+        """Return the verdict on source `name` that `to_json` wrote.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            If it is none.
+        """
+        clock = item.get("clock") or name
+        timing, pooled = item.get("timing"), item.get("recording")
+        own = {
+            "verdict": Verdict(item["verdict"]),
+            "kind": item.get("kind", ""),
+            "clock": clock,
+            "is_observable": bool(item.get("observable")),
+            "timing": None if timing is None else StampAudit.from_json(timing, remarks),
             "recording": None
             if pooled is None
-            else {
-                "offset_s": pooled.offset_s,
-                "offset_std_s": pooled.offset_std_s,
-                "drift_ppm": pooled.drift_ppm,
-                "drift_std_ppm": pooled.drift_std_ppm,
-            },
+            else ClockEstimate(
+                clock=clock,
+                is_observable=pooled["offset_s"] is not None,
+                **{key: pooled.get(key) for key in _POOLED},
+            ),
         }
+        return cls(**{**known_fields(cls, item), **own})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,3 +158,50 @@ class ClipVerdict:
             "record": None if self.record is None else self.record.to_json(),
             "common_offsets": None if self.common is None else self.common.to_json(),
         }
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> ClipVerdict:
+        """Return the verdict that `to_json` gave a row of ``verdicts.jsonl``.
+
+        A finding among `reasons` and `warnings` comes without its severity, which no row holds.
+        Rows of other versions may lack keys, or have more of them.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError, AttributeError
+            If it is no verdict row.
+        """
+        record, common = row.get("record"), row.get("common_offsets")
+        remarks = {} if record is None else record.get("remarks", {})
+        sources = {
+            name: SourceVerdict.from_json(name, item, remarks.get(name, ()))
+            for name, item in row.get("sources", {}).items()
+        }
+        pairs = tuple(PairMeasurement.from_json(pair) for pair in row.get("pairs", ()))
+        stages = dict(row.get("stages", {}))
+        return cls(
+            clip_id=row["clip_id"],
+            recording_id=row.get("recording_id", row["clip_id"]),
+            verdict=Verdict(row["verdict"]),
+            reasons=tuple(Finding.from_json(finding) for finding in row.get("reasons", ())),
+            warnings=tuple(Finding.from_json(finding) for finding in row.get("warnings", ())),
+            reference=row.get("reference"),
+            at_ns=row.get("at_ns"),
+            sources=sources,
+            pairs=pairs,
+            seconds=row.get("seconds") or 0.0,
+            stages=stages,
+            record=None
+            if record is None
+            else ClipRecord.from_json(
+                record,
+                stamps={
+                    name: source.timing
+                    for name, source in sources.items()
+                    if source.timing is not None
+                },
+                measurements=pairs,
+                stages=stages,
+            ),
+            common=None if common is None else CommonOffsets.from_json(common),
+        )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import cast
 
 from syncaudit.graph import solve_clocks
 from syncaudit.model import (
@@ -58,8 +58,8 @@ class DataSet:
         self._preference: dict[str, int] = {}
         self._pairs: defaultdict[tuple[str, str], PairOffsets] = defaultdict(PairOffsets)
 
-    def add(self, clip: Clip, row: Mapping[str, Any]) -> None:
-        """Take one clip and its row of ``verdicts.jsonl``.
+    def add(self, clip: Clip, measurements: Sequence[PairMeasurement]) -> None:
+        """Take one clip and what was measured of it.
 
         Refused measurements and those with a step of the clock say nothing of an offset that is
         common. Intended offsets are taken off.
@@ -79,31 +79,35 @@ class DataSet:
             self._tolerance_s[clock] = min(limit_s, self._tolerance_s.get(clock, limit_s))
         for rank, clock in enumerate(self._policy.clock_preference(clip)):
             self._preference[clock] = min(rank, self._preference.get(clock, rank))
-        for ends, (offset_s, std_s, systematic_s) in self._sharpest(clip, clocks, row).items():
+        for ends, (offset_s, std_s, systematic_s) in self._sharpest(
+            clip, clocks, measurements
+        ).items():
             self._pairs[ends].add(number, offset_s, std_s, systematic_s)
 
     def _sharpest(
-        self, clip: Clip, clocks: Mapping[str, str], row: Mapping[str, Any]
+        self, clip: Clip, clocks: Mapping[str, str], measurements: Sequence[PairMeasurement]
     ) -> dict[tuple[str, str], tuple[float, float, float]]:
         """Return the sharpest measurement of each two clocks: offset, its error, its systematic."""
         found: dict[tuple[str, str], tuple[float, float, float]] = {}
-        for pair in row["pairs"]:
-            source, target = clocks[pair["source"]], clocks[pair["target"]]
-            is_asked = pair["is_baseline_only"] or pair["method"] in self._policy.baseline_only
-            if not pair["accepted"] or is_asked or pair.get("step_s") is not None:
+        for pair in measurements:
+            source, target = clocks[pair.source], clocks[pair.target]
+            is_asked = pair.is_baseline_only or pair.method in self._policy.baseline_only
+            if not pair.accepted or is_asked or pair.step_s is not None:
                 continue
             intended_s = (
-                clip.sources[pair["source"]].expected_offset_s
-                - clip.sources[pair["target"]].expected_offset_s
+                clip.sources[pair.source].expected_offset_s
+                - clip.sources[pair.target].expected_offset_s
             )
-            offset_s, std_s = pair["offset_s"] - intended_s, pair["offset_std_s"]
+            # An accepted measurement has both.
+            offset_s = cast("float", pair.offset_s) - intended_s
+            std_s = cast("float", pair.offset_std_s)
             # Clocks of different epochs have nothing in common.
             if source == target or abs(offset_s) > self._policy.max_offset_s:
                 continue
             ends = (min(source, target), max(source, target))
             sign = 1.0 if ends[0] == source else -1.0
             if ends not in found or std_s < found[ends][1]:
-                found[ends] = (sign * offset_s, std_s, pair["systematic_std_s"])
+                found[ends] = (sign * offset_s, std_s, pair.systematic_std_s)
         return found
 
     def clocks(self) -> DataSetClocks | None:

@@ -7,16 +7,16 @@ than clips do is told by `judge_baselines`.
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from syncaudit.dsp.robust import mad_std
+from syncaudit.model import ClipVerdict
 from syncaudit.policy.limits import Policy, pair_baseline
 
 __all__ = ["MIN_CLIPS", "Fleet", "FleetBaseline"]
@@ -64,7 +64,7 @@ class FleetBaseline:
 
 
 class Fleet:
-    """Gathers the measurements that are judged by baselines, row by row.
+    """Gathers the measurements that are judged by baselines, clip by clip.
 
     Parameters
     ----------
@@ -78,38 +78,32 @@ class Fleet:
         self._limits_s: dict[tuple[str, str, str], float] = {}
         self._n_clips: Counter[str] = Counter()
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Take one row of ``verdicts.jsonl``.
+    def add(self, clip: ClipVerdict) -> None:
+        """Take the verdict on one clip.
 
         Refused measurements and those with a step of the clock tell nothing usual. What the clip
         knows of the two clocks is taken off, as it is when clips are judged.
-
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            If the row is no verdict row of this version.
         """
-        sources, methods = row["sources"], set()
-        for pair in row["pairs"]:
-            method, ends = str(pair["method"]), (str(pair["source"]), str(pair["target"]))
-            is_asked = pair["is_baseline_only"] or method in self._policy.baseline_only
-            if not (pair["accepted"] and is_asked) or pair.get("step_s") is not None:
+        methods = set()
+        for pair in clip.pairs:
+            is_asked = pair.is_baseline_only or pair.method in self._policy.baseline_only
+            if pair.offset_s is None or not (pair.accepted and is_asked) or pair.step_s is not None:
                 continue
-            known = [sources.get(end, {}) for end in ends]
-            offset_s = float(pair["offset_s"])
-            if all(end.get("observable") for end in known):
-                offset_s -= float(known[0]["offset_s"] or 0.0) - float(known[1]["offset_s"] or 0.0)
-            if not math.isfinite(offset_s):
-                continue
-            key = (method, *ends)
+            ends = {
+                name: clip.sources[name]
+                for name in (pair.source, pair.target)
+                if name in clip.sources
+            }
+            offset_s = pair.offset_s
+            if len(ends) == 2 and all(end.is_observable for end in ends.values()):
+                offset_s -= (ends[pair.source].offset_s or 0.0) - (
+                    ends[pair.target].offset_s or 0.0
+                )
+            key = (pair.method, pair.source, pair.target)
             self._offsets_s.setdefault(key, array("d")).append(offset_s)
-            limits_s = [
-                self._policy.limits(end, item["kind"]).offset_s
-                for end, item in zip(ends, known, strict=True)
-                if item
-            ]
+            limits_s = [self._policy.limits(name, end.kind).offset_s for name, end in ends.items()]
             self._limits_s[key] = max([self._limits_s.get(key, 0.0), *limits_s])
-            methods.add(method)
+            methods.add(pair.method)
         self._n_clips.update(methods)
 
     def baselines(self) -> Iterator[FleetBaseline]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.model.wording import word_duration
 from syncaudit.report.distribution import Distribution
 from syncaudit.report.phrases import word_correction, word_share, word_span
@@ -42,15 +42,14 @@ class _Cause:
         return spread < min(_CONSTANT_SHARE * abs(median), self.limit_s / 2)
 
 
-def causes_of(row: Mapping[str, Any]) -> list[Key]:
+def causes_of(clip: ClipVerdict) -> list[Key]:
     """Return the pairs of reason and source that decided a clip, in their order."""
-    return list(dict.fromkeys((r["code"], r["source"] or "") for r in row["reasons"]))
+    return list(dict.fromkeys((str(r.code), r.source or "") for r in clip.reasons))
 
 
-def span_of(row: Mapping[str, Any]) -> float:
+def span_of(clip: ClipVerdict) -> float:
     """Return the seconds that a clip covers, 0 where it was never measured."""
-    record = row.get("record")
-    return float(record["span_s"]) if record is not None else 0.0
+    return 0.0 if clip.record is None else clip.record.span_s
 
 
 class Causes:
@@ -60,22 +59,22 @@ class Causes:
         self._causes: dict[Key, _Cause] = {}
         self._clips = 0
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Take in one row of ``verdicts.jsonl``."""
+    def add(self, clip: ClipVerdict) -> None:
+        """Take in the verdict on one clip."""
         self._clips += 1
-        keys = causes_of(row)
+        keys = causes_of(clip)
         for key in keys:
             cause = self._causes.setdefault(self._kept(key), _Cause())
-            cause.rejected += row["verdict"] == "reject"
-            cause.unverified += row["verdict"] == "unverified"
+            cause.rejected += clip.verdict is Verdict.REJECT
+            cause.unverified += clip.verdict is Verdict.UNVERIFIED
             cause.alone += len(keys) == 1
-            cause.lost_s += span_of(row)
-        for reason in row["reasons"]:
-            if reason["code"] in _SIZED:
-                key = self._kept((reason["code"], reason["source"] or ""))
+            cause.lost_s += span_of(clip)
+        for reason in clip.reasons:
+            if reason.code in _SIZED:
+                key = self._kept((str(reason.code), reason.source or ""))
                 cause = self._causes[key]
-                cause.sizes_s.add(reason["value"])
-                cause.limit_s = min(cause.limit_s, abs(reason["limit"] or math.inf))
+                cause.sizes_s.add(reason.value)
+                cause.limit_s = min(cause.limit_s, abs(reason.limit or math.inf))
 
     def _kept(self, key: Key) -> Key:
         """Return the key itself, or past too many of them the reason without the source."""

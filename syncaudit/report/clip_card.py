@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from syncaudit.model import ClipVerdict, PairMeasurement, SourceVerdict, StampAudit, Verdict
 from syncaudit.model.wording import word_count, word_drift, word_duration
 from syncaudit.report.figures import Point, forest_plot
 from syncaudit.report.phrases import word_correction, word_rate, word_unmeasured
@@ -29,133 +30,131 @@ _REGULAR_SHARE = 0.05
 _MAX_EVIDENCE = 10
 
 
-def clip_card(row: Mapping[str, Any], tolerances_s: Mapping[str, float]) -> dict[str, Any]:
+def clip_card(clip: ClipVerdict, tolerances_s: Mapping[str, float]) -> dict[str, Any]:
     """Return the view of one clip.
 
     Parameters
     ----------
-    row : mapping
-        Row of ``verdicts.jsonl``.
+    clip : ClipVerdict
+        The verdict on it.
     tolerances_s : mapping of str to float
         Tolerated offset by source.
     """
     points = [
         Point(
             label=name,
-            offset_s=source["offset_s"],
-            std_s=source["offset_std_s"] or 0.0,
-            verdict=source["verdict"],
+            offset_s=source.offset_s,
+            std_s=source.offset_std_s or 0.0,
+            verdict=source.verdict,
             tolerance_s=tolerances_s.get(name),
-            is_reference=source["clock"] == row["reference"],
+            is_reference=source.clock == clip.reference,
         )
-        for name, source in row["sources"].items()
-        if source["observable"] and source["offset_s"] is not None
+        for name, source in clip.sources.items()
+        if source.is_observable and source.offset_s is not None
     ]
-    label = f"offsets of clip {row['clip_id']}"
+    label = f"offsets of clip {clip.clip_id}"
     return {
-        "clip_id": row["clip_id"],
-        "recording_id": row["recording_id"],
-        "verdict": row["verdict"],
-        "reference": row["reference"],
-        "seconds": row["seconds"],
-        "codes": sorted({reason["code"] for reason in row["reasons"]}),
-        "headline": row["reasons"][0]["message"] if row["reasons"] else "",
-        "reasons": row["reasons"],
-        "warnings": row["warnings"],
+        "clip_id": clip.clip_id,
+        "recording_id": clip.recording_id,
+        "verdict": clip.verdict,
+        "reference": clip.reference,
+        "seconds": clip.seconds,
+        "codes": sorted({reason.code for reason in clip.reasons}),
+        "headline": clip.reasons[0].message if clip.reasons else "",
+        "reasons": clip.reasons,
+        "warnings": clip.warnings,
         "sources": [
             {
                 "name": name,
-                "kind": source["kind"],
-                "verdict": source["verdict"],
-                "stamps": stamp_words(source["timing"]),
-                "witness": WITNESSES.get(source["kind"], "content"),
-                "content": content_words(source, row),
+                "kind": source.kind,
+                "verdict": source.verdict,
+                "stamps": stamp_words(source.timing),
+                "witness": WITNESSES.get(source.kind, "content"),
+                "content": content_words(source, clip.reference),
             }
-            for name, source in row["sources"].items()
+            for name, source in clip.sources.items()
         ],
-        "accepted": [_pair(pair) for pair in row["pairs"] if pair["accepted"]],
-        "refused": [_pair(pair) for pair in row["pairs"] if not pair["accepted"]],
+        "accepted": [_pair(pair) for pair in clip.pairs if pair.accepted],
+        "refused": [_pair(pair) for pair in clip.pairs if not pair.accepted],
         "plot": forest_plot(points, label=label) if points else None,
-        "evidence": _evidence(row),
+        "evidence": _evidence(clip),
     }
 
 
-def _evidence(row: Mapping[str, Any]) -> Markup | None:
+def _evidence(clip: ClipVerdict) -> Markup | None:
     """Return the measurements behind the verdict as intervals, those of rejected sources first."""
-    rejected = {name for name, source in row["sources"].items() if source["verdict"] == "reject"}
+    rejected = {name for name, source in clip.sources.items() if source.verdict is Verdict.REJECT}
     pairs = [
         pair
-        for pair in row["pairs"]
-        if pair["accepted"] and pair["offset_s"] is not None and not pair.get("is_baseline_only")
+        for pair in clip.pairs
+        if pair.accepted and pair.offset_s is not None and not pair.is_baseline_only
     ]
-    pairs.sort(key=lambda pair: not rejected & {pair["source"], pair["target"]})
+    pairs.sort(key=lambda pair: not rejected & {pair.source, pair.target})
     points = [
         Point(
-            label=f"{pair['source']} → {pair['target']}",
-            offset_s=pair["offset_s"],
-            std_s=pair["offset_std_s"] or 0.0,
-            verdict="reject" if rejected & {pair["source"], pair["target"]} else "measured",
+            label=f"{pair.source} → {pair.target}",
+            offset_s=pair.offset_s or 0.0,
+            std_s=pair.offset_std_s or 0.0,
+            verdict="reject" if rejected & {pair.source, pair.target} else "measured",
         )
         for pair in pairs[:_MAX_EVIDENCE]
     ]
-    label = f"measurements of clip {row['clip_id']}"
+    label = f"measurements of clip {clip.clip_id}"
     return forest_plot(points, label=label) if points else None
 
 
-def stamp_words(timing: Mapping[str, Any] | None) -> str:
+def stamp_words(timing: StampAudit | None) -> str:
     """Return what the stamps alone claim: ``regular at 12 Hz`` or what is odd about them."""
     if timing is None:
         return "not examined"
-    if not timing["samples"]:
+    if not timing.samples:
         return "no samples"
-    rate = timing["rate_hz"]
-    pace = f"{timing['samples']} samples" + ("" if rate is None else f" at {word_rate(rate)}")
+    rate = timing.rate_hz
+    pace = f"{timing.samples} samples" + ("" if rate is None else f" at {word_rate(rate)}")
     odd = [
-        word_count(timing[key], noun)
-        for key, noun in (
-            ("gaps", "gap"),
-            ("missing", "missing sample"),
-            ("duplicates", "duplicate"),
-            ("doubled", "doubled sample"),
-            ("backwards", "stamp out of order"),
+        word_count(count, noun)
+        for count, noun in (
+            (timing.gaps, "gap"),
+            (timing.missing, "missing sample"),
+            (timing.duplicates, "duplicate"),
+            (timing.doubled, "doubled sample"),
+            (timing.backwards, "stamp out of order"),
         )
-        if timing.get(key)
+        if count
     ]
-    if timing.get("steps"):
-        odd.append(word_count(len(timing["steps"]), "clock step"))
-    jitter = timing.get("jitter_s")
+    if timing.steps:
+        odd.append(word_count(len(timing.steps), "clock step"))
+    jitter = timing.jitter_s
     if jitter is not None and rate and jitter * rate > _REGULAR_SHARE:
         odd.append(f"jitter {word_duration(jitter)}")
-    if timing.get("is_irregular"):
+    if timing.is_irregular:
         odd.append("no regular clock")
-    if timing.get("is_synthetic"):
+    if timing.is_synthetic:
         odd.append("made up from index and rate")
     return f"{pace}, {', '.join(odd) if odd else 'regular'}"
 
 
-def content_words(source: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+def content_words(source: SourceVerdict, reference: str | None) -> str:
     """Return what the content shows about the source's clock."""
-    if source["clock"] == row["reference"]:
+    if source.clock == reference:
         return "reference clock"
-    if not source["observable"] or source["offset_s"] is None:
+    if not source.is_observable or source.offset_s is None:
         return word_unmeasured(source)
-    words = word_correction(source["offset_s"], source["offset_std_s"])
-    if source["drift_ppm"] is not None:
-        words += f", drift {word_drift(source['drift_ppm'], source['drift_std_ppm'])}"
+    words = word_correction(source.offset_s, source.offset_std_s)
+    if source.drift_ppm is not None:
+        words += f", drift {word_drift(source.drift_ppm, source.drift_std_ppm)}"
     return words
 
 
-def _pair(pair: Mapping[str, Any]) -> dict[str, Any]:
-    offset_s = pair["offset_s"]
+def _pair(pair: PairMeasurement) -> dict[str, Any]:
+    offset_s = pair.offset_s
     return {
-        "name": f"{pair['source']} → {pair['target']}",
-        "method": pair["method"],
-        "offset": None if offset_s is None else word_correction(offset_s, pair["offset_std_s"]),
-        "why": pair["why"],
-        "is_baseline_only": pair.get("is_baseline_only", False),
+        "name": f"{pair.source} → {pair.target}",
+        "method": pair.method,
+        "offset": None if offset_s is None else word_correction(offset_s, pair.offset_std_s),
+        "why": pair.why,
+        "is_baseline_only": pair.is_baseline_only,
         "diagnostics": [
-            (name, f"{value:.4g}")
-            for name, value in pair.get("diagnostics", {}).items()
-            if value is not None
+            (name, f"{value:.4g}") for name, value in pair.diagnostics.items() if value is not None
         ],
     }

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Mapping
 from typing import Any
 
-from syncaudit.model import Verdict
+from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.report.axes import shorten
 from syncaudit.report.causes import causes_of
 
@@ -48,46 +48,46 @@ class ClipTable:
         self._worst_of, self._worst_us = array("l"), array("q")
         self._cards: dict[int, str] = {}
 
-    def add(self, row: Mapping[str, Any], card: str | None) -> None:
-        """Take in one row of ``verdicts.jsonl``.
+    def add(self, clip: ClipVerdict, card: str | None) -> None:
+        """Take in the verdict on one clip.
 
         Parameters
         ----------
-        row : mapping
-            The row.
+        clip : ClipVerdict
+            The verdict.
         card : str, optional
             Name of the element of the page that shows the clip in full.
         """
-        verdict = row["verdict"]
-        if self._listed[verdict] >= MAX_LISTED[Verdict(verdict)]:
+        verdict = clip.verdict
+        if self._listed[verdict] >= MAX_LISTED[verdict]:
             self._left_out[verdict] += 1
             return
         self._listed[verdict] += 1
         if card is not None:
             self._cards[len(self._ids)] = card
-        self._ids.append(shorten(row["clip_id"], _MAX_NAME))
+        self._ids.append(shorten(clip.clip_id, _MAX_NAME))
         self._verdicts.append(verdict[0])
-        recording = row["recording_id"]
-        is_own = recording == row["clip_id"]
+        recording = clip.recording_id
+        is_own = recording == clip.clip_id
         self._recording_of.append(
             -1 if is_own else self._recordings.number(shorten(recording, _MAX_NAME))
         )
         why: list[int] = []
-        for code, source in causes_of(row):
+        for code, source in causes_of(clip):
             name = -1 if not source else self._sources.number(shorten(source, _MAX_NAME))
             why += (self._codes.number(code), name)
         self._why.append(tuple(why))
-        farthest, offset_s = self._worst(row)
+        farthest, offset_s = self._worst(clip)
         self._worst_of.append(-1 if farthest is None else self._sources.number(farthest))
         self._worst_us.append(round(1e6 * offset_s))
 
-    def _worst(self, row: Mapping[str, Any]) -> tuple[str | None, float]:
+    def _worst(self, clip: ClipVerdict) -> tuple[str | None, float]:
         """Return the source that is farthest off for its tolerance, and its offset."""
         found: tuple[float, str | None, float] = (-1.0, None, 0.0)
-        for name, source in row["sources"].items():
-            if source["clock"] == row["reference"] or not source["observable"]:
+        for name, source in clip.sources.items():
+            if source.clock == clip.reference or not source.is_observable:
                 continue
-            offset_s = source["offset_s"]
+            offset_s = source.offset_s
             if offset_s is not None and abs(offset_s) < 1e9:
                 size = abs(offset_s) / (self._tolerances_s.get(name) or 1.0)
                 found = max(found, (size, shorten(name, _MAX_NAME), offset_s), key=lambda f: f[0])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from syncaudit.model import ClipVerdict
 from syncaudit.model.wording import word_count, word_drift, word_duration
 from syncaudit.report.course_plot import CoursePoint, course_plot
 from syncaudit.report.phrases import word_correction, word_span
@@ -65,28 +66,30 @@ class Courses:
             for recording in self._recordings[:MAX_DRAWN]
         }
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Take in one row of ``verdicts.jsonl``."""
-        lanes = self._series.get(row["recording_id"])
-        if lanes is None or row["at_ns"] is None:
+    def add(self, clip: ClipVerdict) -> None:
+        """Take in the verdict on one clip."""
+        lanes = self._series.get(clip.recording_id)
+        if lanes is None or clip.at_ns is None:
             return
         seen = set()
-        for source in row["sources"].values():
-            clock, pooled = source["clock"], source.get("recording")
-            if clock not in lanes or clock in seen or clock == row["reference"]:
+        for source in clip.sources.values():
+            clock = source.clock
+            if clock not in lanes or clock in seen or clock == clip.reference:
                 continue
             seen.add(clock)
-            is_measured = source["observable"] and source["offset_s"] is not None
-            if not is_measured and pooled is None:
+            pooled_s = None if source.recording is None else source.recording.offset_s
+            offset_s = source.offset_s if source.is_observable else None
+            shown_s = pooled_s if offset_s is None else offset_s
+            if shown_s is None:
                 continue
             lanes[clock].add(
                 CoursePoint(
-                    at_ns=row["at_ns"],
-                    offset_s=source["offset_s"] if is_measured else pooled["offset_s"],
-                    std_s=(source["offset_std_s"] or 0.0) if is_measured else 0.0,
-                    verdict=source["verdict"],
-                    is_measured=is_measured,
-                    pooled_s=None if pooled is None else pooled["offset_s"],
+                    at_ns=clip.at_ns,
+                    offset_s=shown_s,
+                    std_s=0.0 if offset_s is None else source.offset_std_s or 0.0,
+                    verdict=source.verdict,
+                    is_measured=offset_s is not None,
+                    pooled_s=pooled_s,
                 )
             )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from syncaudit.model import Verdict
+from syncaudit.model import ClipVerdict, ReasonCode, SourceKind, Verdict
 from syncaudit.report.clip_card import clip_card
 from syncaudit.report.clip_table import ClipTable
 from syncaudit.report.courses import Courses
@@ -26,7 +26,7 @@ PictureMaker = Callable[[str, Sequence[str]], Sequence[Picture]]
 
 
 def write_report(
-    verdicts: Iterable[Mapping[str, Any]],
+    verdicts: Iterable[ClipVerdict],
     summary: Mapping[str, Any],
     path: str | Path,
     *,
@@ -39,8 +39,8 @@ def write_report(
 
     Parameters
     ----------
-    verdicts : iterable of mapping
-        Rows of ``verdicts.jsonl`` (`ClipVerdict.to_json`), read once; memory stays bounded.
+    verdicts : iterable of ClipVerdict
+        Read once; memory stays bounded.
     summary : mapping
         Content of ``summary.json``; ``tolerances_s`` (seconds by source) draws the bands.
     path : str or Path
@@ -53,17 +53,16 @@ def write_report(
     courses = Courses(summary.get("recordings") or (), tolerances)
     cards: list[dict[str, Any]] = []
     room = dict(CARDS)
-    for row in verdicts:
-        overview.add(row)
-        courses.add(row)
-        worst.add(row)
-        verdict = Verdict(row["verdict"])
+    for clip in verdicts:
+        overview.add(clip)
+        courses.add(clip)
+        worst.add(clip)
         name = None
-        if room[verdict] > 0:
-            room[verdict] -= 1
+        if room[clip.verdict] > 0:
+            room[clip.verdict] -= 1
             name = f"card-{len(cards)}"
-            cards.append(clip_card(row, tolerances) | {"element": name})
-        table.add(row, name)
+            cards.append(clip_card(clip, tolerances) | {"element": name})
+        table.add(clip, name)
     from jinja2.utils import htmlsafe_json_dumps  # heavy
 
     listed = table.to_view()
@@ -75,7 +74,7 @@ def write_report(
         summary=summary,
         overview=overview.to_view(),
         courses=lines,
-        worst=[_worst_card(row, tolerances, pictures) for row in worst.rows()],
+        worst=[_worst_card(clip, tolerances, pictures) for clip in worst.clips()],
         cards=cards,
         left_out=listed["left_out"],
         # Columns of a hundred thousand clips: no blanks between them.
@@ -84,18 +83,18 @@ def write_report(
 
 
 def _worst_card(
-    row: Mapping[str, Any], tolerances_s: Mapping[str, float], pictures: PictureMaker | None
+    clip: ClipVerdict, tolerances_s: Mapping[str, float], pictures: PictureMaker | None
 ) -> dict[str, Any]:
     # A clip whose audit was never finished may have killed the process that opened it.
-    may_open = pictures is not None and row.get("record") is not None
-    found = pictures(row["clip_id"], _cameras(row)) if pictures is not None and may_open else ()
-    return clip_card(row, tolerances_s) | {
+    may_open = pictures is not None and clip.record is not None
+    found = pictures(clip.clip_id, _cameras(clip)) if pictures is not None and may_open else ()
+    return clip_card(clip, tolerances_s) | {
         "pictures": [
             {
                 "source": picture.source,
                 "words": picture.words,
-                "is_accused": row["sources"][picture.source]["verdict"] == "reject",
-                "verdict": row["sources"][picture.source]["verdict"],
+                "is_accused": clip.sources[picture.source].verdict is Verdict.REJECT,
+                "verdict": clip.sources[picture.source].verdict,
                 "data": base64.b64encode(picture.jpeg).decode("ascii"),
                 "width_px": picture.width_px,
                 "height_px": picture.height_px,
@@ -106,15 +105,23 @@ def _worst_card(
 
 
 # A file that one of these is said of was not decoded to the end.
-_UNREADABLE = frozenset({"unreadable", "corrupt", "missing_file", "empty", "timeout"})
+_UNREADABLE = frozenset(
+    {
+        ReasonCode.UNREADABLE,
+        ReasonCode.CORRUPT,
+        ReasonCode.MISSING_FILE,
+        ReasonCode.EMPTY,
+        ReasonCode.TIMEOUT,
+    }
+)
 
 
-def _cameras(row: Mapping[str, Any]) -> list[str]:
+def _cameras(clip: ClipVerdict) -> list[str]:
     """Return the cameras that were decoded, those that are rejected first."""
-    unreadable = {r["source"] for r in row["reasons"] if r["code"] in _UNREADABLE}
+    unreadable = {r.source for r in clip.reasons if r.code in _UNREADABLE}
     names = [
         name
-        for name, source in row["sources"].items()
-        if source["kind"] == "camera" and name not in unreadable
+        for name, source in clip.sources.items()
+        if source.kind == SourceKind.CAMERA and name not in unreadable
     ]
-    return sorted(names, key=lambda name: row["sources"][name]["verdict"] != "reject")
+    return sorted(names, key=lambda name: clip.sources[name].verdict is not Verdict.REJECT)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 from xml.sax.saxutils import XMLGenerator
 from xml.sax.xmlreader import AttributesImpl
 
+from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.writing import replacing_text
 
 __all__ = ["write_junit"]
@@ -20,13 +20,13 @@ _FORBIDDEN = {code: "\ufffd" for code in range(32) if code not in (9, 10, 13)} |
 }
 
 
-def write_junit(rows: Iterable[Mapping[str, Any]], counts: Mapping[str, int], path: Path) -> None:
+def write_junit(clips: Iterable[ClipVerdict], counts: Mapping[str, int], path: Path) -> None:
     """Write one test case a clip: rejected is failed, unverified is skipped.
 
     Parameters
     ----------
-    rows : iterable of mapping
-        Rows of ``verdicts.jsonl``.
+    clips : iterable of ClipVerdict
+        In manifest order.
     counts : mapping of str to int
         Clips by verdict.
     path : Path
@@ -45,30 +45,30 @@ def write_junit(rows: Iterable[Mapping[str, Any]], counts: Mapping[str, int], pa
         )
         xml.startElement("testsuites", suite)
         xml.startElement("testsuite", suite)
-        for row in rows:
-            _add_case(xml, row)
+        for clip in clips:
+            _add_case(xml, clip)
         xml.endElement("testsuite")
         xml.endElement("testsuites")
         xml.endDocument()
         file.write("\n")
 
 
-def _add_case(xml: XMLGenerator, row: Mapping[str, Any]) -> None:
+def _add_case(xml: XMLGenerator, clip: ClipVerdict) -> None:
     xml.startElement(
         "testcase",
         AttributesImpl(
             {
-                "classname": _safe(row["recording_id"]),
-                "name": _safe(row["clip_id"]),
-                "time": f"{row['seconds'] or 0.0:.3f}",
+                "classname": _safe(clip.recording_id),
+                "name": _safe(clip.clip_id),
+                "time": f"{clip.seconds:.3f}",
             }
         ),
     )
-    tag = {"reject": "failure", "unverified": "skipped"}.get(row["verdict"])
+    tag = {Verdict.REJECT: "failure", Verdict.UNVERIFIED: "skipped"}.get(clip.verdict)
     if tag is not None:
-        messages = [_safe(reason["message"]) for reason in row["reasons"]]
-        codes = ",".join(dict.fromkeys(reason["code"] for reason in row["reasons"]))
-        head = messages[0] if messages else row["verdict"]
+        messages = [_safe(reason.message) for reason in clip.reasons]
+        codes = ",".join(dict.fromkeys(reason.code for reason in clip.reasons))
+        head = messages[0] if messages else str(clip.verdict)
         attributes = {"message": head} | ({"type": codes} if tag == "failure" else {})
         xml.startElement(tag, AttributesImpl(attributes))
         xml.characters("\n".join(messages))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from syncaudit.model import Verdict
+from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.report.reasons import ACTIONS
 from syncaudit.writing import replacing_text
 
@@ -23,7 +23,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~@&$:])")
 def write_markdown(
     counts: Mapping[str, int],
     causes: Sequence[Mapping[str, Any]],
-    worst: Iterable[Mapping[str, Any]],
+    worst: Iterable[ClipVerdict],
     path: Path,
 ) -> None:
     """Write counts, causes by source, and the worst clips.
@@ -34,8 +34,8 @@ def write_markdown(
         Clips by verdict.
     causes : sequence of mapping
         From `Causes.to_view`.
-    worst : iterable of mapping
-        Rows of ``verdicts.jsonl`` to name.
+    worst : iterable of ClipVerdict
+        Clips to name.
     path : Path
         File to write; replaced in one step.
     """
@@ -56,13 +56,13 @@ def write_markdown(
             lines.append("| " + " | ".join(cells) + " |")
         more = len(causes) - _MOST_CAUSES
         lines += [f"\n... and {more} more, see the report", ""] if more > 0 else [""]
-    lines += [f"- **{_plain(row['clip_id'])}**: {_plain(_first(row))}" for row in worst]
+    lines += [f"- **{_plain(clip.clip_id)}**: {_plain(_first(clip))}" for clip in worst]
     with replacing_text(path) as file:
         file.write("\n".join(lines).rstrip("\n") + "\n")
 
 
-def _first(row: Mapping[str, Any]) -> str:
-    return str(row["reasons"][0]["message"]) if row["reasons"] else str(row["verdict"])
+def _first(clip: ClipVerdict) -> str:
+    return clip.reasons[0].message if clip.reasons else str(clip.verdict)
 
 
 def _plain(text: str) -> str:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from syncaudit.model import SourceKind, Verdict
+from syncaudit.model import ClipVerdict, ReasonCode, SourceKind, Verdict
 from syncaudit.report.budget import PARTS, PooledDrifts, budget_row
 from syncaudit.report.causes import Causes, span_of
 from syncaudit.report.clip_card import WITNESSES
@@ -28,7 +28,7 @@ _OF_ONE = {
 
 
 class Overview:
-    """Collects rows, one at a time.
+    """Collects verdicts, one at a time.
 
     Parameters
     ----------
@@ -45,23 +45,23 @@ class Overview:
         self._sources: dict[str, SourceTally] = {}
         self._unshown: set[str] = set()
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Take in one row of ``verdicts.jsonl``."""
-        self._verdicts[row["verdict"]] += 1
-        self._spans_s[row["verdict"]] += span_of(row)
-        self._causes.add(row)
-        for name, source in row["sources"].items():
+    def add(self, clip: ClipVerdict) -> None:
+        """Take in the verdict on one clip."""
+        self._verdicts[clip.verdict] += 1
+        self._spans_s[clip.verdict] += span_of(clip)
+        self._causes.add(clip)
+        for name, source in clip.sources.items():
             if name not in self._sources:
                 if len(self._sources) >= MAX_SOURCES:
                     self._unshown.add(name[:80])
                     continue
                 self._sources[name] = SourceTally(
-                    name=name, kind=source["kind"], tolerance_s=self._tolerances_s.get(name)
+                    name=name, kind=source.kind, tolerance_s=self._tolerances_s.get(name)
                 )
-            self._sources[name].add(row, source)
-        for reason in row["reasons"]:
-            if reason["code"] == "step" and reason["source"] in self._sources:
-                self._sources[reason["source"]].add_step(reason["value"])
+            self._sources[name].add(clip, source)
+        for reason in clip.reasons:
+            if reason.code is ReasonCode.STEP and reason.source in self._sources:
+                self._sources[reason.source].add_step(reason.value)
 
     def to_view(self) -> dict[str, Any]:
         """Return what the template shows."""

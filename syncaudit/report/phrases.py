@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from syncaudit.model import Verdict
+from syncaudit.model import SourceVerdict, Verdict
 from syncaudit.model.wording import word_correction
 
 __all__ = [
@@ -19,14 +16,14 @@ __all__ = [
 ]
 
 
-def word_unmeasured(source: Mapping[str, Any]) -> str:
+def word_unmeasured(source: SourceVerdict) -> str:
     """Return what stands for a source of whose clock its clip shows no offset by itself."""
-    recording = source.get("recording")
-    if recording is not None and recording.get("offset_s") is not None:
-        return f"{word_correction(recording['offset_s'], recording['offset_std_s'])}, by recording"
-    if source["verdict"] != Verdict.PASS:
-        return source.get("why_unmeasured") or "nothing to measure it by"
-    return "fits its audio" if source["kind"] == "transcript" else "agrees with its baseline"
+    pooled = source.recording
+    if pooled is not None and pooled.offset_s is not None:
+        return f"{word_correction(pooled.offset_s, pooled.offset_std_s)}, by recording"
+    if source.verdict is not Verdict.PASS:
+        return source.why_unmeasured or "nothing to measure it by"
+    return "fits its audio" if source.kind == "transcript" else "agrees with its baseline"
 
 
 def word_rate(rate_hz: float) -> str:

@@ -6,10 +6,11 @@ Format: OASIS Standard "Static Analysis Results Interchange Format (SARIF) Versi
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.report.reasons import REASONS
 from syncaudit.writing import replacing_text
 
@@ -18,15 +19,13 @@ __all__ = ["write_sarif"]
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def write_sarif(
-    rows: Iterable[Mapping[str, Any]], path: Path, *, version: str, manifest: str
-) -> None:
+def write_sarif(clips: Iterable[ClipVerdict], path: Path, *, version: str, manifest: str) -> None:
     """Write one result a reason (``error``) and a warning (``warning``) of every clip.
 
     Parameters
     ----------
-    rows : iterable of mapping
-        Rows of ``verdicts.jsonl``, in manifest order.
+    clips : iterable of ClipVerdict
+        In manifest order.
     path : Path
         JSON file; replaced in one step.
     version : str
@@ -47,23 +46,23 @@ def write_sarif(
         file.write(json.dumps(head)[:-1] + ', "runs": [{"tool": ')
         file.write(json.dumps({"driver": driver}) + ', "results": [')
         separator = "\n"
-        for row in rows:
-            for result in _results(row, manifest):
+        for clip in clips:
+            for result in _results(clip, manifest):
                 file.write(separator + json.dumps(result, ensure_ascii=False))
                 separator = ",\n"
         file.write("\n]}]}\n")
 
 
-def _results(row: Mapping[str, Any], manifest: str) -> Iterable[dict[str, Any]]:
-    level = {"reject": "error", "unverified": "note"}.get(row["verdict"], "warning")
-    for kind, own in (("reasons", level), ("warnings", "warning")):
-        for finding in row[kind]:
-            source = finding["source"]
-            name = row["clip_id"] if source is None else f"{row['clip_id']}/{source}"
+def _results(clip: ClipVerdict, manifest: str) -> Iterable[dict[str, Any]]:
+    level = {Verdict.REJECT: "error", Verdict.UNVERIFIED: "note"}.get(clip.verdict, "warning")
+    for findings, own in ((clip.reasons, level), (clip.warnings, "warning")):
+        for finding in findings:
+            source = finding.source
+            name = clip.clip_id if source is None else f"{clip.clip_id}/{source}"
             yield {
-                "ruleId": finding["code"],
+                "ruleId": finding.code,
                 "level": own,
-                "message": {"text": f"{row['clip_id']}: {finding['message']}"},
+                "message": {"text": f"{clip.clip_id}: {finding.message}"},
                 "locations": [
                     {
                         "physicalLocation": {"artifactLocation": {"uri": manifest}},
@@ -71,5 +70,5 @@ def _results(row: Mapping[str, Any], manifest: str) -> Iterable[dict[str, Any]]:
                     }
                 ],
                 # The same finding of the same clip is one issue from run to run.
-                "partialFingerprints": {"clipSourceCode/v1": f"{name}/{finding['code']}"},
+                "partialFingerprints": {"clipSourceCode/v1": f"{name}/{finding.code}"},
             }

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from syncaudit.model import Verdict
+from syncaudit.model import ClipVerdict, SourceVerdict, StampAudit, Verdict
 from syncaudit.report.distribution import Distribution
 from syncaudit.report.phrases import word_unmeasured
 
@@ -49,15 +47,15 @@ class SourceTally:
     worst_std_s: float | None = None
     worst_clip: str | None = None
 
-    def add(self, row: Mapping[str, Any], source: Mapping[str, Any]) -> None:
-        """Take in what one row of ``verdicts.jsonl`` says of the source."""
-        self.verdicts[source["verdict"]] += 1
-        if source["timing"] is not None:
-            self._add_stamps(source["timing"])
-        if source["clock"] == row["reference"]:
+    def add(self, clip: ClipVerdict, source: SourceVerdict) -> None:
+        """Take in the verdict on the source in one clip."""
+        self.verdicts[source.verdict] += 1
+        if source.timing is not None:
+            self._add_stamps(source.timing)
+        if source.clock == clip.reference:
             self.as_reference += 1
-        elif source["observable"] and source["offset_s"] is not None:
-            self._add_content(row, source)
+        elif source.is_observable and source.offset_s is not None:
+            self._add_content(clip.clip_id, source, source.offset_s)
         else:
             self.unmeasured[_word_tallied(source)] += 1
 
@@ -65,31 +63,29 @@ class SourceTally:
         """Count a jump of its clock that the content shows."""
         self.steps_s.add(seconds)
 
-    def _add_stamps(self, timing: Mapping[str, Any]) -> None:
+    def _add_stamps(self, timing: StampAudit) -> None:
         self.audited += 1
         for name in _COUNTED:
-            self.counts[name] += timing.get(name) or 0
-        is_made_up, steps = bool(timing.get("is_synthetic")), timing.get("steps") or ()
-        self.made_up += is_made_up
-        self.stepped += bool(steps)
-        odd = is_made_up or steps or timing.get("is_irregular")
-        odd = odd or any(timing.get(name) for name in _COUNTED[1:])
+            self.counts[name] += getattr(timing, name)
+        self.made_up += timing.is_synthetic
+        self.stepped += bool(timing.steps)
+        odd = timing.is_synthetic or timing.steps or timing.is_irregular
+        odd = odd or any(getattr(timing, name) for name in _COUNTED[1:])
         self.clean += not odd
-        self.rates_hz.add(timing.get("rate_hz"))
-        self.jitters_s.add(timing.get("jitter_s"))
-        if timing.get("jitter_s") is not None:
+        self.rates_hz.add(timing.rate_hz)
+        self.jitters_s.add(timing.jitter_s)
+        if timing.jitter_s is not None:
             # Without a fit of its own, jitter is symmetric: nothing waited in a buffer.
-            self.buffering_s.add(timing.get("buffering_s") or 0.0)
+            self.buffering_s.add(timing.buffering_s or 0.0)
 
-    def _add_content(self, row: Mapping[str, Any], source: Mapping[str, Any]) -> None:
-        offset_s = source["offset_s"]
-        self.offsets_s.setdefault(source["verdict"], Distribution()).add(offset_s)
-        self.stds_s.add(source["offset_std_s"])
-        self.drifts_ppm.add(source["drift_ppm"])
-        self.drift_stds_ppm.add(source["drift_std_ppm"])
+    def _add_content(self, clip_id: str, source: SourceVerdict, offset_s: float) -> None:
+        self.offsets_s.setdefault(source.verdict, Distribution()).add(offset_s)
+        self.stds_s.add(source.offset_std_s)
+        self.drifts_ppm.add(source.drift_ppm)
+        self.drift_stds_ppm.add(source.drift_std_ppm)
         if self.worst_clip is None or abs(offset_s) > abs(self.worst_s):
-            self.worst_s, self.worst_std_s = offset_s, source["offset_std_s"]
-            self.worst_clip = row["clip_id"]
+            self.worst_s, self.worst_std_s = offset_s, source.offset_std_s
+            self.worst_clip = clip_id
 
     def all_offsets_s(self) -> Distribution:
         """Return the offsets of all verdicts together."""
@@ -99,9 +95,9 @@ class SourceTally:
         return everything
 
 
-def _word_tallied(source: Mapping[str, Any]) -> str:
+def _word_tallied(source: SourceVerdict) -> str:
     """Return why a clip shows no offset of the source, without the figures of that clip."""
-    if source["recording"]:
+    if source.recording is not None:
         return "known by its recording"
-    is_refused = source["verdict"] != Verdict.PASS and source.get("why_unmeasured")
+    is_refused = source.verdict is not Verdict.PASS and source.why_unmeasured
     return "measured, and refused" if is_refused else word_unmeasured(source)

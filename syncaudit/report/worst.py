@@ -5,10 +5,9 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
-from collections.abc import Mapping
 from itertools import zip_longest
-from typing import Any
 
+from syncaudit.model import ClipVerdict, Finding, Verdict
 from syncaudit.report.causes import Key, causes_of
 
 __all__ = ["MAX_SHOWN", "WorstClips"]
@@ -16,7 +15,7 @@ __all__ = ["MAX_SHOWN", "WorstClips"]
 MAX_SHOWN = 12
 # Of one cause; the page shall show every cause before it repeats one.
 _OF_EACH = 3
-# Causes that clips are kept for: rows are some 10 kB each.
+# Causes that clips are kept for: verdicts are some 10 kB each.
 _MAX_CAUSES = 200
 
 
@@ -24,41 +23,41 @@ class WorstClips:
     """Keeps the rejected clips that break their limits most, a few of every cause."""
 
     def __init__(self) -> None:
-        self._kept: dict[Key, list[tuple[float, int, Mapping[str, Any]]]] = {}
-        self._clips: Counter[Key] = Counter()
+        self._kept: dict[Key, list[tuple[float, int, ClipVerdict]]] = {}
+        self._n_clips: Counter[Key] = Counter()
         self._seen = 0
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Take in one row of ``verdicts.jsonl``."""
+    def add(self, clip: ClipVerdict) -> None:
+        """Take in the verdict on one clip."""
         self._seen += 1
-        if row["verdict"] != "reject" or not row["reasons"]:
+        if clip.verdict is not Verdict.REJECT or not clip.reasons:
             return
-        key = causes_of(row)[0]
-        self._clips[key] += 1
+        key = causes_of(clip)[0]
+        self._n_clips[key] += 1
         if key not in self._kept and len(self._kept) >= _MAX_CAUSES:
             return
         heap = self._kept.setdefault(key, [])
-        # Of equals the first clip stays, and no two rows are ever compared.
-        entry = (_severity(row["reasons"][0]), -self._seen, row)
+        # Of equals the first clip stays, and no two verdicts are ever compared.
+        entry = (_severity(clip.reasons[0]), -self._seen, clip)
         if len(heap) < _OF_EACH:
             heapq.heappush(heap, entry)
         else:
             heapq.heappushpop(heap, entry)
 
-    def rows(self) -> list[Mapping[str, Any]]:
-        """Return up to twelve rows: the worst of each cause, then the second worst."""
+    def clips(self) -> list[ClipVerdict]:
+        """Return up to twelve verdicts: the worst of each cause, then the second worst."""
         columns = [
             sorted(self._kept[key], key=lambda entry: (-entry[0], -entry[1]))
-            for key, _ in self._clips.most_common()
+            for key, _ in self._n_clips.most_common()
             if key in self._kept
         ]
         turns = (entry for turn in zip_longest(*columns) for entry in turn if entry is not None)
-        return [row for _, _, row in turns][:MAX_SHOWN]
+        return [clip for _, _, clip in turns][:MAX_SHOWN]
 
 
-def _severity(reason: Mapping[str, Any]) -> float:
+def _severity(reason: Finding) -> float:
     """Return by how many times a limit is broken; what has no limit counts as once."""
-    value, limit = reason["value"], reason["limit"]
+    value, limit = reason.value, reason.limit
     if not value or not limit or not math.isfinite(value / limit):
         return 1.0
     return float(abs(value / limit))

@@ -8,6 +8,7 @@ import pytest
 
 from syncaudit.batch.ledger import Ledger, VerdictFile
 from syncaudit.errors import UsageError
+from syncaudit.readers.runs import sealed
 
 
 def line(clip_id, verdict="pass", fingerprint="f"):
@@ -172,3 +173,12 @@ def test_a_rewritten_ledger_is_on_the_disk_before_it_takes_the_place_of_the_old(
         ledger.rewrite("ca")
         whole = path.read_bytes()
         assert synced.index(("sync", whole)) < synced.index(("replace", path.name))
+
+
+def test_a_verdict_of_another_version_is_named(tmp_path):
+    path = tmp_path / "v.jsonl"
+    with Ledger(path) as ledger:
+        row = {"clip_id": "a", "verdict": "pass", "reasons": [{"code": "of the future"}]}
+        ledger.append("a", "pass", "f", sealed(json.dumps(row)))
+        with pytest.raises(UsageError, match=r"on clip 'a' cannot be read .*of the future"):
+            next(ledger.verdicts(["a"]))

@@ -3,13 +3,14 @@ from io import StringIO
 from rich.console import Console
 
 from syncaudit.cli.verdict_table import verdict_table
+from syncaudit.model import ClipVerdict
 
 WHY = "its knocks could not be matched to imu"
 
 
 def _printed(row) -> str:
     console = Console(file=StringIO(), width=200)
-    console.print(verdict_table([row]))
+    console.print(verdict_table([ClipVerdict.from_row(row)]))
     return console.file.getvalue()
 
 

@@ -16,7 +16,7 @@ from syncaudit_gui.viewmodel.wording import word_offset as word_in_table
 
 from syncaudit.cli.clip_view import print_examination
 from syncaudit.cli.verdict_table import verdict_table
-from syncaudit.model import CameraSpec, Clip, ClipRecord, ImuSpec, PairMeasurement
+from syncaudit.model import CameraSpec, Clip, ClipRecord, ClipVerdict, ImuSpec, PairMeasurement
 from syncaudit.model.wording import PLUS_MINUS, word_measure
 from syncaudit.pipeline.conclude import conclude
 from syncaudit.policy import load_policy
@@ -61,6 +61,7 @@ def told():
     record = ClipRecord(at_ns=AT_NS, span_s=20.0, max_offset_s=2.0, measurements=pairs)
     solution, verdict = conclude(clip, record, load_policy())
     row = json.loads(json.dumps(verdict.to_json()))
+    verdict = ClipVerdict.from_row(row)
     return SimpleNamespace(clip=clip, solution=solution, verdict=verdict, row=row)
 
 
@@ -71,7 +72,7 @@ def printed(show) -> str:
 
 
 def test_tables_of_the_terminal(told):
-    table = printed(lambda console: console.print(verdict_table([told.row])))
+    table = printed(lambda console: console.print(verdict_table([told.verdict])))
     assert f"stamps {WORDS['rear']}; limit 10 ms" in table
     assert f"stamps {WORDS['left']}" in table
     examination = SimpleNamespace(
@@ -94,7 +95,7 @@ def test_sentences(told):
 
 
 def test_page(told):
-    card = clip_card(told.row, dict.fromkeys(OFFSETS_S, 0.01))
+    card = clip_card(told.verdict, dict.fromkeys(OFFSETS_S, 0.01))
     content = {source["name"]: source["content"] for source in card["sources"]}
     offsets = {pair["name"].split(" ")[0]: pair["offset"] for pair in card["accepted"]}
     for name, words in WORDS.items():
@@ -102,14 +103,14 @@ def test_page(told):
         for plot in (card["plot"], card["evidence"]):
             assert f">{words}<" in plot
     causes = Causes()
-    causes.add(told.row)
+    causes.add(told.verdict)
     assert any("early" in str(cause["size"]) for cause in causes.to_view())
 
 
 @pytest.mark.parametrize("name", ["rear", "left"])
 def test_plots_draw_what_words_say(told, name):
     """A bar is as long as what follows ±, and early is to the right of zero."""
-    plot = clip_card(told.row, dict.fromkeys(OFFSETS_S, 0.01))["plot"]
+    plot = clip_card(told.verdict, dict.fromkeys(OFFSETS_S, 0.01))["plot"]
     marks = {
         found[1]: tuple(float(found[k]) for k in (2, 3, 4))
         for found in re.finditer(
@@ -130,7 +131,7 @@ def test_sources_of_many_clips(told):
     for name, side in (("rear", "early"), ("left", "late")):
         tally = SourceTally(name=name, kind="camera", tolerance_s=0.01)
         for _ in range(3):
-            tally.add(told.row, {"timing": None, **told.row["sources"][name]})
+            tally.add(told.verdict, told.verdict.sources[name])
         lines = str(source_view(tally))
         assert side in lines
         assert {"early": "late", "late": "early"}[side] not in lines
@@ -138,7 +139,7 @@ def test_sources_of_many_clips(told):
 
 def test_viewer(told):
     for judgement in (
-        Judgement.of_verdict(told.verdict, told.solution),
+        Judgement.of_verdict(told.verdict, told.solution.jumps),
         Judgement.of_row(told.row, told.clip),
     ):
         rear, left = judgement.sources["rear"], judgement.sources["left"]

@@ -1,6 +1,7 @@
 """Records of measurements contradict themselves nowhere."""
 
 import json
+import math
 
 import pytest
 
@@ -14,6 +15,9 @@ def test_accepted_needs_an_offset():
         PairMeasurement(**BASE, accepted=True)
     with pytest.raises(ValueError, match="needs an offset and its standard error"):
         PairMeasurement(**BASE, accepted=True, offset_s=0.1)
+    for offset_s, std_s in ((math.nan, 0.1), (0.1, math.inf)):
+        with pytest.raises(ValueError, match="needs an offset and its standard error"):
+            PairMeasurement(**BASE, accepted=True, offset_s=offset_s, offset_std_s=std_s)
 
 
 @pytest.mark.parametrize("why", [None, ""])

@@ -1,11 +1,16 @@
 """What was measured goes into a verdict row and comes back the same."""
 
 import json
+from dataclasses import replace
+
+import pytest
 
 from syncaudit.batch.json_encoding import json_line
 from syncaudit.model import (
     ClipRecord,
     ClipVerdict,
+    ClockEstimate,
+    CommonOffsets,
     Finding,
     PairMeasurement,
     PictureAudit,
@@ -72,24 +77,57 @@ RECORD = ClipRecord(
 )
 
 
-def row_of(record):
-    verdict = ClipVerdict(
+def verdict_of(record):
+    return ClipVerdict(
         clip_id="c",
-        recording_id="c",
-        verdict=Verdict.PASS,
+        recording_id="r",
+        verdict=Verdict.REJECT,
+        reasons=(Finding(code=ReasonCode.GAP, message="a gap", source="cam", value=0.5),),
+        reference="imu",
+        at_ns=5,
         sources={
-            "cam": SourceVerdict(verdict=Verdict.PASS, kind="camera", clock="cam", timing=STAMPS)
+            "cam": SourceVerdict(
+                verdict=Verdict.PASS,
+                kind="camera",
+                clock="cams",
+                timing=STAMPS,
+                is_observable=True,
+                offset_s=0.1,
+                recording=ClockEstimate(clock="cams", is_observable=True, offset_s=0.2),
+                why_unmeasured="it is dark",
+            )
         },
         pairs=RECORD.measurements,
+        seconds=1.5,
         stages=RECORD.stages,
         record=record,
+        common=CommonOffsets(reference="imu", offset_s={"cams": 0.1}),
     )
-    return json.loads(json_line(verdict.to_json()))
 
 
-def test_a_record_survives_its_row():
-    assert ClipRecord.from_row(row_of(RECORD)) == RECORD
+@pytest.mark.parametrize("record", [RECORD, None])
+def test_a_verdict_survives_its_row(record):
+    verdict = verdict_of(record)
+    line = json_line(verdict.to_json())
+    read = ClipVerdict.from_row(json.loads(line))
+    if record is None:  # which is where a row holds remarks
+        timing = replace(STAMPS, remarks=())
+        cam = replace(verdict.sources["cam"], timing=timing)
+        verdict = replace(verdict, sources={"cam": cam})
+    assert read == verdict
+    assert json_line(read.to_json()) == line
 
 
-def test_a_clip_that_was_never_measured_has_none():
-    assert ClipRecord.from_row(row_of(None)) is None
+def test_a_row_of_another_version_is_read():
+    row = {"clip_id": "c", "verdict": "pass", "sources": {"cam": {"verdict": "pass", "new": 1}}}
+    verdict = ClipVerdict.from_row(row)
+    assert verdict.recording_id == "c"
+    assert verdict.sources["cam"].clock == "cam"
+    assert verdict.record is None
+
+
+@pytest.mark.parametrize("key", ["reasons", "warnings", "pairs", "sources", "stages"])
+def test_a_row_with_something_else_in_it_is_refused(key):
+    row = {"clip_id": "c", "verdict": "pass", key: "something else"}
+    with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):
+        ClipVerdict.from_row(row)

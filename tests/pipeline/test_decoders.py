@@ -62,12 +62,13 @@ def test_the_cpu_takes_over_and_that_is_told(
     summary = run_batch(
         [clip.clip], load_policy(), out=tmp_path / "out", workers=0, settings={"decoder": "nvdec"}
     )
-    (row,) = summary.rows()
-    fallbacks = row["record"]["fallbacks"]
+    (verdict,) = summary.verdicts()
+    assert verdict.record is not None
+    fallbacks = verdict.record.fallbacks
     assert sorted(fallbacks) == ["cam_front", "cam_rear"]
     assert all(why.startswith("nvdec: PyNvVideoCodec cannot be") for why in fallbacks.values())
     assert list(summary.to_json()["fallbacks"].values()) == [2]  # type: ignore[attr-defined]
-    assert row["verdict"] == str(healthy.verdict)
+    assert verdict.verdict is healthy.verdict
     # Judged again by another policy, the row still tells.
     again = run_batch(
         [clip.clip],

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from syncaudit.datasets import load_manifest
-from syncaudit.model import Clip, ClipRecord, ClipVerdict
+from syncaudit.model import Clip, ClipVerdict
 from syncaudit.pipeline import audit, conclude
 from syncaudit.policy import Limits, Policy, load_policy
 from testkit.places import SAMPLE_DATA
@@ -58,7 +58,7 @@ def said(verdict: ClipVerdict) -> Mapping[str, Any]:
 
 def judged_again(clip: Clip, verdict: ClipVerdict, policy: Policy) -> Mapping[str, Any]:
     """Return the row that `syncaudit judge` makes of a row."""
-    record = ClipRecord.from_row(json.loads(json.dumps(verdict.to_json())))
+    record = ClipVerdict.from_row(json.loads(json.dumps(verdict.to_json()))).record
     assert record is not None
     return said(conclude(clip, record, policy)[1])
 

@@ -124,5 +124,5 @@ def test_a_recording_of_screened_clips_passes_none(another: Any, tmp_path: Any) 
         clips, lenient, out=tmp_path / "out", workers=0, settings={"is_screen": True}
     )
     assert summary.counts == {"pass": 0, "reject": 0, "unverified": 3}
-    for row in summary.rows():
-        assert any("only the stamps" in reason["message"] for reason in row["reasons"])
+    for verdict in summary.verdicts():
+        assert any("only the stamps" in reason.message for reason in verdict.reasons)

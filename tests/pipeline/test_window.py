@@ -13,7 +13,7 @@ from syncaudit.model import (
     CameraSpec,
     Channel,
     Clip,
-    ClipRecord,
+    ClipVerdict,
     EventStream,
     FrameFiles,
     ReasonCode,
@@ -216,7 +216,7 @@ def test_judging_again_holds_back_as_well(clip) -> None:
     row = clip.row
     verdict = clip.write(row | {"end_ns": row["end_ns"] + 10 * S}).audit()
     assert verdict.verdict is Verdict.UNVERIFIED
-    record = ClipRecord.from_row(json.loads(json.dumps(verdict.to_json())))
+    record = ClipVerdict.from_row(json.loads(json.dumps(verdict.to_json()))).record
     assert record is not None
     again = conclude(clip.clip, record, load_policy())[1]
     assert [reason.message for reason in again.reasons] == [r.message for r in verdict.reasons]

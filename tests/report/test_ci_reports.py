@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from syncaudit.model import ClipVerdict
 from syncaudit.report import write_junit, write_sarif
 
 
@@ -13,14 +14,16 @@ def finding(code, message, source=None):
 
 
 def row(clip_id, verdict, reasons=(), warnings=()):
-    return {
-        "clip_id": clip_id,
-        "recording_id": "drive",
-        "verdict": verdict,
-        "reasons": list(reasons),
-        "warnings": list(warnings),
-        "seconds": 1.5,
-    }
+    return ClipVerdict.from_row(
+        {
+            "clip_id": clip_id,
+            "recording_id": "drive",
+            "verdict": verdict,
+            "reasons": list(reasons),
+            "warnings": list(warnings),
+            "seconds": 1.5,
+        }
+    )
 
 
 ROWS = [

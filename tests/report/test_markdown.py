@@ -6,18 +6,19 @@ from pathlib import Path
 
 import yaml
 
+from syncaudit.model import ClipVerdict
 from syncaudit.report import Causes, write_markdown
 
 ROOT = Path(__file__).parents[2]
 
 
-def row(clip_id: str, code: str = "offset", source: str = "cam") -> dict:
+def row(clip_id: str, code: str = "offset", source: str = "cam") -> ClipVerdict:
     reason = {"code": code, "source": source, "message": f"{source} is 35.1 ms early"}
     reason |= {"value": 0.0351, "limit": 0.01}
-    return {"clip_id": clip_id, "verdict": "reject", "reasons": [reason]}
+    return ClipVerdict.from_row({"clip_id": clip_id, "verdict": "reject", "reasons": [reason]})
 
 
-def written(rows: list[dict], folder: Path) -> list[str]:
+def written(rows: list[ClipVerdict], folder: Path) -> list[str]:
     causes = Causes()
     for one in rows:
         causes.add(one)

@@ -1,11 +1,12 @@
 """The page: it renders from nothing to thousands of clips, and trusts no name."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
-from syncaudit.model import Verdict
+from syncaudit.model import ClipVerdict, ClockEstimate, Verdict
 from syncaudit.report.clip_card import content_words, stamp_words
 from syncaudit.report.figures import Point, forest_plot
 from syncaudit.report.html import CARDS
@@ -109,33 +110,33 @@ def test_plots_hold_any_offset(offset_s):
 
 def test_stamps_are_worded():
     timing = fake_audits.verdict_for(make_clip("a"), Verdict.PASS).sources["cam_rear"].timing
-    regular = timing.to_json() | {"steps": []}
+    regular = replace(timing, steps=())
     assert stamp_words(regular) == "238 samples at 12 Hz, regular"
-    loop = regular | {"is_irregular": True}
+    loop = replace(regular, is_irregular=True)
     assert stamp_words(loop) == "238 samples at 12 Hz, no regular clock"
-    odd = regular | {"gaps": 1, "missing": 3, "is_synthetic": True, "jitter_s": 0.02}
+    odd = replace(regular, gaps=1, missing=3, is_synthetic=True, jitter_s=0.02)
     assert stamp_words(odd) == (
         "238 samples at 12 Hz, 1 gap, 3 missing samples, jitter 20 ms, made up from index and rate"
     )
     assert stamp_words(None) == "not examined"
-    assert stamp_words(regular | {"samples": 0}) == "no samples"
+    assert stamp_words(replace(regular, samples=0)) == "no samples"
 
 
 def test_content_is_worded():
-    data = row("a")
-    camera = data["sources"]["cam_rear"]
-    assert content_words(camera, data) == "0.4 ± 0.6 ms early"
-    assert "ppm" in content_words(camera | {"drift_ppm": 20.0, "drift_std_ppm": 3.0}, data)
-    dark = camera | {"observable": False}
-    assert content_words(dark | {"verdict": "unverified"}, data) == "nothing to measure it by"
-    refused = dark | {
-        "verdict": "unverified",
-        "why_unmeasured": "its rotation could not be matched",
-    }
-    assert content_words(refused, data) == "its rotation could not be matched"
-    assert content_words(dark, data) == "agrees with its baseline"
-    assert content_words(dark | {"kind": "transcript"}, data) == "fits its audio"
-    pooled = {"offset_s": 0.0123, "offset_std_s": 0.0001}
-    words = content_words(dark | {"recording": pooled}, data)
+    clip = ClipVerdict.from_row(row("a"))
+    camera = clip.sources["cam_rear"]
+    assert content_words(camera, "imu") == "0.4 ± 0.6 ms early"
+    assert "ppm" in content_words(replace(camera, drift_ppm=20.0, drift_std_ppm=3.0), "imu")
+    dark = replace(camera, is_observable=False)
+    unknown = replace(dark, verdict=Verdict.UNVERIFIED)
+    assert content_words(unknown, "imu") == "nothing to measure it by"
+    refused = replace(unknown, why_unmeasured="its rotation could not be matched")
+    assert content_words(refused, "imu") == "its rotation could not be matched"
+    assert content_words(dark, "imu") == "agrees with its baseline"
+    assert content_words(replace(dark, kind="transcript"), "imu") == "fits its audio"
+    pooled = ClockEstimate(
+        clock="cam_rear", is_observable=True, offset_s=0.0123, offset_std_s=0.0001
+    )
+    words = content_words(replace(dark, recording=pooled), "imu")
     assert words == "12.30 ± 0.10 ms early, by recording"
-    assert content_words(data["sources"]["imu"], data) == "reference clock"
+    assert content_words(clip.sources["imu"], "imu") == "reference clock"

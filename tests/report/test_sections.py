@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from syncaudit.model import Verdict
+from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.report.causes import Causes
 from syncaudit.report.clip_table import MAX_LISTED, ClipTable
 from syncaudit.report.courses import Courses
@@ -20,7 +20,7 @@ from testkit.made_rows import TOLERANCES_S, drifting, measured, recording, row, 
 def overview_of(rows, **more):
     overview = Overview(summary_of(len(rows), **more))
     for data in rows:
-        overview.add(data)
+        overview.add(ClipVerdict.from_row(data))
     return overview.to_view()
 
 
@@ -54,10 +54,12 @@ def test_an_offset_that_moves_by_more_than_its_limit_is_not_constant():
 
 def test_lost_data_is_counted_by_reason():
     rows = [measured("a", Verdict.REJECT, span_s=1800.0), measured("b", Verdict.REJECT)]
-    rows[1]["reasons"].append({"code": "gap", "source": "imu", "value": 1.0, "limit": 0.1})
+    rows[1]["reasons"].append(
+        {"code": "gap", "message": "", "source": "imu", "value": 1.0, "limit": 0.1}
+    )
     causes = Causes()
     for data in rows:
-        causes.add(data)
+        causes.add(ClipVerdict.from_row(data))
     offset, gap = causes.to_view()
     assert (offset["code"], offset["clips"], offset["alone"]) == ("offset", 2, 1)
     assert offset["lost"] == "30 min"
@@ -69,7 +71,7 @@ def test_causes_without_end_are_counted_without_their_source():
     for k in range(1000):
         data = row(f"c{k}", Verdict.REJECT)
         data["reasons"][0]["source"] = f"cam{k}"
-        causes.add(data)
+        causes.add(ClipVerdict.from_row(data))
     view = causes.to_view()
     assert len(view) <= 402
     assert sum(cause["clips"] for cause in view) == 1000
@@ -192,7 +194,7 @@ def test_courses_draw_clips_steps_and_the_recording():
     step = {"after_ns": AT_NS, "before_ns": AT_NS + 10**10, "step_s": -0.03, "step_std_s": 1e-4}
     courses = Courses([recording(steps=[step])], TOLERANCES_S)
     for data in drifting(5):
-        courses.add(data)
+        courses.add(ClipVerdict.from_row(data))
     view = courses.to_view()
     plot = view["drawn"][0]["plot"]
     assert plot.count("<circle") == 5
@@ -207,7 +209,7 @@ def test_long_courses_are_thinned_but_keep_the_farthest():
     rows[3333]["sources"]["cam_rear"]["offset_s"] = 0.9
     courses = Courses([recording(clips=5000)], TOLERANCES_S)
     for data in rows:
-        courses.add(data)
+        courses.add(ClipVerdict.from_row(data))
     plot = courses.to_view()["drawn"][0]["plot"]
     assert 90 < plot.count("<circle") <= 201
     assert "900.0 ± 0.6 ms early" in plot
@@ -221,13 +223,13 @@ def test_a_recording_that_nothing_measured_has_no_drawing():
 def test_worst_clips_show_every_cause_before_they_repeat_one():
     worst = WorstClips()
     for k in range(50):
-        worst.add(row(f"late{k}", Verdict.REJECT, offset_s=0.02 + 0.001 * k))
+        worst.add(ClipVerdict.from_row(row(f"late{k}", Verdict.REJECT, offset_s=0.02 + 0.001 * k)))
     damaged = row("damaged", Verdict.REJECT)
     damaged["reasons"][0] |= {"code": "corrupt", "value": None, "limit": None}
-    worst.add(damaged)
-    worst.add(row("fine"))
-    worst.add(row("silent", Verdict.UNVERIFIED))
-    assert [data["clip_id"] for data in worst.rows()] == ["late49", "damaged", "late48", "late47"]
+    worst.add(ClipVerdict.from_row(damaged))
+    worst.add(ClipVerdict.from_row(row("fine")))
+    worst.add(ClipVerdict.from_row(row("silent", Verdict.UNVERIFIED)))
+    assert [clip.clip_id for clip in worst.clips()] == ["late49", "damaged", "late48", "late47"]
 
 
 def test_worst_clips_are_few():
@@ -235,16 +237,16 @@ def test_worst_clips_are_few():
     for k in range(900):
         data = row(f"c{k}", Verdict.REJECT)
         data["reasons"][0]["source"] = f"cam{k}"
-        worst.add(data)
-    assert len(worst.rows()) == MAX_SHOWN
+        worst.add(ClipVerdict.from_row(data))
+    assert len(worst.clips()) == MAX_SHOWN
 
 
 def test_the_table_leaves_out_and_says_so(monkeypatch):
     monkeypatch.setitem(MAX_LISTED, Verdict.PASS, 3)
     table = ClipTable(TOLERANCES_S)
     for k in range(5):
-        table.add(row(f"good{k}"), None)
-    table.add(row("bad", Verdict.REJECT), "card-0")
+        table.add(ClipVerdict.from_row(row(f"good{k}")), None)
+    table.add(ClipVerdict.from_row(row("bad", Verdict.REJECT)), "card-0")
     view = table.to_view()
     assert view["left_out"] == {"pass": 2}
     columns = view["columns"]

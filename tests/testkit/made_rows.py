@@ -3,7 +3,7 @@
 import json
 import re
 
-from syncaudit.model import Verdict
+from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.report import write_report
 from testkit.fake_audits import AT_NS, make_clip, verdict_for
 
@@ -68,7 +68,9 @@ def summary_of(n, **more):
 
 def write(path, rows, *, pictures=None, **more):
     """Write the page of `rows` and return its text."""
-    write_report(rows, summary_of(len(rows), **more), path, pictures=pictures)
+    write_report(
+        map(ClipVerdict.from_row, rows), summary_of(len(rows), **more), path, pictures=pictures
+    )
     return path.read_text(encoding="utf-8")
 
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import (
     Clip,
-    ClipRecord,
     ClipVerdict,
     ClockJump,
-    ClockSolution,
     Finding,
     PairMeasurement,
     PictureAudit,
-    ReasonCode,
     SourceVerdict,
     Verdict,
 )
@@ -93,13 +90,16 @@ class Judgement:
     frame_audits: Mapping[str, PictureAudit] = field(default_factory=dict)
 
     @classmethod
-    def of_verdict(cls, verdict: ClipVerdict, solution: ClockSolution) -> Judgement:
-        """Return the judgement of an audit that ran to its end."""
+    def of_verdict(cls, verdict: ClipVerdict, jumps: Mapping[str, ClockJump]) -> Judgement:
+        """Return what a verdict says, with the jumps of its clocks."""
         return cls(
             verdict=verdict.verdict,
             reference=verdict.reference,
-            at_ns=verdict.at_ns if verdict.at_ns is not None else solution.at_ns,
-            sources={name: _estimate(source, solution) for name, source in verdict.sources.items()},
+            at_ns=verdict.at_ns or 0,
+            sources={
+                name: _estimate(source, jumps.get(source.clock))
+                for name, source in verdict.sources.items()
+            },
             pairs=verdict.pairs,
             reasons=verdict.reasons,
             warnings=verdict.warnings,
@@ -118,26 +118,13 @@ class Judgement:
             Its row of the manifest: states which sources share a clock.
         """
         try:
-            pairs = tuple(_pair(pair) for pair in row.get("pairs") or ())
-            steps = _steps_of_row(row, clip)
-            if steps is None:
-                steps = _steps_of_pairs(pairs)
-            sources = {
-                str(name): _estimate_of_row(source, steps.get(source.get("clock") or str(name)))
-                for name, source in (row.get("sources") or {}).items()
-            }
-            return cls(
-                verdict=Verdict(row["verdict"]),
-                reference=row.get("reference"),
-                at_ns=int(row.get("at_ns") or 0),
-                sources=sources,
-                pairs=pairs,
-                reasons=tuple(_finding(item) for item in row.get("reasons") or ()),
-                warnings=tuple(_finding(item) for item in row.get("warnings") or ()),
-                frame_audits=_frame_audits_of_row(row),
-            )
+            verdict = ClipVerdict.from_row(row)
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
+        jumps = _jumps_of(verdict, clip)
+        if jumps is None:
+            jumps = _jumps_of_pairs(verdict.pairs)
+        return cls.of_verdict(verdict, jumps)
 
     def reasons_of(self, source: str) -> list[Finding]:
         """Return the reasons and warnings that name a source, those that decide first."""
@@ -152,9 +139,8 @@ class Judgement:
         )
 
 
-def _estimate(source: SourceVerdict, solution: ClockSolution) -> SourceEstimate:
-    step = solution.jumps.get(source.clock)
-    return SourceEstimate(
+def _estimate(source: SourceVerdict, jump: ClockJump | None) -> SourceEstimate:
+    estimate = SourceEstimate(
         verdict=source.verdict,
         is_observable=source.is_observable,
         offset_s=source.offset_s,
@@ -162,63 +148,30 @@ def _estimate(source: SourceVerdict, solution: ClockSolution) -> SourceEstimate:
         drift_ppm=source.drift_ppm,
         drift_std_ppm=source.drift_std_ppm,
         why_unmeasured=source.why_unmeasured,
-        **_step_fields(step),
     )
+    if jump is None:
+        return estimate
+    return replace(estimate, step_s=jump.step_s, step_at_ns=jump.at_ns, is_step_past=jump.is_past)
 
 
-def _estimate_of_row(source: Mapping[str, Any], step: ClockJump | None) -> SourceEstimate:
-    return SourceEstimate(
-        verdict=Verdict(source["verdict"]),
-        is_observable=bool(source.get("observable")),
-        offset_s=_number(source.get("offset_s")),
-        offset_std_s=_number(source.get("offset_std_s")),
-        drift_ppm=_number(source.get("drift_ppm")),
-        drift_std_ppm=_number(source.get("drift_std_ppm")),
-        why_unmeasured=source.get("why_unmeasured"),
-        **_step_fields(step),
-    )
+def _jumps_of(verdict: ClipVerdict, clip: Clip | None) -> Mapping[str, ClockJump] | None:
+    """Return the jumps of the clocks of a clip; None where its row does not hold them.
 
-
-def _step_fields(step: ClockJump | None) -> dict[str, Any]:
-    if step is None:
-        return {}
-    return {"step_s": step.step_s, "step_at_ns": step.at_ns, "is_step_past": step.is_past}
-
-
-def _steps_of_row(row: Mapping[str, Any], clip: Clip | None) -> Mapping[str, ClockJump] | None:
-    """Return the steps of the clocks of a clip; None where its row does not hold them.
-
-    A row names offsets relative to the reference; which of them stepped is solved again from the
+    A row names offsets relative to the reference; which of them jumped is solved again from the
     measurements that it holds.
-
-    Parameters
-    ----------
-    row : mapping
-        Of ``verdicts.jsonl``.
-    clip : Clip, optional
-        Its row of the manifest.
     """
+    if verdict.record is None or clip is None:
+        return None
     try:
-        record = ClipRecord.from_row(row)
-        if record is None or clip is None:
-            return None
         # The policy only chooses the reference, which is known, and which to trust in a tie.
-        return solve_record(clip, record, load_policy(), reference=row.get("reference")).jumps
+        policy = load_policy()
+        return solve_record(clip, verdict.record, policy, reference=verdict.reference).jumps
     except (SyncAuditError, KeyError, TypeError, ValueError, AttributeError):
         return None
 
 
-def _frame_audits_of_row(row: Mapping[str, Any]) -> dict[str, PictureAudit]:
-    """Return what was wrong with the frames of each camera; empty where a row holds none."""
-    try:
-        audits = (row.get("record") or {}).get("pictures") or {}
-        return {str(name): PictureAudit.from_json(item) for name, item in audits.items()}
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return {}
-
-
-def _steps_of_pairs(pairs: Iterable[PairMeasurement]) -> dict[str, ClockJump]:
-    """Return the steps of rows without a record: the source of a pair is taken to have stepped."""
+def _jumps_of_pairs(pairs: Iterable[PairMeasurement]) -> dict[str, ClockJump]:
+    """Return the jumps of rows without a record: the source of a pair is taken to have stepped."""
     steps: dict[str, ClockJump] = {}
     for pair in pairs:
         if pair.accepted and pair.step_s and pair.step_at_ns is not None:
@@ -230,23 +183,3 @@ def _steps_of_pairs(pairs: Iterable[PairMeasurement]) -> dict[str, ClockJump]:
             )
             steps.setdefault(pair.source, step)
     return steps
-
-
-def _pair(row: Mapping[str, Any]) -> PairMeasurement:
-    known = {key: value for key, value in row.items() if key in PairMeasurement.__slots__}
-    return PairMeasurement.from_json({"at_ns": 0, "diagnostics": {}, **known})
-
-
-def _finding(item: Mapping[str, Any]) -> Finding:
-    return Finding(
-        code=ReasonCode(item["code"]),
-        message=str(item["message"]),
-        source=item.get("source"),
-        value=item.get("value"),
-        limit=item.get("limit"),
-    )
-
-
-def _number(value: object) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number else None  # type: ignore[arg-type]  # just checked
