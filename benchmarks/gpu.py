@@ -51,7 +51,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1000)
     parser.add_argument("--out", type=Path, default=OUT / "gpu.json")
     options = parser.parse_args()
-    why = DECODERS["nvdec"]().hindrance()
+    why = DECODERS["nvdec"]().unavailable_reason()
     if why is not None:
         print(f"skipped: {why}")
         return 0

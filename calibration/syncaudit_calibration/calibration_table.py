@@ -8,8 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from syncaudit.cli.console import printable
-from syncaudit.model import CameraSpec, Clip
-from syncaudit.model.wording import (
+from syncaudit.formatting import (
     PLUS_MINUS,
     word_correction,
     word_count,
@@ -17,6 +16,7 @@ from syncaudit.model.wording import (
     word_duration,
     word_measure,
 )
+from syncaudit.model import CameraSpec, Clip
 from syncaudit_calibration.calibrate_recording import CalibratedRecording
 from syncaudit_calibration.calibration import CalibratedSource
 from syncaudit_calibration.errors import CalibrationError

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from syncaudit.estimators.events import EventEvidence
-from syncaudit.model.wording import word_count, word_duration, word_measure
+from syncaudit.formatting import word_count, word_duration, word_measure
 from syncaudit_calibration.calibration import CalibratedSource
 from syncaudit_calibration.clipping import word_clipping
 from syncaudit_calibration.seed import Seed

@@ -150,7 +150,7 @@ def _print(done: Injection, n_clips: int, out: Path) -> None:
     from rich.text import Text
 
     from syncaudit.cli.console import printable, stdout
-    from syncaudit.model.wording import word_count
+    from syncaudit.formatting import word_count
 
     lines = [
         f"{word_count(n_clips, 'clip')}: {word_count(done.n_controls, 'control')}, "

@@ -184,7 +184,7 @@ def _write_train(train: PulseTrain, folder: Path) -> list[tuple[Path, str]]:
 
 
 def _write_video(screen: PulseTrain, expected: Accuracy, folder: Path) -> list[tuple[Path, str]]:
-    from syncaudit.model.wording import word_duration
+    from syncaudit.formatting import word_duration
     from syncaudit_calibration.plan.video import write_sync_video
 
     table, film = (folder / name for name in _SCREEN)

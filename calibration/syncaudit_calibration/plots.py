@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from syncaudit.errors import MissingExtraError
 from syncaudit.estimators.events import instants_of
+from syncaudit.formatting import word_duration
 from syncaudit.model import CameraStream, FlashEdges, seconds_since
-from syncaudit.model.wording import word_duration
 from syncaudit.writing import Signature, check_target, replacing
 from syncaudit_calibration.band_pictures import BandPicture, find_band_pictures
 from syncaudit_calibration.budget import error_budget

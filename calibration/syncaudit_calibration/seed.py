@@ -19,8 +19,8 @@ from syncaudit.estimators.events import (
     instants_of,
     period_of,
 )
+from syncaudit.formatting import word_duration
 from syncaudit.model import FlashEdges, Quantity
-from syncaudit.model.wording import word_duration
 from syncaudit_calibration.association import Map
 from syncaudit_calibration.clipping import word_clipping
 from syncaudit_calibration.closures import Closure

@@ -12,8 +12,8 @@ from syncaudit.estimators.events.flash_bands import (
     MAX_STATED_Z,
     STATED_TOLERANCE,
 )
+from syncaudit.formatting import word_duration, word_measure
 from syncaudit.model import FlashEdges
-from syncaudit.model.wording import word_duration, word_measure
 from syncaudit_calibration.adjustment import value_of
 from syncaudit_calibration.box_reference import adjust_with_any_reference
 from syncaudit_calibration.observations import Observations, free_stated

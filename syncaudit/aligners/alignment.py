@@ -81,7 +81,7 @@ class Aligner(Protocol):
 
     name: str
 
-    def obstacle(self, language: str, *, is_phones: bool) -> SyncAuditError | None:
+    def unavailable_reason(self, language: str, *, is_phones: bool) -> SyncAuditError | None:
         """Return why it cannot be used here for such a text, with what to do; None: it can.
 
         Parameters
@@ -98,7 +98,7 @@ class Aligner(Protocol):
         Parameters
         ----------
         utterances : sequence of Utterance
-            All of a language and kind of text that `obstacle` has nothing against.
+            All of a language and kind of text that are available, by `unavailable_reason`.
         """
 
 

@@ -61,7 +61,7 @@ class MfaAligner:
 
     name = "mfa"
 
-    def obstacle(self, language: str, *, is_phones: bool) -> SyncAuditError | None:
+    def unavailable_reason(self, language: str, *, is_phones: bool) -> SyncAuditError | None:
         """Return why it cannot be used: not installed, phones, a language without models."""
         if is_phones:
             return UsageError(

@@ -50,7 +50,7 @@ class PocketsphinxAligner:
 
     name = "pocketsphinx"
 
-    def obstacle(self, language: str, *, is_phones: bool) -> SyncAuditError | None:
+    def unavailable_reason(self, language: str, *, is_phones: bool) -> SyncAuditError | None:
         """Return why it cannot be used: not installed, or words in another language."""
         if importlib.util.find_spec("pocketsphinx") is None:
             return MissingExtraError("pocketsphinx", extra="speech", purpose="Alignment")

@@ -33,7 +33,7 @@ class ViterAligner:
 
     name = "viter"
 
-    def obstacle(self, language: str, *, is_phones: bool) -> SyncAuditError | None:  # noqa: ARG002  # its model decides the language
+    def unavailable_reason(self, language: str, *, is_phones: bool) -> SyncAuditError | None:  # noqa: ARG002  # its model decides the language
         """Return why it cannot be used: not installed, no model named, phones."""
         if importlib.util.find_spec("viter") is None:
             return MissingExtraError("viter", extra="viter", purpose="Alignment with an MFA model")

@@ -12,8 +12,8 @@ from syncaudit.batch.json_encoding import plain
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.outputs import OUTPUTS, SIDE_FILES, write_json
 from syncaudit.errors import UsageError
+from syncaudit.formatting import word_count
 from syncaudit.model import Verdict
-from syncaudit.model.wording import word_count
 from syncaudit.policy import Policy
 from syncaudit.readers.uris import is_url
 from syncaudit.writing import Signature, is_ours, refuse_foreign, remove_ours, sweep_drafts

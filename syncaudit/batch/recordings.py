@@ -16,8 +16,8 @@ from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.recording_cache import RecordingCache
 from syncaudit.batch.task import row_result
 from syncaudit.batch.verdict_lines import verdict_at
+from syncaudit.formatting import MS_PER_H_PER_PPM
 from syncaudit.model import Clip, ClockCourse, CommonOffsets, clock_of
-from syncaudit.model.wording import MS_PER_H_PER_PPM
 from syncaudit.policy import Policy
 from syncaudit.writing import Signature, remove_ours, replace_text
 

@@ -94,7 +94,7 @@ def _fleet_of(verdicts: str, rules: Policy, *, partial: bool) -> Fleet:
 
 def _check(found: Sequence[FleetBaseline], verdicts: str) -> None:
     from syncaudit.errors import UsageError
-    from syncaudit.model.wording import word_count
+    from syncaudit.formatting import word_count
     from syncaudit.policy import MIN_CLIPS
 
     if not found:
@@ -114,7 +114,7 @@ def _check(found: Sequence[FleetBaseline], verdicts: str) -> None:
 
 def _print(console: Console, found: Sequence[FleetBaseline], out: Path) -> None:
     from syncaudit.cli.console import printable
-    from syncaudit.model.wording import word_count, word_duration
+    from syncaudit.formatting import word_count, word_duration
     from syncaudit.policy import MIN_CLIPS
 
     for item in found:

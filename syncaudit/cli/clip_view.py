@@ -14,6 +14,7 @@ from rich.text import Text
 
 from syncaudit.cli.console import printable
 from syncaudit.cli.glyphs import STYLES, glyph, verdict_text
+from syncaudit.formatting import PLUS_MINUS, word_correction, word_drift, word_measure, word_rate
 from syncaudit.model import (
     ClipVerdict,
     ClockEstimate,
@@ -24,8 +25,6 @@ from syncaudit.model import (
     Stream,
     Verdict,
 )
-from syncaudit.model.wording import PLUS_MINUS, word_drift, word_measure
-from syncaudit.report.phrases import word_correction, word_rate
 
 __all__ = ["ExaminationLike", "print_examination", "print_failed"]
 

@@ -18,8 +18,8 @@ from syncaudit.evaluation.evaluate import Evaluation
 from syncaudit.evaluation.labels import PersonSays
 from syncaudit.evaluation.outcomes import Outcome
 from syncaudit.evaluation.rates import Rate
+from syncaudit.formatting import word_count, word_duration
 from syncaudit.model import Verdict
-from syncaudit.model.wording import word_count, word_duration
 
 __all__ = ["print_evaluation"]
 

@@ -147,7 +147,7 @@ def _print_outcome(console: Console, done: Exported, out: str) -> None:
     from rich.text import Text
 
     from syncaudit.cli.console import printable
-    from syncaudit.model.wording import word_count
+    from syncaudit.formatting import word_count
 
     lines = [
         f"{printable(out)}: {word_count(done.n_clips, 'clip')} in "

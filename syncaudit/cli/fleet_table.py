@@ -11,8 +11,8 @@ from rich.text import Text
 
 from syncaudit.cli.console import printable
 from syncaudit.cli.glyphs import STYLES, glyph
+from syncaudit.formatting import word_correction, word_count
 from syncaudit.model import ClipVerdict, Verdict
-from syncaudit.model.wording import word_correction, word_count
 from syncaudit.report import ACTIONS
 
 __all__ = ["MOST_LINES", "cause_table", "clip_lines"]

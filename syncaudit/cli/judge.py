@@ -101,7 +101,7 @@ def _print_changes(console: Console, changes: Sequence[Change]) -> None:
 
     from syncaudit.cli.console import printable
     from syncaudit.cli.glyphs import verdict_text
-    from syncaudit.model.wording import word_count
+    from syncaudit.formatting import word_count
 
     if not changes:
         console.print("No clip changes its verdict.")

@@ -10,9 +10,10 @@ from rich.progress import BarColumn, Progress, TextColumn
 from syncaudit.batch.summary import Progress as BatchProgress
 from syncaudit.cli.glyphs import STYLES, glyph
 from syncaudit.cli.live_view import LiveView
+from syncaudit.formatting import word_span
 from syncaudit.model import Verdict
 
-__all__ = ["ProgressView", "word_span"]
+__all__ = ["ProgressView"]
 
 
 class ProgressView(LiveView):
@@ -65,13 +66,6 @@ class ProgressView(LiveView):
         per = f"{rate:.1f}/s" if rate >= 1 else f"{rate * 60:.1f}/min"
         left = (state.total - state.done) / rate
         return f"{per}, {word_span(left)} left" if state.done < state.total else per
-
-
-def word_span(seconds: float) -> str:
-    """Return a span of time for people: ``45 s``, ``12 min``, ``3.4 h``."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _counts(state: BatchProgress) -> str:

@@ -15,10 +15,16 @@ from syncaudit.batch import BatchSummary
 from syncaudit.cli.console import printable
 from syncaudit.cli.fleet_table import MOST_LINES, cause_table, clip_lines
 from syncaudit.cli.glyphs import STYLES, glyph, verdict_text
-from syncaudit.cli.progress import word_span
+from syncaudit.formatting import (
+    PLUS_MINUS,
+    word_correction,
+    word_count,
+    word_drift,
+    word_measure,
+    word_span,
+)
 from syncaudit.model import ClipVerdict, Finding, ReasonCode, SourceVerdict, Verdict
-from syncaudit.model.wording import PLUS_MINUS, word_count, word_drift, word_measure
-from syncaudit.report.phrases import word_correction, word_unmeasured
+from syncaudit.report.reasons import word_unmeasured
 
 __all__ = ["print_outcome", "print_totals", "source_lines", "verdict_table"]
 

@@ -58,7 +58,7 @@ class BackEnd(ABC):
             If it cannot go on.
         """
 
-    def hindrance(self) -> str | None:
+    def unavailable_reason(self) -> str | None:
         """Return why it may not stand in for the CPU here: cannot be used, or differs."""
         return self.agreement().general
 
@@ -118,7 +118,7 @@ class BackEnd(ABC):
             raise UnfitError("the file cannot be opened") from error  # the CPU says it in full
         if listed.pts is None or listed.damage is not None:
             raise UnfitError("the container does not list its frames, or breaks off")
-        why = self._hindrance_of(header)
+        why = self._unavailable_reason_of(header)
         if why is not None:
             raise UnfitError(why)
         pts: tuple[int, ...] = tuple(listed.pts.tolist())
@@ -137,12 +137,12 @@ class BackEnd(ABC):
             stop=stop,
         )
 
-    def _hindrance_of(self, header: VideoHeader) -> str | None:
+    def _unavailable_reason_of(self, header: VideoHeader) -> str | None:
         if header.n_videos != 1:
             return f"the file holds {header.n_videos} video streams"
         if header.pixel_format not in _PIXEL_FORMATS:
             return f"its pictures are {header.pixel_format}, not 8-bit 4:2:0"
-        return self.agreement().hindrance(header.codec)
+        return self.agreement().unavailable_reason(header.codec)
 
     @classmethod
     def agreement(cls) -> Agreement:

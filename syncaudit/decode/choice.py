@@ -78,7 +78,7 @@ def choose_decoder(
     if asked == "cpu":
         return DecoderChoice(asked=asked, took=asked, why="asked for")
     if asked != AUTO:
-        why = decoders[asked]().hindrance() if is_here else None
+        why = decoders[asked]().unavailable_reason() if is_here else None
         if why is not None:
             raise UsageError(
                 f"decoder '{asked}' cannot be used here: {why}",
@@ -93,7 +93,7 @@ def choose_decoder(
         if not back_end.tells_damage:
             blind.append(name)
             continue
-        why = back_end.hindrance()
+        why = back_end.unavailable_reason()
         if why is None:
             return DecoderChoice(asked=asked, took=name, why="it decodes samples as the CPU does")
         passed_over.append(f"{name}: {why}")

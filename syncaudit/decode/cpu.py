@@ -59,7 +59,7 @@ class CpuDecoder:
         """Return None: PyAV and OpenCV are always installed."""
         return None
 
-    def hindrance(self) -> str | None:
+    def unavailable_reason(self) -> str | None:
         """Return None: it is what others are compared with."""
         return None
 

@@ -111,7 +111,7 @@ class FrameDecoder(Protocol):
         """Return why the back end cannot be used here, or None if it can."""
         ...
 
-    def hindrance(self) -> str | None:
+    def unavailable_reason(self) -> str | None:
         """Return why it may not stand in for the CPU here: cannot be used, or differs."""
         ...
 

@@ -53,7 +53,7 @@ class Agreement:
     general: str | None = None
     by_codec: Mapping[str, str | None] = field(default_factory=dict)
 
-    def hindrance(self, codec: str) -> str | None:
+    def unavailable_reason(self, codec: str) -> str | None:
         """Return why videos of a codec are left to the CPU, or None."""
         if self.general is not None:
             return self.general

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.formatting import word_count
 from syncaudit.model import (
     Activity,
     Channel,
@@ -18,7 +19,6 @@ from syncaudit.model import (
     seconds_since,
 )
 from syncaudit.model.time import MAX_SPAN_S
-from syncaudit.model.wording import word_count
 
 __all__ = ["find_state", "why_no_state"]
 

@@ -76,7 +76,8 @@ def _devices() -> list[str]:
 
 def _back_end(name: str) -> Symptom:
     answer = ask_python(
-        f"from syncaudit.decode import DECODERS; print(DECODERS[{name!r}]().hindrance() or '')"
+        "from syncaudit.decode import DECODERS; "
+        f"print(DECODERS[{name!r}]().unavailable_reason() or '')"
     )
     if answer.is_ok and not answer.said:
         return Symptom(

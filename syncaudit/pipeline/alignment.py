@@ -9,8 +9,8 @@ import numpy as np
 
 from syncaudit.aligners import ALIGNERS, Aligner, Alignment, Utterance
 from syncaudit.errors import AlignmentError, SyncAuditError, UsageError, nearest_name
+from syncaudit.formatting import word_measure
 from syncaudit.model import AudioStream, PairMeasurement, SourceKind
-from syncaudit.model.wording import word_measure
 from syncaudit.pipeline.tiers import measure_tier
 
 __all__ = ["AUTO", "Choice", "JudgedAlignment", "align_and_judge", "choose_aligners"]
@@ -91,21 +91,21 @@ def choose_aligners(
             f"no aligner is called '{name}'", hint=nearest_name(name, [AUTO, *ALIGNERS])
         )
     usable: list[Aligner] = []
-    obstacles: dict[str, SyncAuditError] = {}
+    reasons: dict[str, SyncAuditError] = {}
     for each in ALIGNERS if name == AUTO else [name]:
         aligner = ALIGNERS[each]()
-        obstacle = aligner.obstacle(language, is_phones=is_phones)
-        if obstacle is None:
+        reason = aligner.unavailable_reason(language, is_phones=is_phones)
+        if reason is None:
             usable.append(aligner)
             if is_one_enough:
                 break
         else:
-            obstacles[each] = obstacle
+            reasons[each] = reason
     if not usable:
-        raise next(iter(obstacles.values()))
+        raise next(iter(reasons.values()))
     return Choice(
         aligners=tuple(usable),
-        passed_over=tuple(f"{each}: {why.message}" for each, why in obstacles.items()),
+        passed_over=tuple(f"{each}: {why.message}" for each, why in reasons.items()),
     )
 
 
@@ -193,7 +193,7 @@ def _by_another(
 ) -> JudgedAlignment | AlignmentError:
     """Hold a short alignment without a score against that of the aligner that has one."""
     other = ALIGNERS[_WITH_SCORE]()
-    is_usable = other.obstacle(utterance.language, is_phones=False) is None
+    is_usable = other.unavailable_reason(utterance.language, is_phones=False) is None
     second = other.align([utterance])[0] if is_usable else None
     apart_s = _apart(result, second) if isinstance(second, Alignment) else None
     if apart_s is not None and apart_s > _OTHER_S:

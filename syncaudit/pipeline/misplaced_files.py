@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.formatting import word_duration
 from syncaudit.model import (
     CameraStream,
     Clip,
@@ -23,7 +24,6 @@ from syncaudit.model import (
     SourceSpec,
     Stream,
 )
-from syncaudit.model.wording import word_duration
 from syncaudit.pipeline.window import NEAR_S, Window
 
 __all__ = ["find_misplaced_files"]

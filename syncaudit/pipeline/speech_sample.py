@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from syncaudit.errors import SyncAuditError
+from syncaudit.formatting import word_correction
 from syncaudit.model import AudioStream, Clip, Interval, Tier, TranscriptStream
 from syncaudit.readers import read_source
-from syncaudit.report import TierRow, Utterance, word_correction
+from syncaudit.report import TierRow, Utterance
 
 __all__ = ["draw_utterances"]
 

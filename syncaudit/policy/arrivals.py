@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from syncaudit.formatting import word_count, word_drift, word_duration, word_measure
 from syncaudit.model import ArrivalAudit, Finding, ReasonCode
-from syncaudit.model.wording import word_count, word_drift, word_duration, word_measure
 from syncaudit.policy.check_result import remark
 
 __all__ = ["judge_arrivals"]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from syncaudit.formatting import word_duration, word_measure
 from syncaudit.model import (
     ClockEstimate,
     ClockSolution,
@@ -14,7 +15,6 @@ from syncaudit.model import (
     ReasonCode,
     SourceKind,
 )
-from syncaudit.model.wording import word_duration, word_measure
 from syncaudit.policy.check_result import defect
 from syncaudit.policy.equivalence import Equivalence, compare
 from syncaudit.policy.limits import Policy

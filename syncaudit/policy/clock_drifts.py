@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from syncaudit.formatting import word_drift
 from syncaudit.model import ClockEstimate, Finding, ReasonCode, Verdict
-from syncaudit.model.wording import word_drift
 from syncaudit.policy.check_result import CheckResult, defect, remark
 from syncaudit.policy.equivalence import Equivalence, compare
 from syncaudit.policy.limits import Limits

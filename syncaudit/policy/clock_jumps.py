@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from syncaudit.formatting import rounded, word_duration, word_measure
 from syncaudit.model import ClockEstimate, ReasonCode, Verdict
-from syncaudit.model.wording import rounded, word_duration, word_measure
 from syncaudit.policy.check_result import CheckResult, defect
 from syncaudit.policy.equivalence import Equivalence, compare, seconds_to_step
 from syncaudit.policy.frame_words import word_slip

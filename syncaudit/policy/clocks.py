@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from syncaudit.formatting import word_duration, word_measure
 from syncaudit.model import ClockSolution, Finding, PairMeasurement, ReasonCode, Verdict
-from syncaudit.model.wording import word_duration, word_measure
 from syncaudit.policy.check_result import CheckResult
 from syncaudit.policy.clock_drifts import judge_drift
 from syncaudit.policy.clock_jumps import judge_step, word_moment

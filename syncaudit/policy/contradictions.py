@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from syncaudit.formatting import word_duration, word_measure
 from syncaudit.model import (
     ClockSolution,
     EdgeResidual,
@@ -13,7 +14,6 @@ from syncaudit.model import (
     PairMeasurement,
     ReasonCode,
 )
-from syncaudit.model.wording import word_duration, word_measure
 from syncaudit.policy.check_result import defect, remark
 from syncaudit.policy.unobservable import word_method
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from syncaudit.formatting import word_duration
 from syncaudit.model import (
     Clip,
     ClipRecord,
@@ -13,7 +14,6 @@ from syncaudit.model import (
     TranscriptSpec,
     clock_of,
 )
-from syncaudit.model.wording import word_duration
 
 __all__ = ["judge_coverage"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from syncaudit.formatting import word_correction, word_count, word_duration
 from syncaudit.model import CommonOffset, DataSetClocks
-from syncaudit.model.wording import word_correction, word_count, word_duration
 from syncaudit.policy.equivalence import Equivalence, compare, quantile
 from syncaudit.policy.limits import Policy
 

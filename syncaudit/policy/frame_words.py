@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from syncaudit.model.wording import word_count
+from syncaudit.formatting import word_count
 
 __all__ = ["word_hidden", "word_slip"]
 

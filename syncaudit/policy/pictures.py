@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from syncaudit.formatting import word_count, word_duration
 from syncaudit.model import (
     Finding,
     PictureAudit,
@@ -13,7 +14,6 @@ from syncaudit.model import (
     ReasonCode,
     Severity,
 )
-from syncaudit.model.wording import word_count, word_duration
 from syncaudit.policy.check_result import defect, remark
 from syncaudit.policy.limits import Limits
 

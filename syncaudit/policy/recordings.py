@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from syncaudit.formatting import word_correction, word_count
 from syncaudit.model import (
     Clip,
     ClipVerdict,
@@ -18,7 +19,6 @@ from syncaudit.model import (
     Verdict,
     clock_of,
 )
-from syncaudit.model.wording import word_correction, word_count
 from syncaudit.policy.check_result import remark
 from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.equivalence import quantile

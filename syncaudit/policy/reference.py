@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from statistics import median
 
+from syncaudit.formatting import word_correction
 from syncaudit.model import ClockEstimate, ClockSolution, Finding, ReasonCode
-from syncaudit.model.wording import word_correction
 from syncaudit.policy.check_result import defect, remark
 from syncaudit.policy.equivalence import Equivalence, compare
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from syncaudit.formatting import word_duration
 from syncaudit.model import Finding, PairMeasurement, ReasonCode, SourceKind, StampAudit
-from syncaudit.model.wording import word_duration
 from syncaudit.policy.check_result import defect, remark
 from syncaudit.policy.limits import Limits
 

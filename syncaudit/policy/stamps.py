@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from syncaudit.formatting import word_count, word_duration
 from syncaudit.model import Finding, ReasonCode, StampAudit
-from syncaudit.model.wording import word_count, word_duration
 from syncaudit.policy.check_result import defect, remark
 from syncaudit.policy.limits import Limits
 from syncaudit.policy.stamp_jitter import Witness, judge_jitter

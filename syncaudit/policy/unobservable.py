@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from syncaudit.formatting import word_count
 from syncaudit.model import ClockSolution, PairMeasurement, ReasonCode, Verdict
-from syncaudit.model.wording import word_count
 from syncaudit.policy.check_result import CheckResult, remark
 
 __all__ = ["unknown", "unmeasured", "why_unobservable", "word_method"]

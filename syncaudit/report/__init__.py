@@ -4,7 +4,6 @@ from syncaudit.report.causes import Causes
 from syncaudit.report.html import PictureMaker, write_report
 from syncaudit.report.junit import write_junit
 from syncaudit.report.markdown import write_markdown
-from syncaudit.report.phrases import word_correction
 from syncaudit.report.picture import Picture
 from syncaudit.report.reasons import ACTIONS
 from syncaudit.report.sarif import write_sarif
@@ -20,7 +19,6 @@ __all__ = [
     "TierRow",
     "Utterance",
     "WorstClips",
-    "word_correction",
     "write_junit",
     "write_markdown",
     "write_report",

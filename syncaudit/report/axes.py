@@ -12,7 +12,9 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
-__all__ = ["AXIS_PX", "Scale", "band", "bottom_axis", "shorten", "svg", "word_tick"]
+from syncaudit.formatting import word_tick
+
+__all__ = ["AXIS_PX", "Scale", "band", "bottom_axis", "shorten", "svg"]
 
 AXIS_PX = 26.0
 """Height of the row of figures below a drawing."""
@@ -66,12 +68,6 @@ def bottom_axis(scale: Scale, top_px: float, bottom_px: float) -> list[str]:
         text = word_tick(tick, with_unit=with_unit)
         parts.append(f'<text class="tick" x="{x:.1f}" y="{bottom_px + 16:.1f}">{text}</text>')
     return parts
-
-
-def word_tick(seconds: float, *, with_unit: bool) -> str:
-    """Return the figure of a tick in milliseconds, with its sign."""
-    number = "0" if abs(seconds) < 1e-12 else f"{seconds * 1e3:+g}".replace("-", "−")
-    return f"{number} ms" if with_unit else number
 
 
 def band(x: float, y: float, width: float, height: float) -> str:

@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from syncaudit.model.wording import MS_PER_H_PER_PPM
+from syncaudit.formatting import MS_PER_H_PER_PPM, word_ms, word_share, word_span
 from syncaudit.report.distribution import Distribution
-from syncaudit.report.phrases import word_ms, word_share, word_span
 from syncaudit.report.source_tally import SourceTally
 
 __all__ = ["PARTS", "PooledDrifts", "budget_row"]

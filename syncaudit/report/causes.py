@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from syncaudit.formatting import word_correction, word_duration, word_share, word_span
 from syncaudit.model import ClipVerdict, Verdict
-from syncaudit.model.wording import word_duration
 from syncaudit.report.distribution import Distribution
-from syncaudit.report.phrases import word_correction, word_share, word_span
 from syncaudit.report.reasons import REASONS, cure_of
 
 __all__ = ["Causes", "causes_of", "span_of"]

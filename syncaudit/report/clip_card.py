@@ -7,10 +7,10 @@ from typing import Any
 
 from markupsafe import Markup
 
+from syncaudit.formatting import word_correction, word_count, word_drift, word_duration, word_rate
 from syncaudit.model import ClipVerdict, PairMeasurement, SourceVerdict, StampAudit, Verdict
-from syncaudit.model.wording import word_count, word_drift, word_duration
 from syncaudit.report.figures import Point, forest_plot
-from syncaudit.report.phrases import word_correction, word_rate, word_unmeasured
+from syncaudit.report.reasons import word_unmeasured
 
 __all__ = ["WITNESSES", "clip_card", "content_words", "stamp_words"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from syncaudit.report.axes import AXIS_PX, Scale, band, shorten, svg, word_tick
-from syncaudit.report.phrases import signed_ms, word_correction
+from syncaudit.formatting import signed_ms, word_correction, word_tick
+from syncaudit.report.axes import AXIS_PX, Scale, band, shorten, svg
 
 __all__ = ["CoursePoint", "course_plot"]
 

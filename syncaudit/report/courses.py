@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from syncaudit.formatting import word_correction, word_count, word_drift, word_duration, word_span
 from syncaudit.model import ClipVerdict
-from syncaudit.model.wording import word_count, word_drift, word_duration
 from syncaudit.report.course_plot import CoursePoint, course_plot
-from syncaudit.report.phrases import word_correction, word_span
 
 __all__ = ["Courses"]
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from syncaudit.formatting import word_correction
 from syncaudit.report.axes import AXIS_PX, Scale, band, bottom_axis, shorten, svg
-from syncaudit.report.phrases import word_correction
 
 __all__ = ["Point", "forest_plot"]
 

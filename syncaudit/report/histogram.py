@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from markupsafe import Markup, escape
 
+from syncaudit.formatting import signed_ms
 from syncaudit.report.axes import AXIS_PX, Scale, band, bottom_axis, svg
 from syncaudit.report.distribution import Distribution
-from syncaudit.report.phrases import signed_ms
 
 __all__ = ["histogram"]
 

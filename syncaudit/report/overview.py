@@ -6,11 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from syncaudit.formatting import signed_ms, word_share, word_span
 from syncaudit.model import ClipVerdict, ReasonCode, SourceKind, Verdict
 from syncaudit.report.budget import PARTS, PooledDrifts, budget_row
 from syncaudit.report.causes import Causes, span_of
 from syncaudit.report.clip_card import WITNESSES
-from syncaudit.report.phrases import signed_ms, word_share, word_span
 from syncaudit.report.source_tally import SourceTally
 from syncaudit.report.source_view import source_view
 from syncaudit.report.stage_times import stage_times

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["ACTIONS", "CURES", "REASONS", "cure_of"]
+from syncaudit.formatting import word_correction
+from syncaudit.model import SourceVerdict, Verdict
+
+__all__ = ["ACTIONS", "CURES", "REASONS", "cure_of", "word_unmeasured"]
 
 # Stable codes (formats, section 3) in plain words.
 REASONS = {
@@ -96,3 +99,13 @@ def cure_of(code: str, *, is_constant: bool = False) -> str:
     if code == "offset" and is_constant:
         return _CONSTANT
     return CURES.get(code, "Look at the clips named below.")
+
+
+def word_unmeasured(source: SourceVerdict) -> str:
+    """Return what stands for a source of whose clock its clip shows no offset by itself."""
+    pooled = source.recording
+    if pooled is not None and pooled.offset_s is not None:
+        return f"{word_correction(pooled.offset_s, pooled.offset_std_s)}, by recording"
+    if source.verdict is not Verdict.PASS:
+        return source.why_unmeasured or "nothing to measure it by"
+    return "fits its audio" if source.kind == "transcript" else "agrees with its baseline"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from syncaudit.model import ClipVerdict, SourceVerdict, StampAudit, Verdict
 from syncaudit.report.distribution import Distribution
-from syncaudit.report.phrases import word_unmeasured
+from syncaudit.report.reasons import word_unmeasured
 
 __all__ = ["SourceTally"]
 

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from syncaudit.formatting import (
+    signed_ms,
+    word_correction,
+    word_direction,
+    word_drift,
+    word_ms,
+    word_rate,
+    word_share,
+)
 from syncaudit.model import Verdict
-from syncaudit.model.wording import word_direction, word_drift
 from syncaudit.report.clip_card import WITNESSES
 from syncaudit.report.distribution import Distribution
 from syncaudit.report.histogram import histogram
-from syncaudit.report.phrases import signed_ms, word_correction, word_ms, word_rate, word_share
 from syncaudit.report.source_tally import SourceTally
 
 __all__ = ["source_view"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from syncaudit.model.wording import word_duration
-from syncaudit.report.phrases import word_share, word_span
+from syncaudit.formatting import word_duration, word_share, word_span
 
 __all__ = ["stage_times"]
 

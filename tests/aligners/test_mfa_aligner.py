@@ -183,15 +183,15 @@ def test_real_output_is_read(mfa: Any, utterance: Make, realdata: Path, name: st
 
 def test_what_it_cannot_do_is_said(mfa: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     aligner = MfaAligner()
-    assert aligner.obstacle("en", is_phones=False) is None
-    assert aligner.obstacle("de-AT", is_phones=False) is None
-    assert "takes words, not phones" in str(aligner.obstacle("en", is_phones=True))
+    assert aligner.unavailable_reason("en", is_phones=False) is None
+    assert aligner.unavailable_reason("de-AT", is_phones=False) is None
+    assert "takes words, not phones" in str(aligner.unavailable_reason("en", is_phones=True))
     assert "no model of the Montreal Forced Aligner is known for 'xx'" in str(
-        aligner.obstacle("xx", is_phones=False)
+        aligner.unavailable_reason("xx", is_phones=False)
     )
     monkeypatch.setenv("SYNCAUDIT_MFA_DICTIONARY", "mine.dict")
     monkeypatch.setenv("SYNCAUDIT_MFA_ACOUSTIC", "mine.zip")
-    assert aligner.obstacle("xx", is_phones=False) is None
+    assert aligner.unavailable_reason("xx", is_phones=False) is None
 
 
 def test_program_is_found_on_the_path_then_in_conda(
@@ -203,7 +203,7 @@ def test_program_is_found_on_the_path_then_in_conda(
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
-    missing = MfaAligner().obstacle("en", is_phones=False)
+    missing = MfaAligner().unavailable_reason("en", is_phones=False)
     assert isinstance(missing, UsageError)
     assert "conda create -n aligner -c conda-forge montreal-forced-aligner" in str(missing)
     conda = folder / "conda"
@@ -212,16 +212,18 @@ def test_program_is_found_on_the_path_then_in_conda(
         f'exec "{sys.executable}" "{FAKE}" "$@"\n'
     )
     conda.chmod(0o755)
-    assert MfaAligner().obstacle("en", is_phones=False) is None
+    assert MfaAligner().unavailable_reason("en", is_phones=False) is None
     plain = folder / "mfa"
     plain.write_text("#!/bin/sh\nexit 1\n")
     plain.chmod(0o755)
-    assert MfaAligner().obstacle("en", is_phones=False) is None  # the broken one is passed over
+    assert (
+        MfaAligner().unavailable_reason("en", is_phones=False) is None
+    )  # the broken one is passed over
     conda.unlink()
-    assert MfaAligner().obstacle("en", is_phones=False) is not None
+    assert MfaAligner().unavailable_reason("en", is_phones=False) is not None
 
 
 def test_set_program_that_is_none_is_named(mfa: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SYNCAUDIT_MFA", "/nowhere/mfa")
     with pytest.raises(UsageError, match=r"SYNCAUDIT_MFA is '/nowhere/mfa', which does not answer"):
-        raise MfaAligner().obstacle("en", is_phones=False)  # type: ignore[misc]
+        raise MfaAligner().unavailable_reason("en", is_phones=False)  # type: ignore[misc]

@@ -153,9 +153,9 @@ def test_other_languages_go_by_their_phones(
 
 
 def test_words_of_other_languages_are_left_to_others(aligner: PocketsphinxAligner) -> None:
-    assert aligner.obstacle("en-GB", is_phones=False) is None
-    assert aligner.obstacle("de", is_phones=True) is None
-    assert "knows English words only" in str(aligner.obstacle("de", is_phones=False))
+    assert aligner.unavailable_reason("en-GB", is_phones=False) is None
+    assert aligner.unavailable_reason("de", is_phones=True) is None
+    assert "knows English words only" in str(aligner.unavailable_reason("de", is_phones=False))
 
 
 def test_unknown_phones_are_named(aligner: PocketsphinxAligner) -> None:
@@ -169,7 +169,9 @@ def test_missing_package_gives_the_pip_line(
     aligner: PocketsphinxAligner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    assert "pip install 'syncaudit[speech]'" in str(aligner.obstacle("en", is_phones=False))
+    assert "pip install 'syncaudit[speech]'" in str(
+        aligner.unavailable_reason("en", is_phones=False)
+    )
 
 
 def test_one_bad_utterance_spoils_no_other(aligner: PocketsphinxAligner) -> None:

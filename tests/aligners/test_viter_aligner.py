@@ -66,7 +66,7 @@ def talk(text: str) -> tuple[Utterance, list[float]]:
 
 
 def test_words_are_placed(aligner: ViterAligner) -> None:
-    assert aligner.obstacle("en", is_phones=False) is None
+    assert aligner.unavailable_reason("en", is_phones=False) is None
     utterance, truth = talk("See the sea")
     (found,) = aligner.align([utterance])
     assert isinstance(found, Alignment)
@@ -109,12 +109,12 @@ def test_file_that_is_no_model_is_named(
 def test_what_is_missing_is_said(
     aligner: ViterAligner, monkeypatch: pytest.MonkeyPatch, utterance: Callable[..., Any]
 ) -> None:
-    assert "takes words, not phones" in str(aligner.obstacle("en", is_phones=True))
+    assert "takes words, not phones" in str(aligner.unavailable_reason("en", is_phones=True))
     monkeypatch.setenv("SYNCAUDIT_VITER_DICTIONARY", "/nowhere.dict")
-    assert "which is not there" in str(aligner.obstacle("en", is_phones=False))
+    assert "which is not there" in str(aligner.unavailable_reason("en", is_phones=False))
     monkeypatch.delenv("SYNCAUDIT_VITER_MODEL")
-    assert "no model of its own" in str(aligner.obstacle("en", is_phones=False))
+    assert "no model of its own" in str(aligner.unavailable_reason("en", is_phones=False))
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    missing = aligner.obstacle("en", is_phones=False)
+    missing = aligner.unavailable_reason("en", is_phones=False)
     assert isinstance(missing, MissingExtraError)
     assert "pip install 'syncaudit[viter]'" in str(missing)

@@ -7,7 +7,8 @@ from rich.console import Console
 
 from syncaudit.batch import Progress
 from syncaudit.cli import progress
-from syncaudit.cli.progress import ProgressView, word_span
+from syncaudit.cli.progress import ProgressView
+from syncaudit.formatting import word_span
 
 
 def state(done, reused=0):

@@ -87,7 +87,7 @@ def frames_of(
 
 @pytest.mark.parametrize("codec", SAMPLES)
 def test_samples_are_the_same(back_end: str, codec: str) -> None:
-    assert DECODERS[back_end]().hindrance() is None
+    assert DECODERS[back_end]().unavailable_reason() is None
     path = SAMPLES[codec]
     found, why = frames_of(path, back_end)
     assert why is None
@@ -172,7 +172,7 @@ def test_planes_outlive_the_next_frame(back_end: str) -> None:
 @pytest.mark.parametrize("fail_at", [0, BATCH + 3])
 def test_a_driver_that_fails_is_replaced_at_that_frame(encode: Encode, fail_at: int) -> None:
     path = encode("a.mp4", n_frames=40)
-    assert DECODERS["nvdec"]().hindrance() is None
+    assert DECODERS["nvdec"]().unavailable_reason() is None
     Faults.fail_at = fail_at
     found, why = frames_of(path, "nvdec")
     assert found == frames_of(path, "cpu")[0]
@@ -183,7 +183,7 @@ def test_a_driver_that_fails_is_replaced_at_that_frame(encode: Encode, fail_at: 
 @pytest.mark.usefixtures("nvdec")
 def test_frames_that_do_not_come_are_decoded_by_the_cpu(encode: Encode) -> None:
     path = encode("a.mp4", n_frames=40)
-    assert DECODERS["nvdec"]().hindrance() is None
+    assert DECODERS["nvdec"]().unavailable_reason() is None
     Faults.end_at = 0
     found, why = frames_of(path, "nvdec")
     assert found == frames_of(path, "cpu")[0]
@@ -208,7 +208,7 @@ def test_a_gpu_that_does_not_decode_as_the_cpu_is_not_used(
     for name, value in faults.items():
         setattr(Faults, name, value)
     found, said = frames_of(encode("a.mp4"), "nvdec")
-    assert why in str(DECODERS["nvdec"]().hindrance())
+    assert why in str(DECODERS["nvdec"]().unavailable_reason())
     assert why in str(said)
     assert len(found) == 10
 
@@ -216,7 +216,7 @@ def test_a_gpu_that_does_not_decode_as_the_cpu_is_not_used(
 @pytest.mark.usefixtures("nvdec")
 def test_codecs_that_this_gpu_lacks_are_left_to_the_cpu() -> None:
     Faults.unsupported = {"AV1"}  # as on A100 and H100
-    assert DECODERS["nvdec"]().hindrance() is None
+    assert DECODERS["nvdec"]().unavailable_reason() is None
     assert frames_of(SAMPLES["AV1"], "nvdec")[1] == "nvdec: this GPU does not decode av1"
     assert frames_of(SAMPLES["HEVC"], "nvdec")[1] is None
 
@@ -225,11 +225,17 @@ def test_codecs_that_this_gpu_lacks_are_left_to_the_cpu() -> None:
 def test_jpeg_may_differ_by_one_level_and_no_more() -> None:
     Faults.level_error = {"mjpeg": 1, "vp9": 1}
     agreement = NvdecDecoder.agreement()
-    assert (agreement.hindrance("mjpeg"), agreement.hindrance("hevc")) == (None, None)
-    assert agreement.hindrance("vp9") == "frame 0 of a sample has other pixels"
+    assert (agreement.unavailable_reason("mjpeg"), agreement.unavailable_reason("hevc")) == (
+        None,
+        None,
+    )
+    assert agreement.unavailable_reason("vp9") == "frame 0 of a sample has other pixels"
     Faults.level_error = {"mjpeg": 2}
     NvdecDecoder._agreement = None
-    assert NvdecDecoder.agreement().hindrance("mjpeg") == "frame 0 of a sample has other pixels"
+    assert (
+        NvdecDecoder.agreement().unavailable_reason("mjpeg")
+        == "frame 0 of a sample has other pixels"
+    )
 
 
 @pytest.mark.usefixtures("nvdec")
@@ -242,7 +248,7 @@ def test_pictures_too_small_for_the_engine_are_left_to_the_cpu(encode: Encode) -
 @pytest.mark.usefixtures("nvdec")
 def test_a_thread_reuses_its_decoder_and_shares_it_with_none(encode: Encode) -> None:
     path = encode("a.mp4")
-    DECODERS["nvdec"]().hindrance()  # the samples, too, are decoded by one decoder
+    DECODERS["nvdec"]().unavailable_reason()  # the samples, too, are decoded by one decoder
     assert (Faults.n_created, Faults.n_reconfigured) == (1, len(SAMPLES) - 1)
     for _ in range(3):
         frames_of(path, "nvdec")
@@ -256,7 +262,7 @@ def test_a_thread_reuses_its_decoder_and_shares_it_with_none(encode: Encode) -> 
 @pytest.mark.usefixtures("nvdec")
 def test_the_gpu_is_asked_once_for_each_codec(encode: Encode) -> None:
     path = encode("a.mp4")
-    DECODERS["nvdec"]().hindrance()
+    DECODERS["nvdec"]().unavailable_reason()
     n_asked = Faults.n_asked
     for _ in range(3):
         frames_of(path, "nvdec")
@@ -306,7 +312,7 @@ def test_threads_that_ask_at_once_compare_once(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(NvdecDecoder, "_agreement", None)
     monkeypatch.setattr(NvdecDecoder, "compare", classmethod(compare))
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: NvdecDecoder().hindrance(), range(8)))
+        found = list(pool.map(lambda _: NvdecDecoder().unavailable_reason(), range(8)))
     assert (n_compared, set(found)) == (1, {"none"})
 
 
@@ -317,7 +323,7 @@ def test_a_package_that_is_missing_says_what_installs_it(
     monkeypatch.setitem(sys.modules, "torchcodec", None)
     for decoder in (NvdecDecoder, TorchcodecDecoder):
         monkeypatch.setattr(decoder, "_agreement", None)
-        why = decoder().hindrance()
+        why = decoder().unavailable_reason()
         assert f"pip install 'syncaudit[{decoder.name}]'" in str(why)
         assert frames_of(encode("a.mp4"), decoder.name)[1] == f"{decoder.name}: {why}"
 

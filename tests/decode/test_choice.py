@@ -21,7 +21,7 @@ class Stub:
     def probe(self) -> str | None:
         return self.why
 
-    def hindrance(self) -> str | None:
+    def unavailable_reason(self) -> str | None:
         return self.why
 
     def open(self, files: FrameFiles) -> LumaFrames:

@@ -16,8 +16,8 @@ from syncaudit_gui.viewmodel.wording import word_offset as word_in_table
 
 from syncaudit.cli.clip_view import print_examination
 from syncaudit.cli.verdict_table import verdict_table
+from syncaudit.formatting import PLUS_MINUS, word_measure
 from syncaudit.model import CameraSpec, Clip, ClipRecord, ClipVerdict, ImuSpec, PairMeasurement
-from syncaudit.model.wording import PLUS_MINUS, word_measure
 from syncaudit.pipeline.conclude import conclude
 from syncaudit.policy import load_policy
 from syncaudit.report.causes import Causes

@@ -4,13 +4,13 @@ import re
 
 import pytest
 
+from syncaudit.formatting import signed_ms, word_ms, word_share, word_span
 from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.report.causes import Causes
 from syncaudit.report.clip_table import MAX_LISTED, ClipTable
 from syncaudit.report.courses import Courses
 from syncaudit.report.histogram import histogram
 from syncaudit.report.overview import MAX_SOURCES, Overview
-from syncaudit.report.phrases import signed_ms, word_ms, word_share, word_span
 from syncaudit.report.reasons import CURES, REASONS
 from syncaudit.report.worst import MAX_SHOWN, WorstClips
 from testkit.fake_audits import AT_NS

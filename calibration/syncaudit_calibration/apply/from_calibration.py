@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from syncaudit.errors import UsageError
+from syncaudit.formatting import word_duration
 from syncaudit.model import Clip, ClockCorrection
-from syncaudit.model.wording import word_duration
 from syncaudit.pipeline.known_corrections import check_calibration
 from syncaudit_calibration.apply.corrections import SourceCorrection, number, shared_by_clock
 

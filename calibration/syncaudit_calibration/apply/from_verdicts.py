@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from syncaudit.errors import UsageError
+from syncaudit.formatting import word_correction
 from syncaudit.model import Clip, ClockCorrection, ReasonCode
-from syncaudit.model.wording import word_correction
 from syncaudit_calibration.apply.corrections import SourceCorrection, number, shared_by_clock
 
 __all__ = ["VerdictCorrections"]

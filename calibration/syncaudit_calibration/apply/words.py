@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from syncaudit.cli.console import printable
+from syncaudit.formatting import word_count, word_duration
 from syncaudit.model import ClockCorrection
-from syncaudit.model.wording import word_count, word_duration
 from syncaudit_calibration.apply.outcomes import ClipOutcome, SourceOutcome
 
 __all__ = ["Tally", "outcome_table", "word_correction", "word_outcome"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syncaudit.model.wording import word_direction, word_duration
+from syncaudit.formatting import word_direction, word_duration
 
 __all__ = ["Change", "Draw", "all_changes"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from syncaudit.model.wording import word_duration
+from syncaudit.formatting import word_duration
 from syncaudit_calibration.plan.accuracy import Accuracy, unobservable
 from syncaudit_calibration.plan.cameras import PlannedCamera
 from syncaudit_calibration.plan.lights import HAND_LIGHTS, LightKind

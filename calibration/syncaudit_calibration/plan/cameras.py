@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from syncaudit.errors import UsageError
-from syncaudit.model.wording import word_duration
+from syncaudit.formatting import word_duration
 
 __all__ = ["PlannedCamera", "planned_cameras"]
 

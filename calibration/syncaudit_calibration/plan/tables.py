@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from rich.table import Table
 
-from syncaudit.model.wording import word_duration
+from syncaudit.formatting import word_duration
 from syncaudit_calibration.plan.accuracy import line_delay_std, unobservable
 from syncaudit_calibration.plan.cameras import PlannedCamera
 from syncaudit_calibration.plan.lights import HAND_LIGHTS, LightKind

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from syncaudit.formatting import word_count
 from syncaudit.model import CameraStream, PictureAudit, PictureFault, Stream
-from syncaudit.model.wording import word_count
 from syncaudit_gui.viewmodel.seconds import since
 
 __all__ = ["FAULT_SIGNS", "Spell", "find_spells"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from syncaudit.errors import UsageError
-from syncaudit.model.wording import word_duration
+from syncaudit.formatting import word_duration
 
 __all__ = ["ClipRow", "ignore_progress", "read_verdict_rows", "summarise"]
 

@@ -8,8 +8,8 @@ from itertools import takewhile
 
 import numpy as np
 
+from syncaudit.formatting import MS_PER_H_PER_PPM, rounded, word_count
 from syncaudit.model import AgreementCurve, EventResiduals, PairMeasurement
-from syncaudit.model.wording import MS_PER_H_PER_PPM, rounded, word_count
 
 __all__ = [
     "SECONDS_FROM_S",
@@ -35,7 +35,7 @@ FINE_STEP_S = 0.005
 def word_offset(offset_s: float, offset_std_s: float | None) -> str:
     """Return a signed offset ± 1 standard error in ms: ``+34.9 ± 0.4``; seconds from 10 s on.
 
-    The digits are those of `syncaudit.model.wording.word_measure`.
+    The digits are those of `syncaudit.formatting.word_measure`.
     """
     scale, unit = (1.0, " s") if abs(offset_s) >= SECONDS_FROM_S else (1e3, "")
     value = scale * offset_s

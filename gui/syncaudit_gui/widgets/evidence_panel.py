@@ -6,8 +6,8 @@ import numpy as np
 import pyqtgraph as pg
 from pyqtgraph.Qt import QtCore, QtWidgets
 
+from syncaudit.formatting import PLUS_MINUS
 from syncaudit.model import AgreementCurve, EventResiduals, PairMeasurement
-from syncaudit.model.wording import PLUS_MINUS
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.wording import (
     word_agreement,

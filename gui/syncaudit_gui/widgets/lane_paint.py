@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from pyqtgraph.Qt import QtCore, QtGui
 
-from syncaudit.model.wording import word_duration
+from syncaudit.formatting import word_duration
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.events import EventKind
 from syncaudit_gui.viewmodel.lanes import (

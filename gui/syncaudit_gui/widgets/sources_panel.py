@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from syncaudit.model.wording import PLUS_MINUS
-from syncaudit.model.wording import word_drift as word_drift_fully
-from syncaudit.model.wording import word_offset as word_offset_fully
+from syncaudit.formatting import PLUS_MINUS
+from syncaudit.formatting import word_drift as word_drift_fully
+from syncaudit.formatting import word_offset as word_offset_fully
 from syncaudit_gui.viewmodel.clip_model import ClipModel
 from syncaudit_gui.viewmodel.judgement import Judgement, SourceEstimate
 from syncaudit_gui.viewmodel.wording import word_drift, word_nudge, word_offset

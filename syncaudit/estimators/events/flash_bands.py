@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.formatting import word_duration, word_measure
 from syncaudit.model import FlashEdges
-from syncaudit.model.wording import word_duration, word_measure
 
 __all__ = [
     "EDGE_SHIFT_PX",

@@ -19,7 +19,7 @@ from syncaudit.estimators.events.instants import Instants, opposite_polarity_mas
 from syncaudit.estimators.events.periodic import find_period
 from syncaudit.estimators.events.rivals import is_doubtful, repeat_of
 from syncaudit.estimators.events.voting import vote
-from syncaudit.model.wording import word_duration
+from syncaudit.formatting import word_duration
 
 __all__ = ["match_events", "period_of"]
 

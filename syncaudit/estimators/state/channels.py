@@ -29,7 +29,7 @@ from syncaudit.estimators.state.search import (
     moments_at,
     searched_rows,
 )
-from syncaudit.model.wording import word_measure
+from syncaudit.formatting import word_measure
 
 __all__ = ["Agreement", "agreement", "channel_delays", "word_apart"]
 

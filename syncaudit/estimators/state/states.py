@@ -25,8 +25,8 @@ from syncaudit.estimators.state.measure import (
 )
 from syncaudit.estimators.state.parts import MAX_PART_Z
 from syncaudit.estimators.state.sides import driver_of, period_of, state_increments
+from syncaudit.formatting import word_measure
 from syncaudit.model import Activity, PairMeasurement, Quantity
-from syncaudit.model.wording import word_measure
 
 __all__ = ["measure_states"]
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from syncaudit.model.wording import word_count, word_drift, word_duration, word_measure, word_offset
+from syncaudit.formatting import word_count, word_drift, word_duration, word_measure, word_offset
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Word offsets, durations and drifts for people: they read words, not signs.
+"""Every figure with its unit and error, as people read it: offsets in words, not signs.
 
 What follows ``±`` is one standard error, and so are bars and bands of plots: the same figure in
 sentences, tables, pages and files (`offset_std_s`). Every screen and page says so once.
@@ -12,13 +12,19 @@ __all__ = [
     "MS_PER_H_PER_PPM",
     "PLUS_MINUS",
     "rounded",
+    "signed_ms",
     "word_correction",
     "word_count",
     "word_direction",
     "word_drift",
     "word_duration",
     "word_measure",
+    "word_ms",
     "word_offset",
+    "word_rate",
+    "word_share",
+    "word_span",
+    "word_tick",
 ]
 
 MS_PER_H_PER_PPM = 3.6
@@ -79,6 +85,54 @@ def word_drift(drift_ppm: float, drift_std_ppm: float | None = None) -> str:
 def word_count(n: int, noun: str) -> str:
     """Return a number with its noun: ``1 gap``, ``3 gaps``."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def word_rate(rate_hz: float) -> str:
+    """Return ``12.5 Hz``, ``48000 Hz``: four digits, and never an exponent."""
+    return f"{rate_hz:.0f} Hz" if rate_hz >= 1000 else f"{rate_hz:.4g} Hz"
+
+
+def word_span(seconds: float) -> str:
+    """Return how much data that is: ``40 s``, ``12 min``, ``3.4 h``."""
+    if seconds < 120.0:
+        return f"{seconds:.0f} s"
+    if seconds < 7200.0:
+        return f"{seconds / 60.0:.0f} min"
+    hours = seconds / 3600.0
+    return f"{hours:.1f} h" if hours < 100.0 else f"{hours:,.0f} h"
+
+
+def signed_ms(seconds: float) -> str:
+    """Return ``+34.9 ms``, ``−0.4 ms``, ``0.0 ms``: with its sign and a tenth of a millisecond."""
+    ms = seconds * 1e3
+    text = f"{ms:+,.0f}" if abs(ms) >= 1000.0 else f"{ms:+.1f}"
+    return "0.0 ms" if text in ("+0.0", "-0.0") else f"{text} ms".replace("-", "−")
+
+
+def word_share(part: float, whole: float) -> str:
+    """Return ``12 %``, ``< 0.1 %`` where something is there but little, ``0 %``."""
+    percent = 100.0 * part / whole if whole else 0.0
+    if percent == 0.0 or percent == 100.0:
+        return f"{percent:.0f} %"
+    if percent < 0.1:
+        return "< 0.1 %"
+    if percent > 99.9:
+        return "> 99.9 %"
+    return f"{percent:.1f} %" if percent < 9.95 or percent > 99.0 else f"{percent:.0f} %"
+
+
+def word_ms(seconds: float) -> str:
+    """Return a size in milliseconds, for columns that are read down: ``0.42 ms``, ``35.1 ms``."""
+    ms = abs(seconds) * 1e3
+    if 0.0 < ms < 0.005:
+        return "< 0.01 ms"
+    return f"{ms:.2f} ms" if ms < 9.995 else f"{ms:.1f} ms" if ms < 99.95 else f"{ms:,.0f} ms"
+
+
+def word_tick(seconds: float, *, with_unit: bool) -> str:
+    """Return the figure of a tick in milliseconds, with its sign."""
+    number = "0" if abs(seconds) < 1e-12 else f"{seconds * 1e3:+g}".replace("-", "−")
+    return f"{number} ms" if with_unit else number
 
 
 def _unit(seconds: float) -> tuple[float, str]:
