@@ -17,7 +17,7 @@ from syncaudit.model import (
     TranscriptSpec,
     clock_of,
 )
-from syncaudit.policy import Policy, judge, judge_coverage
+from syncaudit.policy import Case, Policy, judge
 
 __all__ = ["conclude", "lasting_clocks", "mark_baseline_only", "solve_record"]
 
@@ -46,17 +46,13 @@ def conclude(
     stages = {stage: round(seconds, 4) for stage, seconds in stages.items()}
     record = replace(record, stages=stages)
     verdict = judge(
-        clip,
-        policy=policy,
-        solution=solution,
-        stamps=record.stamps,
-        findings=(*record.findings, *judge_coverage(clip, record, solution)),
-        pictures=record.pictures,
-        measurements=mark_baseline_only(record, policy),
-        span_s=record.span_s,
-        seconds=sum(stages.values()),
-        stages=stages,
-        record=record,
+        Case(
+            clip=clip,
+            policy=policy,
+            record=record,
+            solution=solution,
+            measurements=mark_baseline_only(record, policy),
+        )
     )
     return solution, replace(verdict, common=common)
 

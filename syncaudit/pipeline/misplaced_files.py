@@ -53,7 +53,7 @@ def find_misplaced_files(
     Notes
     -----
     Clocks are not known here and may be off by a second, so nothing rejects. Where the manifest
-    states the window, `syncaudit.policy.judge_coverage` tells what does not cover it.
+    states the window, `syncaudit.policy.coverage` tells what does not cover it.
     """
     findings: list[Finding] = []
     if clip.start_ns is not None or clip.end_ns is not None:

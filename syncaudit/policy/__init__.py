@@ -1,6 +1,6 @@
 """Is that good enough: limits from a policy file, and verdicts from figures (design, section 4)."""
 
-from syncaudit.policy.coverage import judge_coverage
+from syncaudit.policy.case import Case
 from syncaudit.policy.data_sets import calibration_of, data_set_row, is_outside
 from syncaudit.policy.fleet import MIN_CLIPS, Fleet, FleetBaseline
 from syncaudit.policy.judge import judge
@@ -15,6 +15,7 @@ __all__ = [
     "DEFAULT_PROFILE",
     "MIN_CLIPS",
     "Baseline",
+    "Case",
     "Fleet",
     "FleetBaseline",
     "Limits",
@@ -24,7 +25,6 @@ __all__ = [
     "is_outside",
     "is_undecided",
     "judge",
-    "judge_coverage",
     "judge_pictures",
     "judge_with_recording",
     "load_policy",

@@ -8,9 +8,10 @@ import numpy as np
 
 from syncaudit.formatting import word_count, word_drift, word_duration, word_measure
 from syncaudit.model import ArrivalAudit, Finding, ReasonCode
+from syncaudit.policy.case import Case, Findings
 from syncaudit.policy.check_result import remark
 
-__all__ = ["judge_arrivals"]
+__all__ = ["check_arrivals"]
 
 # How much longer than that of its fellows the way of one source may be, before a wrong stamp is
 # the simpler explanation: encoding and network take ms to tens of ms, alike for fellows.
@@ -27,27 +28,25 @@ _WANDER_S = 0.01
 _GROWTH_S = 0.02
 
 
-def judge_arrivals(audits: Mapping[str, ArrivalAudit], kinds: Mapping[str, str]) -> list[Finding]:
+def check_arrivals(case: Case) -> Findings:
     """Return warnings about the stamps of sources whose times of arrival are known.
 
     Arrival proves nothing about capture: a source may take longer on its way, and the recorder's
     clock may be the wrong one. So nothing here rejects; the content decides. Sources are held
     against each other, and a drift or a floor that all share is the recorder's.
-
-    Parameters
-    ----------
-    audits : mapping of str to ArrivalAudit
-        By source name.
-    kinds : mapping of str to str
-        Kind of every source.
     """
+    audits = {
+        name: audit.arrival
+        for name, audit in case.record.stamps.items()
+        if audit.arrival is not None
+    }
     usual_ppm = _usual_drift(audits)
     findings: list[Finding] = []
     for name, audit in audits.items():
-        findings += _floor(name, audit, audits, kinds)
+        findings += _floor(name, audit, audits, case.kinds)
         findings += _drift(name, audit, usual_ppm)
         findings += _changes(name, audit)
-    return findings
+    return Findings(findings=findings)
 
 
 def _usual_drift(audits: Mapping[str, ArrivalAudit]) -> float:

@@ -3,58 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from syncaudit.formatting import word_duration, word_measure
 from syncaudit.model import (
-    ClockSolution,
     EdgeResidual,
     Finding,
     LoopClosure,
     PairMeasurement,
     ReasonCode,
 )
+from syncaudit.policy.case import Case, Findings
 from syncaudit.policy.check_result import defect, remark
 from syncaudit.policy.unobservable import word_method
 
-__all__ = ["Contradictions", "judge_contradictions"]
+__all__ = ["check_contradictions"]
 
 # A loop that fails to close by fewer standard errors may do so by chance.
 _SIGNIFICANT = 4.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contradictions:
-    """Findings about loops, and the sources that they leave in doubt."""
-
-    findings: tuple[Finding, ...] = ()
-    doubtful: frozenset[str] = frozenset()
-
-
-def judge_contradictions(
-    solution: ClockSolution,
-    measurements: Sequence[PairMeasurement],
-    tolerance_s: Mapping[str, float],
-    span_s: float,
-) -> Contradictions:
-    """Return what to say about contradictory measurements.
+def check_contradictions(case: Case) -> Findings:
+    """Return what to say about contradictory measurements, and the sources left in doubt.
 
     A measurement that alone is to blame was left out by the solver: a warning. Where nobody can
     tell which one is wrong, the data contradict themselves: by more than the widest tolerance of
     the sources concerned it rejects the clip, by less it is a warning (the standard errors of the
     solution have grown by it).
-
-    Parameters
-    ----------
-    solution : ClockSolution
-        With residuals and loops.
-    measurements : sequence of PairMeasurement
-        As given to the solver.
-    tolerance_s : mapping of str to float
-        Offset limit of every source.
-    span_s : float
-        Length of the clip, over which drifts contradict.
     """
+    solution, measurements = case.solution, case.measurements
     findings: list[Finding] = []
     doubtful: set[str] = set()
     open_edges: dict[int, EdgeResidual] = {}
@@ -63,13 +39,15 @@ def judge_contradictions(
             findings.append(_outlier(edge, measurements[edge.index]))
         elif edge.is_contradicted:
             open_edges[edge.index] = edge
-    for members, size_s, text in _groups(solution.loops, open_edges, measurements, span_s):
+    for members, size_s, text in _groups(
+        solution.loops, open_edges, measurements, case.record.span_s
+    ):
         sources = list(
             dict.fromkeys(
                 name for i in members for name in (measurements[i].source, measurements[i].target)
             )
         )
-        limit = max((tolerance_s.get(name, 0.0) for name in sources), default=0.0)
+        limit = case.widest_limit_s(*sources)
         if abs(size_s) > limit:
             doubtful.update(sources)
             make = defect
@@ -77,7 +55,7 @@ def judge_contradictions(
             make = remark
         message = f"{text}; limit {word_duration(limit)}"
         findings.append(make(ReasonCode.INCONSISTENT, None, message, value=size_s, limit=limit))
-    return Contradictions(findings=tuple(findings), doubtful=frozenset(doubtful))
+    return Findings(findings=findings, doubtful=frozenset(doubtful))
 
 
 def _outlier(edge: EdgeResidual, m: PairMeasurement) -> Finding:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from syncaudit.formatting import word_duration
 from syncaudit.model import (
     Clip,
-    ClipRecord,
     ClockSolution,
     EventsSpec,
     Finding,
@@ -14,42 +13,31 @@ from syncaudit.model import (
     TranscriptSpec,
     clock_of,
 )
+from syncaudit.policy.case import Case, Findings
 
-__all__ = ["judge_coverage"]
+__all__ = ["check_coverage"]
 
 # Windows are stated in whole seconds, and recorders begin one after the other.
 _NEAR_S = 1.0
 
 
-def judge_coverage(clip: Clip, record: ClipRecord, solution: ClockSolution) -> tuple[Finding, ...]:
+def check_coverage(case: Case) -> Findings:
     """Return a doubt for every source that does not cover the window which the manifest states.
 
     What a source covers is counted on the reported time base: its own stamps plus the correction
     that was measured, if any was. A clock of another epoch therefore covers what its correction
-    maps into the window, and nothing where none could be measured.
-
-    Parameters
-    ----------
-    clip : Clip
-        The manifest row.
-    record : ClipRecord
-        What was measured; its `extents` tell from when to when the sources have samples.
-    solution : ClockSolution
-        Corrections of all clocks.
-
-    Returns
-    -------
-    tuple of Finding
-        Without a source, a defect, where no source has a sample in the window.
+    maps into the window, and nothing where none could be measured. Where no source has a sample
+    in the window, that is a defect of the clip.
     """
+    clip, record = case.clip, case.record
     if not record.extents:
-        return ()
+        return Findings()
     half_ns = round(0.5e9 * record.span_s)
     start_ns = record.at_ns - half_ns if clip.start_ns is None else clip.start_ns
     stop_ns = record.at_ns + half_ns if clip.end_ns is None else clip.end_ns
     window = f"the clip's window, {start_ns} to {stop_ns}"
     lacks = {
-        name: _lacking_s(ends, _correction_s(name, clip, solution), start_ns, stop_ns)
+        name: _lacking_s(ends, _correction_s(name, clip, case.solution), start_ns, stop_ns)
         for name, ends in record.extents.items()
     }
     span_s = (stop_ns - start_ns) * 1e-9
@@ -90,7 +78,7 @@ def judge_coverage(clip: Clip, record: ClipRecord, solution: ClockSolution) -> t
         findings.append(
             Finding(code=ReasonCode.EMPTY, message=text, value=away_s[nearest], limit=0.0)
         )
-    return tuple(findings)
+    return Findings(findings=findings)
 
 
 def _lacking_s(

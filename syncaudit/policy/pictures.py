@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from syncaudit.formatting import word_count, word_duration
 from syncaudit.model import (
+    CameraSpec,
     Finding,
     PictureAudit,
     PictureFault,
@@ -14,10 +15,11 @@ from syncaudit.model import (
     ReasonCode,
     Severity,
 )
+from syncaudit.policy.case import Case, Findings
 from syncaudit.policy.check_result import defect, remark
 from syncaudit.policy.limits import Limits
 
-__all__ = ["judge_pictures"]
+__all__ = ["check_pictures", "judge_pictures"]
 
 # Spells that a message lists.
 _MOST_LISTED = 3
@@ -45,6 +47,18 @@ _WORDS: Mapping[PictureFault, tuple[str, str]] = {
         "Export one size a file.",
     ),
 }
+
+
+def check_pictures(case: Case) -> Findings:
+    """Return what is wrong with the pictures of every camera."""
+    findings: list[Finding] = []
+    for name, audit in case.record.pictures.items():
+        spec = case.clip.sources.get(name)
+        if isinstance(spec, CameraSpec):
+            stamps = case.record.stamps.get(name)
+            rate_hz = None if stamps is None else stamps.rate_hz
+            findings += judge_pictures(name, spec.uri, audit, case.limits[name], rate_hz=rate_hz)
+    return Findings(findings=findings)
 
 
 def judge_pictures(

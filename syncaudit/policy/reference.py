@@ -7,40 +7,26 @@ from statistics import median
 
 from syncaudit.formatting import word_correction
 from syncaudit.model import ClockEstimate, ClockSolution, Finding, ReasonCode
+from syncaudit.policy.case import Case, Findings
 from syncaudit.policy.check_result import defect, remark
 from syncaudit.policy.equivalence import Equivalence, compare
 
-__all__ = ["is_undecided", "judge_reference"]
+__all__ = ["check_reference", "is_undecided"]
 
 
-def judge_reference(
-    solution: ClockSolution,
-    *,
-    sources: Sequence[str],
-    kinds: Mapping[str, Collection[str]],
-    tolerance_s: Mapping[str, float],
-    z: float,
-) -> list[Finding]:
-    """Return findings where the reference is in doubt.
+def check_reference(case: Case) -> Findings:
+    """Return findings where the reference is in doubt."""
+    return Findings(findings=_of_reference(case, case.solution))
 
-    Parameters
-    ----------
-    solution : ClockSolution
-        All clocks.
-    sources : sequence of str
-        Sources that the reference stamps.
-    kinds : mapping of str to collection of str
-        Kinds of the sources that every clock stamps.
-    tolerance_s : mapping of str to float
-        Offset limit of every clock.
-    z : float
-        Standard errors of the confidence interval.
-    """
+
+def _of_reference(case: Case, solution: ClockSolution) -> list[Finding]:
     reference = solution.reference
     if reference is None or not solution.suspects:
         return []
+    tolerance_s = case.policy.clock_tolerances(case.clip)
+    sources = [name for name, clock in case.clocks.items() if clock == reference]
     if solution.is_reference_stated and reference in solution.suspects:
-        finding = _stated_suspect(solution, reference, tolerance_s, z)
+        finding = _stated_suspect(solution, reference, tolerance_s, case.z)
         if finding is None:
             text = (
                 f"{reference}, the stated reference, may itself be the one that is wrong: "
@@ -54,6 +40,9 @@ def judge_reference(
         ]
     home = next((c for c in solution.components if reference in c), ())
     agreeing = [clock for clock in home if clock not in solution.suspects]
+    kinds: dict[str, set[str]] = {}
+    for name, clock in case.clocks.items():
+        kinds.setdefault(clock, set()).add(case.kinds[name])
     if not solution.is_reference_stated and is_undecided(agreeing, solution.suspects, kinds):
         text = (
             f"nothing tells which side is wrong, {_join(agreeing)} or {_join(solution.suspects)}: "

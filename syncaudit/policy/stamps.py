@@ -4,17 +4,37 @@ from __future__ import annotations
 
 from syncaudit.formatting import word_count, word_duration
 from syncaudit.model import Finding, ReasonCode, StampAudit
+from syncaudit.policy.case import Case, Findings
 from syncaudit.policy.check_result import defect, remark
 from syncaudit.policy.limits import Limits
-from syncaudit.policy.stamp_jitter import Witness, judge_jitter
+from syncaudit.policy.stamp_jitter import Witness, judge_jitter, witness_of
 
-__all__ = ["judge_stamps"]
+__all__ = ["check_stamps", "judge_stamps"]
 
 # Stamps made up as index / rate and rounded to 0.1 ms jitter less than this.
 _NO_COUNTER_S = 1e-4
 
 
 _UNKNOWN = Witness()
+
+
+def check_stamps(case: Case) -> Findings:
+    """Return what the stamps of every source say, and the sources that they leave in doubt."""
+    findings = [
+        finding
+        for name, spec in case.clip.sources.items()
+        if name in case.record.stamps
+        for finding in judge_stamps(
+            name,
+            case.record.stamps[name],
+            case.limits[name],
+            noun="frame" if spec.kind == "camera" else "sample",
+            stamp_kind=spec.stamp_kind,
+            witness=witness_of(name, spec.kind, case.measurements),
+        )
+    ]
+    unclear = (f.source for f in findings if f.code is ReasonCode.UNOBSERVABLE)
+    return Findings(findings=findings, doubtful=frozenset(name for name in unclear if name))
 
 
 def judge_stamps(

@@ -9,14 +9,16 @@ from syncaudit.policy import load_policy
 
 def row(clip_id, offset_s, accepted=True):
     sources = {
-        "wrist": {"kind": "camera", "observable": False, "offset_s": None},
-        "action": {"kind": "state", "observable": False, "offset_s": None},
+        "wrist": {"verdict": "pass", "kind": "camera", "observable": False},
+        "action": {"verdict": "pass", "kind": "state", "observable": False},
     }
     pair = {
         "source": "wrist",
         "target": "action",
         "method": "commanded_motion",
         "offset_s": offset_s,
+        "offset_std_s": 0.001,
+        "why": "refused where not accepted",
         "accepted": accepted,
         "is_baseline_only": True,
     }
@@ -137,7 +139,7 @@ def test_missing_and_damaged_verdicts_are_told(invoke, tmp_path, content):
 def test_rows_of_something_else_are_told(invoke, verdicts, tmp_path, damage):
     folder = verdicts(row("c0", -0.06), row("c1", -0.06) | damage)
     said = sentence(invoke("baseline", folder, "--out", str(tmp_path / "fleet.toml")))
-    assert "the row of clip 'c1' is no verdict of this version" in said or "line 2 is no" in said
+    assert "line 2 is no verdict as a run writes it" in said
 
 
 def test_a_file_that_cannot_be_written_is_told(invoke, verdicts, tmp_path):

@@ -41,6 +41,7 @@ def test_jump_is_an_event_of_its_own_clock_and_raw_clocks_stay_raw():
 
 def test_row_without_a_record_blames_the_source_of_the_pair():
     row = {
+        "clip_id": "c",
         "verdict": "reject",
         "reference": "imu",
         "at_ns": AT_NS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from syncaudit.model import ArrivalAudit, Severity
-from syncaudit.policy.arrivals import judge_arrivals
+from testkit.judged_clips import judge_measured, stamp_audit
 
 
 def test_many_jumps_of_the_delay_are_told_once_with_the_worst() -> None:
@@ -11,9 +11,9 @@ def test_many_jumps_of_the_delay_are_told_once_with_the_worst() -> None:
     audit = ArrivalAudit(
         samples=900, span_s=60.0, floor_s=0.005, floor_std_s=1e-4, spread_s=0.002, steps=steps
     )
-    (finding,) = judge_arrivals({"cam": audit}, {"cam": "camera"})
+    (finding,) = judge_measured(stamps={"imu": stamp_audit(arrival=audit)}).warnings
     assert finding.severity is Severity.WARNING
     assert finding.message == (
-        "cam: the time from stamp to arrival jumps by 50 ms (up) at 1004 ns, and 4 more times by "
+        "imu: the time from stamp to arrival jumps by 50 ms (up) at 1004 ns, and 4 more times by "
         "less: a stepped clock, or a queue"
     )

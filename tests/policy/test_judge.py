@@ -27,7 +27,7 @@ def test_everything_in_time_passes() -> None:
     assert (result.clip_id, result.recording_id) == ("drive07/1", "drive07")
     assert (result.reference, result.at_ns) == ("imu", AT_NS)
     assert result.pairs == GOOD
-    assert (result.seconds, dict(result.stages)) == (1.9, {"read": 0.4})
+    assert (result.seconds, dict(result.stages)) == (1.9, {"read": 0.4, "detect": 1.5})
     row = result.to_json()["sources"]
     assert isinstance(row, dict)
     assert row["cam_rear"]["offset_s"] == pytest.approx(-0.0001)

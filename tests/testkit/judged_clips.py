@@ -9,6 +9,7 @@ from syncaudit.model import (
     CameraSpec,
     CanSpec,
     Clip,
+    ClipRecord,
     ClipVerdict,
     ClockSolution,
     Finding,
@@ -18,7 +19,7 @@ from syncaudit.model import (
     StampAudit,
     clock_of,
 )
-from syncaudit.policy import Policy, judge, load_policy
+from syncaudit.policy import Case, Policy, judge, load_policy
 from testkit.measured_pairs import AT_NS, pair
 
 POLICY = load_policy()
@@ -60,16 +61,23 @@ def judge_measured(
             preference=policy.clock_preference(clip),
             span_s=span_s,
         )
-    return judge(
-        clip,
-        policy=policy,
-        solution=solution,
-        stamps=stamps or {},
-        findings=findings,
-        measurements=measurements,
+    record = ClipRecord(
+        at_ns=AT_NS,
         span_s=span_s,
-        seconds=1.9,
-        stages={"read": 0.4},
+        max_offset_s=policy.max_offset_s,
+        stamps=stamps or {},
+        findings=tuple(findings),
+        measurements=tuple(measurements),
+        stages={"read": 0.4, "detect": 1.5},
+    )
+    return judge(
+        Case(
+            clip=clip,
+            policy=policy,
+            record=record,
+            solution=solution,
+            measurements=record.measurements,
+        )
     )
 
 

@@ -1,0 +1,98 @@
+"""A clip as the checks see it: what was measured, its clocks, and the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from syncaudit.model import (
+    Clip,
+    ClipRecord,
+    ClockEstimate,
+    ClockSolution,
+    Finding,
+    PairMeasurement,
+    clock_of,
+)
+from syncaudit.policy.equivalence import quantile
+from syncaudit.policy.limits import Limits, Policy
+
+__all__ = ["Case", "Check", "Findings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What a verdict follows from.
+
+    Parameters
+    ----------
+    clip : Clip
+        The manifest row.
+    policy : Policy
+        What is judged by.
+    record : ClipRecord
+        What was measured.
+    solution : ClockSolution
+        All clocks, solved from `measurements` in this order.
+    measurements : tuple of PairMeasurement
+        Accepted and refused, marked where the policy wants a baseline for them.
+    """
+
+    clip: Clip
+    policy: Policy
+    record: ClipRecord
+    solution: ClockSolution
+    measurements: tuple[PairMeasurement, ...]
+    clocks: dict[str, str] = field(init=False)
+    """Clock of every source."""
+    kinds: dict[str, str] = field(init=False)
+    """Kind of every source."""
+    limits: dict[str, Limits] = field(init=False)
+    """Limits of every source."""
+    z: float = field(init=False)
+    """Standard errors of the confidence interval."""
+
+    def __post_init__(self) -> None:
+        """Look up what the manifest and the policy say of every source."""
+        sources = self.clip.sources.items()
+        derived = {
+            "clocks": {name: clock_of(name, spec) for name, spec in sources},
+            "kinds": {name: str(spec.kind) for name, spec in sources},
+            "limits": {name: self.policy.limits(name, spec.kind) for name, spec in sources},
+            "z": quantile(self.policy.confidence),
+        }
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
+
+    def clock(self, source: str) -> ClockEstimate | None:
+        """Return the clock of a source, None where nothing ties it to the reference."""
+        estimate = self.solution.clocks.get(self.clocks.get(source, ""))
+        return estimate if estimate is not None and estimate.is_observable else None
+
+    def widest_limit_s(self, *sources: str) -> float:
+        """Return the largest offset limit of some sources; 0 for sources of no clip."""
+        return max(
+            (self.limits[name].offset_s for name in sources if name in self.limits), default=0.0
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What one check found on a clip.
+
+    Parameters
+    ----------
+    findings : sequence of Finding
+        About the clip, or about one of its sources.
+    doubtful : frozenset of str
+        Sources that cannot pass.
+    verified : frozenset of str
+        Sources that pass where nothing ties their clock down.
+    """
+
+    findings: tuple[Finding, ...] | list[Finding] = ()
+    doubtful: frozenset[str] = frozenset()
+    verified: frozenset[str] = frozenset()
+
+
+Check = Callable[[Case], Findings]
