@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from syncaudit import __version__
 from syncaudit.batch.data_sets import DataSets
 from syncaudit.batch.defects import log_defect
+from syncaudit.batch.fingerprint import policy_half
 from syncaudit.batch.json_encoding import json_line
 from syncaudit.batch.ledger import Ledger
-from syncaudit.batch.recording_cache import RecordingCache
 from syncaudit.batch.task import row_result
 from syncaudit.batch.verdict_lines import verdict_at
 from syncaudit.formatting import MS_PER_H_PER_PPM
 from syncaudit.model import Clip, ClockCourse, CommonOffsets, clock_of
 from syncaudit.policy import Policy
-from syncaudit.writing import Signature, remove_ours, replace_text
+from syncaudit.writing import Signature, remove_ours, replace_text, replacing
 
 if TYPE_CHECKING:
     from syncaudit.pipeline import Recording
 
-__all__ = ["pool_recordings", "write_recordings"]
+__all__ = ["RecordingCache", "pool_recordings", "write_recordings"]
 
 
 def pool_recordings(
@@ -170,3 +173,61 @@ def _course(course: ClockCourse) -> Mapping[str, Any]:
             for step in course.steps
         ],
     }
+
+
+class RecordingCache:
+    """Rows of ``recordings.jsonl`` by a digest of everything that they were made from.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the outputs; a hidden file there holds what an earlier run pooled.
+    policy : Policy
+        What is judged by.
+    """
+
+    def __init__(self, folder: Path, policy: Policy) -> None:
+        self._path = folder / ".recordings.pooled"
+        self._base = f"{__version__} {policy_half(policy)}".encode()
+        self._known = _read(self._path)
+        self._kept: dict[str, Mapping[str, Any]] = {}
+
+    def digest(
+        self, members: Iterable[tuple[Clip, str]], common: CommonOffsets | None = None
+    ) -> str:
+        """Return the digest of a recording: its clips, their rows as text, and its data set."""
+        subject = hashlib.sha256(self._base)
+        subject.update(repr(common).encode())
+        for clip, line in members:
+            subject.update(repr(clip).encode("utf-8", "surrogatepass"))
+            subject.update(line.encode())
+        return subject.hexdigest()
+
+    def row(self, digest: str) -> dict[str, Any] | None:
+        """Return the row of a recording that was pooled before, and keep it."""
+        row = self._known.get(digest)
+        if row is not None:
+            self._kept[digest] = row
+        return row
+
+    def keep(self, digest: str, row: Mapping[str, Any]) -> None:
+        """Remember a recording; `digest` is that of its rows as they are once pooled."""
+        self._kept[digest] = row
+
+    def write(self) -> None:
+        """Write what was kept, for the next run; nothing kept, no file."""
+        if not self._kept:
+            self._path.unlink(missing_ok=True)
+            return
+        with replacing(self._path) as file:
+            for digest, row in self._kept.items():
+                file.write(f"{json_line({'digest': digest, 'row': row})}\n".encode())
+
+
+def _read(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the rows by digest; a damaged file costs time only."""
+    try:
+        lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+        return {str(line["digest"]): dict(line["row"]) for line in lines}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -13,11 +14,11 @@ from syncaudit.batch.begin import begin_run, check_outputs, keep_others, make_fo
 from syncaudit.batch.defects import log_defect
 from syncaudit.batch.engines import get_engine
 from syncaudit.batch.execute import audited, judged
+from syncaudit.batch.fingerprint import content_half
 from syncaudit.batch.finish import RunFacts, finish
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.memory import MemoryLimit
 from syncaudit.batch.outputs import RowMaker, check_rows
-from syncaudit.batch.sorting import sort_out
 from syncaudit.batch.stopping import Terminated, terminable
 from syncaudit.batch.summary import BatchSummary, Progress, VerdictCounter
 from syncaudit.batch.task import AuditFunction, AuditTask
@@ -216,3 +217,29 @@ def _pipeline_audit() -> AuditFunction:
     all_estimators()  # raises here what every clip would
     function: AuditFunction = audit
     return function
+
+
+def sort_out(clips: Sequence[Clip], ledger: Ledger, task: AuditTask) -> tuple[list[int], list[int]]:
+    """Return which clips must be audited, and which only judged again.
+
+    What was measured before is kept beside until it is measured anew: a store that cannot be
+    asked, or reached, today may hold the same files tomorrow.
+    """
+    todo, again = [], []
+    for k, clip in enumerate(clips):
+        entry = ledger.entry(clip.clip_id)
+        known = None if entry is None else entry.fingerprint
+        kept = known or _fingerprint_in(ledger.outdated(clip.clip_id))
+        now = task.fingerprint(clip) if kept else None
+        if now is not None and now == known:
+            continue
+        if kept and now is not None and content_half(now) == content_half(kept):
+            again.append(k)
+        else:
+            todo.append(k)
+        ledger.outdate(clip.clip_id)
+    return todo, again
+
+
+def _fingerprint_in(line: str | None) -> str | None:
+    return None if line is None else json.loads(line).get("fingerprint")

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, BinaryIO, ClassVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from syncaudit.datasets.clip_faults import clip_faults
-from syncaudit.datasets.manifest_rows import json_rows, parquet_rows
 from syncaudit.datasets.wording import describe, word_validation_error
 from syncaudit.errors import ManifestError, StreamReadError
+from syncaudit.limits import LINE_BYTES
 from syncaudit.model import (
     AudioSpec,
     CameraSpec,
@@ -29,6 +29,8 @@ from syncaudit.model import (
 from syncaudit.readers.uris import is_url, open_file, parent_of, read_bytes, resolve
 
 __all__ = ["clip_from_row", "iter_manifest", "load_manifest"]
+
+_BATCH = 256  # rows of Parquet turned into objects at a time
 
 _Spec = Annotated[
     CameraSpec | ImuSpec | CanSpec | AudioSpec | TranscriptSpec | EventsSpec | StateSpec,
@@ -205,3 +207,76 @@ def _without_nulls(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_without_nulls(item) for item in value]
     return value
+
+
+def json_rows(uri: str, file: BinaryIO) -> Iterator[tuple[str, object]]:
+    """Yield ("line 3", parsed row) of JSON Lines."""
+    lines = iter(lambda: file.readline(LINE_BYTES), b"")
+    for number, line in enumerate(lines, start=1):
+        where = f"line {number}"
+        if len(line) == LINE_BYTES:
+            raise ManifestError(
+                f"{where} is longer than {LINE_BYTES >> 20} MiB",
+                path=uri,
+                hint="JSON Lines has one whole clip on every line.",
+            )
+        line = line.removesuffix(b"\n")
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if not line.strip():
+            continue
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ManifestError(
+                f"{where}: is not UTF-8 text (byte 0x{line[error.start]:02x})",
+                path=uri,
+                hint="Save the manifest as UTF-8.",
+            ) from error
+        try:
+            row = json.loads(
+                text, object_pairs_hook=_distinct_keys, parse_constant=_refuse_constant
+            )
+        except json.JSONDecodeError as error:
+            is_spread = text.strip() in {"{", "["}
+            raise ManifestError(
+                f"{where}: is no JSON ({error.msg} at column {error.colno})",
+                path=uri,
+                hint="JSON Lines has one whole clip on every line"
+                + ("; this file spreads it over several." if is_spread else "."),
+            ) from error
+        except (ValueError, RecursionError) as error:
+            raise ManifestError(f"{where}: {error}", path=uri) from error
+        yield where, row
+
+
+def _distinct_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key '{key}' appears twice in one object; remove one of them")
+        found[key] = value
+    return found
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is no JSON number; leave the key out instead")
+
+
+def parquet_rows(uri: str, file: BinaryIO) -> Iterator[tuple[str, object]]:
+    """Yield ("row 3", row) of a Parquet file with nested fields; rows count from 0."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number = 0
+    try:
+        for batch in pq.ParquetFile(file).iter_batches(_BATCH, use_threads=False):
+            for row in batch.to_pylist(maps_as_pydicts="strict"):
+                yield f"row {number}", row
+                number += 1
+    except (pa.ArrowException, OSError, KeyError, MemoryError) as error:
+        raise ManifestError(
+            f"row {number}: the Parquet file is damaged ({' '.join(str(error).split())[:160]})",
+            path=uri,
+            hint="Write it again.",
+        ) from error

@@ -4,17 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from syncaudit.formatting import word_duration, word_measure
-from syncaudit.model import ClockSolution, Finding, PairMeasurement, ReasonCode, Verdict
-from syncaudit.policy.check_result import CheckResult
-from syncaudit.policy.clock_drifts import judge_drift
-from syncaudit.policy.clock_jumps import judge_step, word_moment
+from syncaudit.formatting import rounded, word_drift, word_duration, word_measure
+from syncaudit.model import (
+    ClockEstimate,
+    ClockSolution,
+    Finding,
+    PairMeasurement,
+    ReasonCode,
+    Verdict,
+)
+from syncaudit.policy.check_result import CheckResult, defect, remark
 from syncaudit.policy.clock_offsets import judge_offset
-from syncaudit.policy.equivalence import QUARTZ_PPM, Equivalence, compare, course_of
+from syncaudit.policy.equivalence import (
+    QUARTZ_PPM,
+    Equivalence,
+    compare,
+    course_of,
+    seconds_to_step,
+)
+from syncaudit.policy.frame_words import word_slip
 from syncaudit.policy.limits import Limits
 from syncaudit.policy.unobservable import unknown, unmeasured, why_unobservable, word_method
 
 __all__ = ["judge_clock"]
+
+# Errors of the instant below what its figure shows go without saying.
+LEAST_STD_S = 0.05
+
+# Crystals of any make stay within 100 ppm; twice that is none's.
+_QUARTZ_PPM = 200.0
 
 
 def judge_clock(
@@ -72,11 +90,11 @@ def judge_clock(
         span_s=span_s,
         prior_ppm=0.0 if clock == solution.reference else prior_ppm,
     )
-    moment = word_moment(estimate, solution.at_ns, span_s)
+    moment = _word_moment(estimate, solution.at_ns, span_s)
     opinions = [
         judge_offset(name, estimate, course, limits, z, beyond, period_s, moment, is_counted),
-        judge_drift(name, clock == solution.reference, estimate, limits, z),
-        judge_step(name, estimate, limits, z, period_s, moment),
+        _judge_drift(name, clock == solution.reference, estimate, limits, z),
+        _judge_step(name, estimate, limits, z, period_s, moment),
     ]
     defects = _one_per_code([finding for opinion in opinions for finding in opinion.defects])
     verdicts = {opinion.verdict for opinion in opinions}
@@ -140,3 +158,81 @@ def _judge_companions(
         f"limit {word_duration(limits.offset_s)}",
         limit=limits.offset_s,
     )
+
+
+def _judge_drift(
+    name: str, is_reference: bool, estimate: ClockEstimate, limits: Limits, z: float
+) -> CheckResult:
+    """Return the opinion on a drift by itself, and a warning where no oscillator has it."""
+    limit = limits.drift_ppm
+    if limit is None or is_reference:
+        return CheckResult(verdict=Verdict.PASS, warnings=_beyond_quartz(name, estimate, z))
+    if estimate.drift_ppm is None or estimate.drift_std_ppm is None:
+        return unknown(
+            name,
+            f"the drift of {name} could not be measured, but the policy limits it to "
+            f"{limit:g} ppm: a longer clip, or more clips of the recording, would tell",
+            limit=limit,
+        )
+    drift = word_drift(estimate.drift_ppm, estimate.drift_std_ppm)
+    standing = compare(estimate.drift_ppm, estimate.drift_std_ppm, limit, z)
+    if standing is Equivalence.INSIDE:
+        return CheckResult(verdict=Verdict.PASS)
+    if standing is Equivalence.INCONCLUSIVE:
+        return unknown(
+            name,
+            f"{name} drifts by {drift}, too uncertain for the limit of {limit:g} ppm",
+            limit=limit,
+        )
+    message = f"{name} drifts by {drift}; limit {limit:g} ppm"
+    return CheckResult(
+        verdict=Verdict.REJECT,
+        defects=(defect(ReasonCode.DRIFT, name, message, value=estimate.drift_ppm, limit=limit),),
+    )
+
+
+def _beyond_quartz(name: str, estimate: ClockEstimate, z: float) -> tuple[Finding, ...]:
+    """Warn of a drift that no oscillator has, even where the offset stays inside its limit."""
+    drift, std = estimate.drift_ppm, estimate.drift_std_ppm
+    if drift is None or std is None or abs(drift) - 2.0 * z * std <= _QUARTZ_PPM:
+        return ()
+    text = (
+        f"{name} drifts by {word_drift(drift, std)}, more than quartz does: its stamps may be "
+        "made up at a nominal rate, or frames get lost now and then"
+    )
+    return (remark(ReasonCode.DRIFT, name, text, value=drift),)
+
+
+def _judge_step(
+    name: str,
+    estimate: ClockEstimate,
+    limits: Limits,
+    z: float,
+    period_s: float | None,
+    moment: str,
+) -> CheckResult:
+    """Return the opinion on the size of a jump by itself."""
+    limit = limits.step_s
+    if limit is None or estimate.step_s is None:
+        return CheckResult(verdict=Verdict.PASS)
+    if compare(estimate.step_s, estimate.step_std_s or 0.0, limit, z) is not Equivalence.OUTSIDE:
+        return CheckResult(verdict=Verdict.PASS)
+    message = (
+        f"{name} jumps by {word_measure(estimate.step_s, estimate.step_std_s)} {moment}; limit "
+        f"{word_duration(limit)}"
+        f"{word_slip(estimate.step_s, estimate.step_std_s or 0.0, period_s, z)}"
+    )
+    return CheckResult(
+        verdict=Verdict.REJECT,
+        defects=(defect(ReasonCode.STEP, name, message, value=estimate.step_s, limit=limit),),
+    )
+
+
+def _word_moment(estimate: ClockEstimate, at_ns: int, span_s: float) -> str:
+    """Say when a clock jumps, after the start of the clip."""
+    if estimate.step_at_ns is None:
+        return "inside the clip"
+    after_s = seconds_to_step(estimate, at_ns=at_ns, span_s=span_s) + 0.5 * span_s
+    if estimate.step_at_std_s < LEAST_STD_S:
+        return f"{after_s:.1f} s after the clip's start"
+    return f"{' ± '.join(rounded(after_s, estimate.step_at_std_s))} s after the clip's start"

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pyarrow as pa
 
 from syncaudit.errors import StreamReadError
 from syncaudit.limits import LINE_BYTES
 from syncaudit.model import Finding, ReasonCode
 from syncaudit.readers.columns import Table, check_names
-from syncaudit.readers.plain_column import digit_cells
 
-__all__ = ["BLANKS", "cut_off", "decode_text", "read_csv", "read_header"]
+__all__ = ["BLANKS", "cut_off", "decode_text", "digit_cells", "read_csv", "read_header"]
+
+_NEWLINE, _ZERO = np.uint8(ord("\n")), np.uint8(ord("0"))
+# Offsets of Arrow's texts are 32 bits.
+_MAX_BYTES = 2**31 - 1
 
 _DELIMITERS = ",;\t"
 BLANKS = ["", "NA", "N/A", "<NA>", "null", "NULL", "None"]
@@ -180,3 +184,29 @@ def _blank_lines(rows: bytes) -> int:
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())[:160]
+
+
+def digit_cells(lines: bytes) -> pa.StringArray | None:
+    """Return every line as a text, or None if there is a line that is not all digits.
+
+    Parameters
+    ----------
+    lines : bytes
+        At least one line; the last may lack its newline.
+    """
+    if len(lines) > _MAX_BYTES:
+        return None
+    characters = np.frombuffer(lines, np.uint8)
+    ends = np.flatnonzero(characters == _NEWLINE)
+    # Characters below "0" wrap round to large ones.
+    if np.count_nonzero(characters - _ZERO > 9) != ends.size:
+        return None
+    is_open = lines[-1] != _NEWLINE
+    offsets = np.zeros(ends.size + 1 + is_open, np.int32)
+    offsets[1 : ends.size + 1] = ends - np.arange(ends.size)
+    if is_open:
+        offsets[-1] = len(lines) - ends.size
+    if np.count_nonzero(offsets[1:] == offsets[:-1]):
+        return None  # a blank line
+    texts = lines.replace(b"\n", b"")
+    return pa.StringArray.from_buffers(offsets.size - 1, pa.py_buffer(offsets), pa.py_buffer(texts))

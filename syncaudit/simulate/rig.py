@@ -1,10 +1,14 @@
 """A whole recording: drive, render, measure, stamp, and write one folder per clip."""
 
-from collections.abc import Sequence
+import os
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from syncaudit.writing import replacing
 
 from .camera_recorder import write_camera
 from .clocks import to_ns
@@ -15,9 +19,10 @@ from .furnish import build_world
 from .light import draw_pulses
 from .manifests import gather_manifest, manifest_row, write_manifest
 from .recorders import write_can, write_imu, write_microphone, write_trigger
-from .truth import SourceTruth, Truth, write_truth
+from .truth import SourceTruth, Truth, read_truth, write_truth
 from .truth_light import LightTruth
-from .videos import check_same_pictures, place_video
+
+TRANSFERS = ("reference", "link", "copy")
 
 
 def simulate_clip(
@@ -136,3 +141,49 @@ def simulate_manifest(
     gather_manifest(clip_ids, folder)
     write_truth(truths.values(), folder)
     return truths
+
+
+def check_same_pictures(
+    folder: Path, style: str, seed: int, sources: Mapping[str, SourceTruth]
+) -> None:
+    """Refuse a rendered clip that does not show what a new clip needs.
+
+    Raises
+    ------
+    ValueError
+        If seed, style, cameras, frame counts or frame faults differ.
+    """
+    for truth in read_truth(folder).values():
+        if (truth.seed, truth.style) != (seed, style):
+            raise ValueError(
+                f"{folder} was made with seed {truth.seed} in style {truth.style!r}, "
+                f"expected seed {seed} and {style!r}"
+            )
+        for name, wanted in sources.items():
+            if wanted.kind != "camera":
+                continue
+            if name not in truth.sources:
+                raise ValueError(f"{folder} has no camera {name!r}")
+            found = truth.sources[name]
+            if _shown(found) != _shown(wanted):
+                raise ValueError(f"{folder}: frames of {name} differ from the ones wanted")
+
+
+def _shown(truth: SourceTruth) -> tuple[object, ...]:
+    return truth.n_samples, truth.dropped, truth.doubled, truth.frozen, truth.spoilt
+
+
+def place_video(video: Path, folder: Path, transfer: str) -> str:
+    """Make a video available to a clip folder and return its URI relative to that folder."""
+    if transfer not in TRANSFERS:
+        raise ValueError(f"video_transfer is {transfer!r}, expected one of {', '.join(TRANSFERS)}")
+    if transfer == "reference":
+        return Path(os.path.relpath(video, folder)).as_posix()
+    target = folder / video.name
+    if transfer == "link":
+        target.unlink(missing_ok=True)
+        os.link(video, target)
+    else:
+        with video.open("rb") as source, replacing(target) as copy:
+            shutil.copyfileobj(source, copy)
+    return video.name

@@ -4,8 +4,7 @@ import pytest
 
 from syncaudit.aligners.cmu_phones import CMU_PHONES, cmu_of_phones
 from syncaudit.aligners.letter_rules import phones_of_letters, phones_of_spelling
-from syncaudit.aligners.number_words import words_of_number
-from syncaudit.aligners.pronunciation import pronounce
+from syncaudit.aligners.pronunciation import pronounce, words_of_number
 from syncaudit.aligners.spoken_text import phones_of_text, words_of_text
 
 DICTIONARY = {

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from syncaudit.batch.recording_cache import RecordingCache
+from syncaudit.batch.recordings import RecordingCache
 from testkit.fake_audits import POLICY, make_clip
 
 ROW = {"recording_id": "r", "clips": 2, "clocks": {"can": {"offset_s": 0.1}}}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import csv
 
-from syncaudit.readers.plain_column import digit_cells
+from syncaudit.readers.csv_table import digit_cells
 
 LINES = st.lists(st.one_of(st.integers(0, 10**20).map(str), st.sampled_from(["", "-1", "x", "7 "])))
 
