@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from syncaudit.model.field_names import fields_of, known_fields
+
 __all__ = ["Finding", "ReasonCode", "Severity"]
 
 
@@ -66,8 +68,8 @@ class Finding:
     """
 
     code: ReasonCode
-    message: str
     source: str | None = None
+    message: str
     value: float | None = None
     limit: float | None = None
     severity: Severity = Severity.DEFECT
@@ -84,13 +86,9 @@ class Finding:
 
     def to_json(self) -> dict[str, object]:
         """Return the fields of formats.md section 3."""
-        return {
-            "code": str(self.code),
-            "source": self.source,
-            "message": self.message,
-            "value": self.value,
-            "limit": self.limit,
-        }
+        own = fields_of(self)
+        del own["severity"]
+        return own | {"code": str(self.code)}
 
     @classmethod
     def from_json(cls, item: Mapping[str, Any]) -> Finding:
@@ -101,11 +99,8 @@ class Finding:
         KeyError, TypeError, ValueError
             If it is none.
         """
-        return cls(
-            code=ReasonCode(item["code"]),
-            message=item["message"],
-            source=item.get("source"),
-            value=item.get("value"),
-            limit=item.get("limit"),
-            severity=Severity(item.get("severity", Severity.DEFECT)),
-        )
+        own = {
+            "code": ReasonCode(item["code"]),
+            "severity": Severity(item.get("severity", Severity.DEFECT)),
+        }
+        return cls(**{**known_fields(cls, item), **own})

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from syncaudit.model.field_names import known_fields
+from syncaudit.model.field_names import fields_of, known_fields
 from syncaudit.model.pair_evidence import PairEvidence, evidence_from_json
 from syncaudit.model.time import nanoseconds
 
@@ -58,18 +58,18 @@ class PairMeasurement:
     source: str
     target: str
     method: str
-    at_ns: int
     offset_s: float | None = None
     offset_std_s: float | None = None
     systematic_std_s: float = 0.0
     drift_ppm: float | None = None
     drift_std_ppm: float | None = None
-    step_s: float | None = None
-    step_std_s: float | None = None
-    step_at_ns: int | None = None
+    at_ns: int
     accepted: bool = False
     why: str | None = None
     is_baseline_only: bool = False
+    step_s: float | None = None
+    step_std_s: float | None = None
+    step_at_ns: int | None = None
     diagnostics: Mapping[str, float] = field(default_factory=dict)
     evidence: PairEvidence | None = None
 
@@ -160,28 +160,12 @@ class PairMeasurement:
 
     def to_json(self) -> dict[str, object]:
         """Return the fields of formats.md section 3, and what is known beyond."""
-        row: dict[str, object] = {
-            "source": self.source,
-            "target": self.target,
-            "method": self.method,
-            "offset_s": self.offset_s,
-            "offset_std_s": self.offset_std_s,
-            "systematic_std_s": self.systematic_std_s,
-            "drift_ppm": self.drift_ppm,
-            "drift_std_ppm": self.drift_std_ppm,
-            "at_ns": self.at_ns,
-            "accepted": self.accepted,
-            "why": self.why,
-            "is_baseline_only": self.is_baseline_only,
-        }
-        if self.step_s is not None:
-            row |= {
-                "step_s": self.step_s,
-                "step_std_s": self.step_std_s,
-                "step_at_ns": self.step_at_ns,
-            }
+        left_out = () if self.step_s is not None else ("step_s", "step_std_s", "step_at_ns")
+        row = {name: value for name, value in fields_of(self).items() if name not in left_out}
         row["diagnostics"] = dict(self.diagnostics)
-        if self.evidence is not None:
+        if self.evidence is None:
+            del row["evidence"]
+        else:
             row["evidence"] = self.evidence.to_json()
         return row
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from syncaudit.model.field_names import known_fields
+from syncaudit.model.field_names import fields_of, known_fields
 from syncaudit.model.finding import ReasonCode
 
 __all__ = ["ArrivalAudit", "StampAudit", "StampRemark"]
@@ -35,7 +35,7 @@ class StampRemark:
 
     def to_json(self) -> dict[str, object]:
         """Return what `from_json` takes."""
-        return asdict(self) | {"code": str(self.code)}
+        return fields_of(self) | {"code": str(self.code)}
 
     @classmethod
     def from_json(cls, item: Mapping[str, Any]) -> StampRemark:
@@ -87,19 +87,7 @@ class ArrivalAudit:
 
     def to_json(self) -> dict[str, object]:
         """Return the `arrival` object of a source's `timing` in the verdicts."""
-        return {
-            "samples": self.samples,
-            "span_s": self.span_s,
-            "floor_s": self.floor_s,
-            "floor_std_s": self.floor_std_s,
-            "spread_s": self.spread_s,
-            "drift_ppm": self.drift_ppm,
-            "drift_std_ppm": self.drift_std_ppm,
-            "wander_s": self.wander_s,
-            "negative": self.negative,
-            "steps": [{"at_ns": at_ns, "step_s": step_s} for at_ns, step_s in self.steps],
-            "transport_growth_s": self.transport_growth_s,
-        }
+        return fields_of(self) | {"steps": _steps_to_json(self.steps)}
 
     @classmethod
     def from_json(cls, item: Mapping[str, Any]) -> ArrivalAudit:
@@ -154,12 +142,12 @@ class StampAudit:
     buffering_s: float | None = None
     clock_fit: str | None = None
     gaps: int = 0
+    max_gap_s: float | None = None
+    lost_s: float | None = None
     duplicates: int = 0
     backwards: int = 0
     missing: int = 0
     doubled: int = 0
-    max_gap_s: float | None = None
-    lost_s: float | None = None
     steps: tuple[tuple[int, float], ...] = ()
     is_synthetic: bool = False
     is_irregular: bool = False
@@ -173,23 +161,10 @@ class StampAudit:
 
     def to_json(self) -> dict[str, object]:
         """Return the `timing` object of formats.md section 3."""
-        return {
-            "samples": self.samples,
-            "rate_hz": self.rate_hz,
-            "jitter_s": self.jitter_s,
-            "jitter_max_s": self.jitter_max_s,
-            "buffering_s": self.buffering_s,
-            "clock_fit": self.clock_fit,
-            "gaps": self.gaps,
-            "max_gap_s": self.max_gap_s,
-            "lost_s": self.lost_s,
-            "duplicates": self.duplicates,
-            "backwards": self.backwards,
-            "missing": self.missing,
-            "doubled": self.doubled,
-            "steps": [{"at_ns": at_ns, "step_s": step_s} for at_ns, step_s in self.steps],
-            "is_synthetic": self.is_synthetic,
-            "is_irregular": self.is_irregular,
+        own = fields_of(self)
+        del own["remarks"]  # which the record of the clip keeps
+        return own | {
+            "steps": _steps_to_json(self.steps),
             "arrival": None if self.arrival is None else self.arrival.to_json(),
         }
 
@@ -205,6 +180,10 @@ class StampAudit:
             "remarks": tuple(StampRemark.from_json(remark) for remark in remarks),
         }
         return cls(**{**known_fields(cls, item), **own})
+
+
+def _steps_to_json(steps: tuple[tuple[int, float], ...]) -> list[dict[str, object]]:
+    return [{"at_ns": at_ns, "step_s": step_s} for at_ns, step_s in steps]
 
 
 def _steps(item: Mapping[str, Any]) -> tuple[tuple[int, float], ...]:
