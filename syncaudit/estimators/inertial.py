@@ -66,13 +66,11 @@ def measure_imu_imu(
     is_rate = source.quantity is Quantity.ANGULAR_RATE
     period_s = max(float(np.median(np.diff(a.times_s))) for a in (source, target))
     width_s = increment_width(period_s)
-    task = DelayTask(
-        source=source.source,
-        target=target.source,
-        method="angular_rate" if is_rate else "specific_force",
-        source_epoch_ns=source.epoch_ns,
-        target_epoch_ns=target.epoch_ns,
-        max_offset_s=max_offset_s,
+    task = DelayTask.between(
+        source,
+        target,
+        "angular_rate" if is_rate else "specific_force",
+        max_offset_s,
         is_one_clock=is_one_clock,
         why_not_fixed=why_not_turned if is_rate else None,
         expected_gain=(1.0, 180.0 / np.pi, np.pi / 180.0) if is_rate else (1.0, 9.81, 1.0 / 9.81),
@@ -97,7 +95,7 @@ def _both_ways(
     of drift is worth nothing.
     """
     offset_s, std_s = measured.offset_s or 0.0, measured.offset_std_s or 0.0
-    delay_s = offset_s - (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
+    delay_s = offset_s - task.epochs_s
     at_s = (measured.at_ns - task.source_epoch_ns) * 1e-9
     fit = fit_delay(back, driver, start_s=-delay_s)
     if fit is not None and measured.drift_ppm is not None:

@@ -181,13 +181,11 @@ def _measure(
     is_one_clock: bool,
 ) -> PairMeasurement:
     activity = signals[quantity]
-    task = DelayTask(
-        source=activity.source,
-        target=target.source,
-        method=relation.method,
-        source_epoch_ns=activity.epoch_ns,
-        target_epoch_ns=target.epoch_ns,
-        max_offset_s=max_offset_s,
+    task = DelayTask.between(
+        activity,
+        target,
+        relation.method,
+        max_offset_s,
         is_one_clock=is_one_clock,
         step_s=SEARCH_STEP_S,
         expected_gain=tuple(relation.units.values())[: 1 if activity.is_si else None],
@@ -244,7 +242,6 @@ def _with_filter_error(
     std_s = measured.offset_std_s
     if measured.offset_s is None or std_s is None or measured.step_s is not None:
         return measured
-    epochs_s = (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
     others = []
     for factor in (0.5, 2.0):
         fit = fit_delay(
@@ -254,10 +251,10 @@ def _with_filter_error(
                 stride_s=max(1.0, factor) * width_s / OVERLAP,
             ),
             driver,
-            start_s=measured.offset_s - epochs_s,
+            start_s=measured.offset_s - task.epochs_s,
         )
         if fit is not None:
-            others.append((fit.offset_s + epochs_s, fit.offset_std_s))
+            others.append((fit.offset_s + task.epochs_s, fit.offset_std_s))
     # What the random errors explain of the differences is not counted twice.
     excess = [
         max(0.0, (offset_s - measured.offset_s) ** 2 - 0.5 * std_s**2) for offset_s, std_s in others

@@ -73,8 +73,7 @@ def measure_delay(
     middle_s = median(increments.mid_s) if n else 0.0
     if n < MIN_ROWS:
         return refuse(task, middle_s, f"only {n} usable increments, needed {MIN_ROWS}", rows=n)
-    epochs_s = (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
-    lowest_s, highest_s = search_range(task, increments, driver, epochs_s)
+    lowest_s, highest_s = search_range(task, increments, driver)
     steps = _n_steps(task)
     search = DelaySearch.of(
         increments,
@@ -87,7 +86,7 @@ def measure_delay(
     if not np.isfinite(curve.log_likelihood).any():
         return refuse(task, middle_s, "the two do not overlap in time", rows=n)
     measured = _refine(task, increments, driver, search, curve, (lowest_s, highest_s))
-    return replace(measured, evidence=curve.agreement(search.values.size, epochs_s))
+    return replace(measured, evidence=curve.agreement(search.values.size, task.epochs_s))
 
 
 def _n_steps(task: DelayTask) -> int:
@@ -106,7 +105,6 @@ def _refine(
     """Fit the best delay of a search, test it and write it down, or say why it is not believed."""
     n = increments.values.shape[0]
     middle_s = median(increments.mid_s)
-    epochs_s = (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
     lowest_s, highest_s = range_s
     steps = _n_steps(task)
     best = curve.best()
@@ -119,7 +117,7 @@ def _refine(
         return refuse(task, middle_s, "nothing moves that both could see", rows=n)
     step = None if task.is_one_clock else find_step(increments, driver, fit)
     figures = _figures(curve, best, fit, task.lobe_s)
-    figures["offset_s"] = fit.offset_s + epochs_s
+    figures["offset_s"] = fit.offset_s + task.epochs_s
     figures["offset_std_s"] = fit.offset_std_s
     if task.is_rigid:
         figures["is_uneven"] = float(is_uneven(fit))
@@ -149,13 +147,13 @@ def _refine(
         why = why or why_delay_wanders(parts, fit)
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
-    found = record_delay(task, increments, driver, fit, step, epochs_s, figures)
+    found = record_delay(task, increments, driver, fit, step, figures)
     if step is None and is_unlike_quartz(figures):
         step, why = step_for_drift(increments, driver, fit, figures)
         if step is not None:
-            found = record_delay(task, increments, driver, fit, step, epochs_s, figures)
+            found = record_delay(task, increments, driver, fit, step, figures)
     if step is None:
-        why = why or why_parts_disagree(parts, fit, partial(_answer_at, found, task, epochs_s))
+        why = why or why_parts_disagree(parts, fit, partial(_answer_at, found, task))
     why = why or why_no_clock(figures, most_ppm=task.max_drift_ppm)
     return refuse_vague(task, found) if why is None else refuse(task, fit.anchor_s, why, **figures)
 
@@ -167,23 +165,22 @@ def _fit_of_longer_part(
     return fit_delay(rows, driver, start_s=step.offset_at(median(rows.mid_s)))
 
 
-def _answer_at(
-    found: PairMeasurement, task: DelayTask, epochs_s: float, time_s: float
-) -> tuple[float, float]:
-    """Return the delay of a record at an instant, before `epochs_s` is added, and its error."""
+def _answer_at(found: PairMeasurement, task: DelayTask, time_s: float) -> tuple[float, float]:
+    """Return the delay of a record at an instant, without `task.epochs_s`, and its error."""
     since_s = time_s - (found.at_ns - task.source_epoch_ns) * 1e-9
     drift, drift_std = 1e-6 * (found.drift_ppm or 0.0), 1e-6 * (found.drift_std_ppm or 0.0)
     return (
-        (found.offset_s or 0.0) - epochs_s + drift * since_s,
+        (found.offset_s or 0.0) - task.epochs_s + drift * since_s,
         math.hypot(found.offset_std_s or 0.0, drift_std * since_s),
     )
 
 
 def search_range(
-    task: DelayTask, increments: Increments, driver: RunningIntegral, epochs_s: float
+    task: DelayTask, increments: Increments, driver: RunningIntegral
 ) -> tuple[float, float]:
     """Return the delays to search: the task's range, or every overlap of unrelated epochs."""
     first_s, last_s = float(increments.start_s.min()), float(increments.stop_s.max())
+    epochs_s = task.epochs_s
     overlap_s = min(last_s, driver.stop_s + epochs_s) - max(first_s, driver.start_s + epochs_s)
     shorter_s = min(last_s - first_s, driver.stop_s - driver.start_s)
     if overlap_s > 0.3 * shorter_s:

@@ -32,7 +32,6 @@ def record_delay(
     driver: RunningIntegral,
     fit: DelayFit,
     step: ClockStep | None,
-    epochs_s: float,
     figures: dict[str, float],
     *,
     seen: Increments | None = None,
@@ -48,8 +47,6 @@ def record_delay(
         The delay.
     step : ClockStep or None
         Of the clock inside the clip.
-    epochs_s : float
-        Target epoch after source epoch.
     figures : dict of str to float
         Diagnostics; those of the drift are added.
     seen : Increments, optional
@@ -69,7 +66,7 @@ def record_delay(
         target=task.target,
         method=task.method,
         at_ns=task.source_epoch_ns + nanoseconds(fit.anchor_s),
-        offset_s=fit.offset_s + epochs_s,
+        offset_s=fit.offset_s + task.epochs_s,
         offset_std_s=math.hypot(fit.offset_std_s, systematic_s),
         systematic_std_s=systematic_s,
         accepted=True,
@@ -84,7 +81,7 @@ def record_delay(
         return replace(
             record,
             at_ns=task.source_epoch_ns + nanoseconds(at_s),
-            offset_s=step.offset_at(at_s) + epochs_s,
+            offset_s=step.offset_at(at_s) + task.epochs_s,
             offset_std_s=math.hypot(step.offset_std_at(at_s), systematic_s),
             drift_ppm=step.drift_ppm if has_drift else None,
             drift_std_ppm=drift_std_ppm if has_drift else None,
@@ -116,7 +113,7 @@ def record_delay(
     return replace(
         record,
         at_ns=task.source_epoch_ns + nanoseconds(drifting.anchor_s),
-        offset_s=drifting.offset_s + epochs_s,
+        offset_s=drifting.offset_s + task.epochs_s,
         offset_std_s=math.hypot(drifting.offset_std_s, systematic_s),
         drift_ppm=drift_ppm,
         drift_std_ppm=drift_std_ppm,

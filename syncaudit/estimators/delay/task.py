@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from syncaudit.estimators.delay.fit import DelayFit
 from syncaudit.estimators.delay.refusals import MAX_DRIFT_PPM
@@ -13,6 +14,13 @@ __all__ = ["DelayTask", "refuse", "refuse_vague"]
 
 # Offsets with a larger standard error say nothing about any tolerance.
 MAX_OFFSET_STD_S = 0.05
+
+
+class _Timed(Protocol):
+    @property
+    def source(self) -> str: ...
+    @property
+    def epoch_ns(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +78,26 @@ class DelayTask:
     is_one_clock: bool = False
     is_baseline_only: bool = False
     max_drift_ppm: float = MAX_DRIFT_PPM
+
+    @classmethod
+    def between(
+        cls, source: _Timed, target: _Timed, method: str, max_offset_s: float, **options: Any
+    ) -> DelayTask:
+        """Return the task of measuring the evidence of one source against that of another."""
+        return cls(
+            source=source.source,
+            target=target.source,
+            method=method,
+            source_epoch_ns=source.epoch_ns,
+            target_epoch_ns=target.epoch_ns,
+            max_offset_s=max_offset_s,
+            **options,
+        )
+
+    @property
+    def epochs_s(self) -> float:
+        """What to add to a delay between the two time axes to have the offset of the clocks."""
+        return (self.target_epoch_ns - self.source_epoch_ns) * 1e-9
 
 
 def refuse(task: DelayTask, at_s: float, why: str, **figures: float) -> PairMeasurement:

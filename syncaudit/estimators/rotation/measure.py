@@ -68,13 +68,11 @@ def measure_camera_gyro(
     PairMeasurement
         Method ``rotation``.
     """
-    task = DelayTask(
-        source=camera.source,
-        target=gyro.source,
-        method="rotation",
-        source_epoch_ns=camera.epoch_ns,
-        target_epoch_ns=gyro.epoch_ns,
-        max_offset_s=max_offset_s,
+    task = DelayTask.between(
+        camera,
+        gyro,
+        "rotation",
+        max_offset_s,
         is_one_clock=is_one_clock,
         step_s=SEARCH_STEP_S,
         expected_gain=(1.0,),
@@ -182,13 +180,11 @@ def measure_camera_camera(
     """
     driver = _summed(target)
     period_s = float(np.median(target.stop_s - target.start_s))
-    task = DelayTask(
-        source=source.source,
-        target=target.source,
-        method="rotation",
-        source_epoch_ns=source.epoch_ns,
-        target_epoch_ns=target.epoch_ns,
-        max_offset_s=max_offset_s,
+    task = DelayTask.between(
+        source,
+        target,
+        "rotation",
+        max_offset_s,
         is_one_clock=is_one_clock,
         step_s=SEARCH_STEP_S,
         expected_gain=(1.0,),
@@ -229,13 +225,11 @@ def measure_yaw_camera(
         Method ``yaw_rotation``.
     """
     period_s = float(np.median(camera.stop_s - camera.start_s))
-    task = DelayTask(
-        source=yaw.source,
-        target=camera.source,
-        method="yaw_rotation",
-        source_epoch_ns=yaw.epoch_ns,
-        target_epoch_ns=camera.epoch_ns,
-        max_offset_s=max_offset_s,
+    task = DelayTask.between(
+        yaw,
+        camera,
+        "yaw_rotation",
+        max_offset_s,
         is_one_clock=is_one_clock,
         expected_gain=(1.0,) if yaw.is_si else (1.0, 180.0 / math.pi),
         gain_range=GAIN_KNOWN_FOCAL if camera.has_focal else GAIN_UNKNOWN_FOCAL,

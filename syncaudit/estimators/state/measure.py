@@ -98,13 +98,11 @@ def measure_camera_state(
     """
     is_command = state.quantity is Quantity.COMMAND
     period_s = period_of(camera)
-    task = DelayTask(
-        source=camera.source,
-        target=state.source,
-        method="commanded_motion" if is_command else "arm_motion",
-        source_epoch_ns=camera.epoch_ns,
-        target_epoch_ns=state.epoch_ns,
-        max_offset_s=max_offset_s,
+    task = DelayTask.between(
+        camera,
+        state,
+        "commanded_motion" if is_command else "arm_motion",
+        max_offset_s,
         step_s=SEARCH_STEP_S,
         expected_gain=(),
         systematic_std_s=math.hypot(
@@ -142,8 +140,7 @@ def measure_against(
     driver = driver_of(target, slower_s=slower_s, n_rows=n, is_linear=is_linear)
     if driver is None:
         return refuse(task, middle_s, f"{target.source} is too short or stands still", rows=n)
-    epochs_s = (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
-    lowest_s, highest_s = search_range(task, increments, driver, epochs_s)
+    lowest_s, highest_s = search_range(task, increments, driver)
     delays_s = np.arange(lowest_s, highest_s + 0.5 * task.step_s, task.step_s)
     foretold = search_state(increments, driver, delays_s)
     if foretold is None:
@@ -151,7 +148,7 @@ def measure_against(
         return refuse(task, middle_s, unseen, rows=n)
     reach_s = 0.5 * (highest_s - lowest_s)
     measured = _refine(task, increments, driver, foretold, target, slower_s, reach_s)
-    return replace(measured, evidence=foretold.curve.agreement(foretold.n_values, epochs_s))
+    return replace(measured, evidence=foretold.curve.agreement(foretold.n_values, task.epochs_s))
 
 
 def _is_linear(task: DelayTask) -> bool:
@@ -172,7 +169,6 @@ def _refine(
     n = increments.values.shape[0]
     middle_s = float(np.median(increments.mid_s))
     is_linear = _is_linear(task)
-    epochs_s = (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
     curve, best = foretold.curve, foretold.curve.best()
     start_s = float(curve.delays_s[best])
     mixed, mixing, fit = fit_mixtures(increments, driver, foretold, start_s=start_s)
@@ -188,7 +184,7 @@ def _refine(
     figures |= {
         "explained": fit.explained,
         "correlation_factor": fit.correlation_factor,
-        "offset_s": fit.offset_s + epochs_s,
+        "offset_s": fit.offset_s + task.epochs_s,
         "offset_std_s": fit.offset_std_s,
     }
     reduced = driver.mixed(mixing)
@@ -233,9 +229,7 @@ def _refine(
         )
     if why is not None:
         return refuse(task, fit.anchor_s, why, **figures)
-    record = record_delay(
-        task, mixed, driver, fit, step, epochs_s, figures, seen=increments, wider=wider
-    )
+    record = record_delay(task, mixed, driver, fit, step, figures, seen=increments, wider=wider)
     why = why_no_clock(figures, most_ppm=task.max_drift_ppm)
     if why is None and record.drift_ppm is None and record.step_s is None:
         why = apart  # what a drift explains is told as one, or not at all

@@ -82,13 +82,11 @@ def _task(
     source: Activity, target: Activity, max_offset_s: float, *, is_one_clock: bool
 ) -> DelayTask:
     is_command = Quantity.COMMAND in (source.quantity, target.quantity)
-    return DelayTask(
-        source=source.source,
-        target=target.source,
-        method="command" if is_command else "joint_motion",
-        source_epoch_ns=source.epoch_ns,
-        target_epoch_ns=target.epoch_ns,
-        max_offset_s=max_offset_s,
+    return DelayTask.between(
+        source,
+        target,
+        "command" if is_command else "joint_motion",
+        max_offset_s,
         step_s=SEARCH_STEP_S,
         expected_gain=(),
         systematic_std_s=math.hypot(READING_STD_S, READING_STD_S),
@@ -111,10 +109,9 @@ def _agreement(task: DelayTask, source: Activity, target: Activity) -> Agreement
     driver = driver_of(target, slower_s=slower_s, n_rows=0, is_linear=True)
     if increments is None or driver is None or not increments.mid_s.size:
         return None
-    epochs_s = (task.target_epoch_ns - task.source_epoch_ns) * 1e-9
-    lowest_s, highest_s = search_range(task, increments, driver, epochs_s)
+    lowest_s, highest_s = search_range(task, increments, driver)
     delays_s = np.arange(lowest_s, highest_s + 0.5 * task.step_s, task.step_s)
-    return agreement(increments, driver, delays_s, epochs_s=epochs_s)
+    return agreement(increments, driver, delays_s, epochs_s=task.epochs_s)
 
 
 def _why_apart(
