@@ -24,8 +24,8 @@ __all__ = ["CRITICAL", "Adjustment", "adjust", "fit"]
 # |t| above which residuals contradict: 6e-5 two-sided, so that 500 edges cry wolf in 3 % at most.
 CRITICAL = 4.0
 
-# Blaming one equation must be a hundred times likelier than blaming its rival: 2 ln(100).
-_RIVAL_MARGIN = 9.2
+# Blaming one equation must be a hundred times likelier than blaming another: 2 ln(100).
+_AMBIGUOUS_MARGIN = 9.2
 
 # Redundancy below which an equation counts as unchecked (rounding of the normal equations).
 _REDUNDANT = 1e-6
@@ -162,18 +162,18 @@ def adjust(
         if m == 0 or float(np.max(np.abs(t))) <= CRITICAL:
             break
         worst = int(np.argmax(np.abs(t)))
-        rivals = _rivals(A, solved, widened, t, worst)
+        suspects = _equally_likely(A, solved, widened, t, worst)
         if max_blunder is not None:
             redundancy = np.maximum(1.0 - solved.leverage_var / widened, _REDUNDANT)
-            rivals &= np.abs(solved.residuals) / redundancy <= max_blunder
-            rivals[worst] = True
-        if np.count_nonzero(rivals) <= 1 or len(np.unique(group[rivals])) == 1:
+            suspects &= np.abs(solved.residuals) / redundancy <= max_blunder
+            suspects[worst] = True
+        if np.count_nonzero(suspects) <= 1 or len(np.unique(group[suspects])) == 1:
             is_outlier |= group == group[worst]
         else:
             redundancy = 1.0 - solved.leverage_var / widened
-            blunder = solved.residuals[rivals] / redundancy[rivals]
-            widened[rivals] += blunder**2
-            is_ambiguous |= rivals
+            blunder = solved.residuals[suspects] / redundancy[suspects]
+            widened[suspects] += blunder**2
+            is_ambiguous |= suspects
     is_outlier = _readmit(A, y, widened, group, is_outlier)
     solved = fit(A, y, widened, ~is_outlier)
     redundancy = np.where(is_outlier, 0.0, 1.0 - solved.leverage_var / widened)
@@ -198,7 +198,7 @@ def _normalised(solved: Fit, variance: _Floats, is_tested: _Bools) -> _Floats:
     return t
 
 
-def _rivals(A: _Floats, solved: Fit, variance: _Floats, t: _Floats, worst: int) -> _Bools:
+def _equally_likely(A: _Floats, solved: Fit, variance: _Floats, t: _Floats, worst: int) -> _Bools:
     """Return the equations whose removal would explain the worst residual as well."""
     residual_var = variance - solved.leverage_var
     cross = -(A @ (solved.covariance @ A[worst]))
@@ -207,11 +207,11 @@ def _rivals(A: _Floats, solved: Fit, variance: _Floats, t: _Floats, worst: int) 
     correlation = np.clip(cross / norm, -1.0, 1.0)
     left = np.sqrt(np.maximum(1.0 - correlation**2, 1e-12))
     worst_without = np.abs(t[worst] - correlation * t) / left
-    is_rival: _Bools = (np.abs(t) > 0.0) & (t**2 > t[worst] ** 2 - _RIVAL_MARGIN)
+    is_likely: _Bools = (np.abs(t) > 0.0) & (t**2 > t[worst] ** 2 - _AMBIGUOUS_MARGIN)
     # Where both residuals are one and the same number, leaving out either is the same act.
-    is_rival &= (worst_without <= CRITICAL) | (np.abs(correlation) > 1.0 - 1e-9)
-    is_rival[worst] = True
-    return is_rival
+    is_likely &= (worst_without <= CRITICAL) | (np.abs(correlation) > 1.0 - 1e-9)
+    is_likely[worst] = True
+    return is_likely
 
 
 def _readmit(

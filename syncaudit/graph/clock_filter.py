@@ -9,8 +9,8 @@ rate times dt plus steps of variance ``a^2 dt``; together the covariance is
 relationship with the Allan and related variances", Metrologia 2005). The backward pass gives,
 beside the smoothed offsets, for every reading what all others say of it, and for every gap the
 size and the gain in likelihood of a step there (de Jong and Penzer, "Diagnosing shocks in time
-series", JASA 1998): no place needs a fit of its own. Every quantity is an array over rival noises,
-so that all strengths are tried in one pass over the readings.
+series", JASA 1998): no place needs a fit of its own. Every quantity is an array over
+candidate noises, so that all strengths are tried in one pass over the readings.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def weigh(readings: Readings, noise: Noise, steps: Collection[int]) -> _Floats:
     readings : Readings
         At least one, the first and the last with a precision above zero.
     noise : Noise
-        Rivals.
+        Candidates.
     steps : collection of int
         Readings that a step follows.
     """

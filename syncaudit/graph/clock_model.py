@@ -1,4 +1,4 @@
-"""What a wandering clock is described by: readings, rival strengths of noise, and what they say."""
+"""What describes a wandering clock: readings, candidate strengths of noise, what they say."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Readings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
-    """Rival strengths of what moves a clock and blurs its readings, each of shape (h,).
+    """Candidate strengths of what moves a clock and blurs its readings, each of shape (h,).
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Noise:
     scale: _Floats
 
     def only(self, which: NDArray[np.intp]) -> Noise:
-        """Return some of the rivals."""
+        """Return some of the candidates."""
         return Noise(offset=self.offset[which], rate=self.rate[which], scale=self.scale[which])
 
 

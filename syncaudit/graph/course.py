@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from syncaudit.graph.clock_model import Readings
 from syncaudit.graph.course_steps import find_step
 from syncaudit.graph.outlying_clips import first_weights, weighed, weights_from
-from syncaudit.graph.wander import Belief, believe, rivals
+from syncaudit.graph.wander import Belief, believe, candidate_noises
 from syncaudit.model import ClockCourse, CourseStep
 
 __all__ = ["follow_clock"]
@@ -126,7 +126,7 @@ def _with_steps(readings: Readings) -> tuple[list[int], Belief]:
 
 def _robust(readings: Readings, places: Sequence[int], weights: _Floats) -> tuple[_Floats, Belief]:
     """Fit with single clips weighed down that disagree with all others."""
-    belief = believe(weighed(readings, weights), places, among=rivals())
+    belief = believe(weighed(readings, weights), places, among=candidate_noises())
     for _ in range(_N_ROUNDS):
         updated = weights_from(belief, readings, weights)
         if float(np.max(np.abs(updated - weights))) < 1e-2:

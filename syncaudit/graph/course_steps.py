@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from syncaudit.graph.clock_filter import smooth
 from syncaudit.graph.clock_model import Noise, Readings, Smoothed
-from syncaudit.graph.wander import coarse_rivals, scale_cost
+from syncaudit.graph.wander import coarse_candidate_noises, scale_cost
 
 __all__ = ["find_step"]
 
@@ -45,9 +45,9 @@ def find_step(readings: Readings, steps: Collection[int]) -> int | None:
     gaps = _gaps(readings, steps)
     if not gaps.size:
         return None
-    rivals = coarse_rivals()
-    smoothed = smooth(readings, rivals, steps)
-    cost = smoothed.minus_2ll + _calm_cost(rivals)
+    candidates = coarse_candidate_noises()
+    smoothed = smooth(readings, candidates, steps)
+    cost = smoothed.minus_2ll + _calm_cost(candidates)
     share = np.exp(-0.5 * (cost - cost.min()))
     with_step = cost - cost.min() + _cost_of_step(smoothed, gaps)
     lowest = with_step.min(axis=1)

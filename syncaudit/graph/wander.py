@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from syncaudit.graph.clock_filter import smooth, weigh
 from syncaudit.graph.clock_model import Noise, Readings, Smoothed
 
-__all__ = ["Belief", "believe", "coarse_rivals", "rivals", "scale_cost"]
+__all__ = ["Belief", "believe", "candidate_noises", "coarse_candidate_noises", "scale_cost"]
 
 _Floats = NDArray[np.float64]
 
@@ -31,18 +31,18 @@ _OFFSETS, _OFFSET_SHARE, _OFFSET_MOST = np.geomspace(1e-7, 1e-2, 16), 1.5, 2.5e-
 _RATES, _RATE, _RATE_POWER = np.geomspace(3e-10, 3e-6, 9), 2e-8, 0.5
 # Errors of clips over their claims: mostly honest, and never thought smaller.
 _SCALES, _SCALE_WIDTH = np.array([1.0, 1.4, 2.0, 3.0]), 0.25
-# Rivals that together hold less than this are dropped.
+# Candidates that together hold less than this are dropped.
 _NEGLIGIBLE = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Belief:
-    """The rivals that remain, what each says, and their shares.
+    """The candidates that remain, what each says, and their shares.
 
     Parameters
     ----------
     noise : Noise
-        Rivals, shape (h,).
+        Candidates, shape (h,).
     share : ndarray, shape (h,)
         Posterior probability of each.
     smoothed : Smoothed
@@ -57,18 +57,18 @@ class Belief:
     minus_2ll: float
 
     def mixed(self, mean: _Floats, variance: _Floats) -> tuple[_Floats, _Floats]:
-        """Return mean and standard deviation over the rivals, the last axis of both."""
+        """Return mean and standard deviation over the candidates, the last axis of both."""
         middle = mean @ self.share
         apart = (mean - middle[..., None]) ** 2
         return middle, np.sqrt((variance + apart) @ self.share)
 
 
-def rivals() -> Noise:
+def candidate_noises() -> Noise:
     """Return all strengths that are tried."""
     return _product(_OFFSETS, _RATES, _SCALES)
 
 
-def coarse_rivals() -> Noise:
+def coarse_candidate_noises() -> Noise:
     """Return one in four of them, honest claims and doubled ones: enough to tell what is a step."""
     return _product(_OFFSETS[::2], _RATES[::2], _SCALES[::2])
 
@@ -79,7 +79,7 @@ def _product(offsets: _Floats, rates: _Floats, scales: _Floats) -> Noise:
 
 
 def believe(readings: Readings, steps: Collection[int], *, among: Noise) -> Belief:
-    """Weigh the rivals and smooth with those that count.
+    """Weigh the candidates and smooth with those that count.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def believe(readings: Readings, steps: Collection[int], *, among: Noise) -> Beli
     steps : collection of int
         Readings that a step follows.
     among : Noise
-        Rivals.
+        Candidates.
     """
     cost = weigh(readings, among, steps) + _prior_cost(among, readings)
     lowest = float(cost.min())
@@ -112,7 +112,7 @@ def scale_cost(noise: Noise) -> _Floats:
 
 
 def _prior_cost(noise: Noise, readings: Readings) -> _Floats:
-    """Return minus twice the log of the prior of each rival, less a constant, shape (h,)."""
+    """Return minus twice the log of the prior of each candidate, less a constant, shape (h,)."""
     known = readings.precision > 0.0
     error_s = 1.0 / np.sqrt(np.median(readings.precision[known]))
     gap_s = np.median(np.diff(readings.times_s[known])) if known.sum() > 1 else 1.0

@@ -67,7 +67,7 @@ def with_range(
     reach_s = figures.get("searched_s", max_offset_s)
     if resting:
         words = f"hardly anything moves in {' and '.join(resting)}: no wider search would help"
-    elif figures.get("explained", 0.0) > _FOUND_SHARE and not _has_rival(pair):
+    elif figures.get("explained", 0.0) > _FOUND_SHARE and not _has_runner_up(pair):
         return pair
     elif reach_s > 1.01 * max_offset_s:  # clocks of unrelated epochs
         words = "searched wherever the two may overlap"
@@ -89,7 +89,7 @@ def still_sources(evidence: ClipEvidence) -> set[str]:
     return cameras | others
 
 
-def _has_rival(pair: PairMeasurement) -> bool:
+def _has_runner_up(pair: PairMeasurement) -> bool:
     """Tell whether a second lobe explains as much but for a likelihood ratio of e^8."""
     figures = pair.diagnostics
     gap = figures.get("log_likelihood", 0.0) - figures.get("runner_up", 0.0)

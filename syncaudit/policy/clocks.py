@@ -50,7 +50,7 @@ def judge_clock(
     is_counted: bool = False,
     prior_ppm: float = QUARTZ_PPM,
 ) -> CheckResult:
-    """Return the opinion on one source from its clock's estimate.
+    """Return the result on one source from its clock's estimate.
 
     Parameters
     ----------
@@ -91,13 +91,13 @@ def judge_clock(
         prior_ppm=0.0 if clock == solution.reference else prior_ppm,
     )
     moment = _word_moment(estimate, solution.at_ns, span_s)
-    opinions = [
+    results = [
         judge_offset(name, estimate, course, limits, z, beyond, period_s, moment, is_counted),
         _judge_drift(name, clock == solution.reference, estimate, limits, z),
         _judge_step(name, estimate, limits, z, period_s, moment),
     ]
-    defects = _one_per_code([finding for opinion in opinions for finding in opinion.defects])
-    verdicts = {opinion.verdict for opinion in opinions}
+    defects = _one_per_code([finding for result in results for finding in result.defects])
+    verdicts = {result.verdict for result in results}
     return CheckResult(
         verdict=Verdict.REJECT
         if Verdict.REJECT in verdicts
@@ -105,11 +105,11 @@ def judge_clock(
         if Verdict.UNVERIFIED in verdicts
         else Verdict.PASS,
         defects=defects,
-        gaps=tuple(finding for opinion in opinions for finding in opinion.gaps),
+        gaps=tuple(finding for result in results for finding in result.gaps),
         warnings=tuple(
             finding
-            for opinion in opinions
-            for finding in opinion.warnings
+            for result in results
+            for finding in result.warnings
             if finding.code not in {found.code for found in defects}
         ),
     )
@@ -163,7 +163,7 @@ def _judge_companions(
 def _judge_drift(
     name: str, is_reference: bool, estimate: ClockEstimate, limits: Limits, z: float
 ) -> CheckResult:
-    """Return the opinion on a drift by itself, and a warning where no oscillator has it."""
+    """Return the result on a drift by itself, and a warning where no oscillator has it."""
     limit = limits.drift_ppm
     if limit is None or is_reference:
         return CheckResult(verdict=Verdict.PASS, warnings=_beyond_quartz(name, estimate, z))
@@ -211,7 +211,7 @@ def _judge_step(
     period_s: float | None,
     moment: str,
 ) -> CheckResult:
-    """Return the opinion on the size of a jump by itself."""
+    """Return the result on the size of a jump by itself."""
     limit = limits.step_s
     if limit is None or estimate.step_s is None:
         return CheckResult(verdict=Verdict.PASS)

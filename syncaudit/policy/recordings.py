@@ -70,7 +70,7 @@ def judge_with_recording(
         if estimate is None or not estimate.is_observable:
             continue
         sources[name] = replace(own, recording=estimate)
-        opinion = judge_clock(
+        result = judge_clock(
             name,
             estimate.clock,
             limits=policy.limits(name, spec.kind),
@@ -82,13 +82,13 @@ def judge_with_recording(
             z=z,
         )
         is_about_clock = _is_unknown(name, verdict)
-        if opinion.verdict is Verdict.REJECT and own.verdict is not Verdict.REJECT:
+        if result.verdict is Verdict.REJECT and own.verdict is not Verdict.REJECT:
             sources[name] = replace(sources[name], verdict=Verdict.REJECT)
-            reasons += [replace(f, message=f.message + whole) for f in opinion.defects]
-        elif opinion.verdict is Verdict.PASS and own.verdict is Verdict.REJECT:
+            reasons += [replace(f, message=f.message + whole) for f in result.defects]
+        elif result.verdict is Verdict.PASS and own.verdict is Verdict.REJECT:
             warnings += _dissent(name, own, estimate, whole, z)
         elif (
-            opinion.verdict is Verdict.PASS and own.verdict is Verdict.UNVERIFIED and is_about_clock
+            result.verdict is Verdict.PASS and own.verdict is Verdict.UNVERIFIED and is_about_clock
         ):
             sources[name] = replace(sources[name], verdict=Verdict.PASS)
             warnings.append(_vouched(name, estimate, whole))

@@ -33,7 +33,7 @@ def judge_transcript(
     span_s: float,
     z: float,
 ) -> CheckResult:
-    """Return the opinion on a transcript.
+    """Return the result on a transcript.
 
     Its words are about its audio, so it is judged against that and nothing else: where the
     microphone's own clock is off, or nothing ties it down, that is said of the microphone.
@@ -73,7 +73,7 @@ def judge_transcript(
     if heard_s < span_s:  # nothing is said, and nothing vouched for, beyond the tier
         at_ns, span_s = m.at_ns, heard_s
         estimate = _estimate(name, m, at_ns, expected_offset_s)
-    opinion = judge_clock(
+    result = judge_clock(
         name,
         name,
         limits=limits,
@@ -94,21 +94,21 @@ def judge_transcript(
     warning = limits.offset_warning_s
     value_s, std_s = estimate.offset_s or 0.0, estimate.offset_std_s or 0.0
     if (
-        opinion.defects
+        result.defects
         or warning is None
         or compare(value_s, std_s, warning, z) is not Equivalence.OUTSIDE
     ):
-        return opinion
+        return result
     text = (
         f"{name} is {word_correction(value_s, std_s)} against {audio}, "
         f"more than the usual {word_duration(warning)}: state 'expected_offset_s' if its aligner "
         "does that by convention"
     )
     return CheckResult(
-        verdict=opinion.verdict,
-        gaps=opinion.gaps,
+        verdict=result.verdict,
+        gaps=result.gaps,
         warnings=(
-            *opinion.warnings,
+            *result.warnings,
             remark(ReasonCode.OFFSET, name, text, value=value_s, limit=warning),
         ),
     )

@@ -23,7 +23,7 @@ def word_method(method: str) -> str:
 
 
 def unknown(name: str, message: str, *, limit: float | None = None) -> CheckResult:
-    """Return the opinion that nothing can be said of a source, and why."""
+    """Return the result that nothing can be said of a source, and why."""
     return CheckResult(
         verdict=Verdict.UNVERIFIED,
         gaps=(remark(ReasonCode.UNOBSERVABLE, name, message, limit=limit),),
@@ -31,7 +31,7 @@ def unknown(name: str, message: str, *, limit: float | None = None) -> CheckResu
 
 
 def unmeasured(name: str, why: str | None) -> CheckResult:
-    """Return the opinion on a source that no measurement tells of.
+    """Return the result on a source that no measurement tells of.
 
     Parameters
     ----------

@@ -189,4 +189,4 @@ def test_a_stretch_that_fits_several_offsets_counts_as_unclear(
     monkeypatch.setattr(steps, "_is_on_track", lambda *_all: False)
     monkeypatch.setattr(steps, "search_coarsely", lambda _part: Refusal(why="x", figures=figures))
     pair = SimpleNamespace(part=lambda *_stretch: None)
-    assert steps.with_strays(pair, None) == (None, unclear_s)
+    assert steps.with_outliers(pair, None) == (None, unclear_s)

@@ -26,7 +26,7 @@ def speech(offset_s: float, **more: object) -> PairMeasurement:
     )
 
 
-def opinion_on(*pairs: PairMeasurement, expected_offset_s: float = 0.0) -> CheckResult:
+def judged(*pairs: PairMeasurement, expected_offset_s: float = 0.0) -> CheckResult:
     return judge_transcript(
         "text",
         "mic",
@@ -54,19 +54,19 @@ def opinion_on(*pairs: PairMeasurement, expected_offset_s: float = 0.0) -> Check
 def test_limits_of_phones_and_words(
     offset_s: float, is_words: float, verdict: Verdict, n_warnings: int
 ) -> None:
-    opinion = opinion_on(speech(offset_s, diagnostics={"is_words": is_words}))
-    assert opinion.verdict is verdict
-    assert len(opinion.warnings) == n_warnings
+    result = judged(speech(offset_s, diagnostics={"is_words": is_words}))
+    assert result.verdict is verdict
+    assert len(result.warnings) == n_warnings
 
 
 def test_intended_offset_is_taken_off() -> None:
-    assert opinion_on(speech(0.2), expected_offset_s=0.2).verdict is Verdict.PASS
-    assert opinion_on(speech(0.0), expected_offset_s=0.2).verdict is Verdict.REJECT
+    assert judged(speech(0.2), expected_offset_s=0.2).verdict is Verdict.PASS
+    assert judged(speech(0.0), expected_offset_s=0.2).verdict is Verdict.REJECT
 
 
 def test_drift_counts_at_the_ends_of_the_clip() -> None:
     drifting = speech(0.0, drift_ppm=6000.0, drift_std_ppm=20.0)
-    assert [f.code for f in opinion_on(drifting).defects] == [ReasonCode.DRIFT]
+    assert [f.code for f in judged(drifting).defects] == [ReasonCode.DRIFT]
 
 
 def test_tier_whose_drift_is_unknown_is_not_vouched_for_at_its_ends() -> None:
@@ -74,17 +74,17 @@ def test_tier_whose_drift_is_unknown_is_not_vouched_for_at_its_ends() -> None:
     unknown = speech(0.02, diagnostics={"seconds": 60.0})
     long = {"at_ns": AT_NS, "expected_offset_s": 0.0, "span_s": 60.0, "z": 1.96}
     limits = load_policy().limits("text", "transcript")
-    opinion = judge_transcript("text", "mic", limits=limits, measurements=[unknown], **long)  # type: ignore[arg-type]  # keywords of the function
-    assert opinion.verdict is Verdict.UNVERIFIED
-    assert "a drift that the clip cannot exclude" in opinion.gaps[0].message
+    result = judge_transcript("text", "mic", limits=limits, measurements=[unknown], **long)  # type: ignore[arg-type]  # keywords of the function
+    assert result.verdict is Verdict.UNVERIFIED
+    assert "a drift that the clip cannot exclude" in result.gaps[0].message
 
 
 def test_drift_that_a_tier_shows_counts_over_the_tier_alone() -> None:
     # 69 ms at the end of 25.7 s, and nothing beyond 3 s of words.
     drifting = speech(0.0, drift_ppm=3000.0, drift_std_ppm=200.0, diagnostics={"seconds": 25.7})
     brief = replace(drifting, drift_std_ppm=2000.0, diagnostics={"seconds": 3.0})
-    assert opinion_on(replace(drifting, offset_s=0.035)).verdict is Verdict.REJECT
-    assert opinion_on(brief).verdict is Verdict.PASS
+    assert judged(replace(drifting, offset_s=0.035)).verdict is Verdict.REJECT
+    assert judged(brief).verdict is Verdict.PASS
 
 
 def test_step_counts_on_its_side_of_the_clip() -> None:
@@ -92,7 +92,7 @@ def test_step_counts_on_its_side_of_the_clip() -> None:
     # The offset holds 8 s after the middle of the clip, beyond the step.
     late = replace(early, offset_s=0.2, at_ns=AT_NS + 8 * S)
     for m in (early, late):
-        (defect,) = opinion_on(m).defects
+        (defect,) = judged(m).defects
         assert defect.code is ReasonCode.STEP
         assert defect.value == pytest.approx(0.2)
 
@@ -102,19 +102,19 @@ def refused(**figures: float) -> PairMeasurement:
 
 
 def test_foreign_text_rejects_and_doubt_does_not() -> None:
-    foreign = opinion_on(refused(is_foreign=1.0, is_words=1.0))
+    foreign = judged(refused(is_foreign=1.0, is_words=1.0))
     assert [f.code for f in foreign.defects] == [ReasonCode.BAD_TEXT]
     assert foreign.defects[0].message.startswith("the words of text are not what is spoken in mic")
-    doubt = opinion_on(refused(is_foreign=0.0))
+    doubt = judged(refused(is_foreign=0.0))
     assert doubt.verdict is Verdict.UNVERIFIED
     assert [f.code for f in doubt.gaps] == [ReasonCode.UNOBSERVABLE]
-    assert [f.code for f in opinion_on(refused(steps=2.0)).defects] == [ReasonCode.STEP]
+    assert [f.code for f in judged(refused(steps=2.0)).defects] == [ReasonCode.STEP]
     # Recognisers put whole phrases early or late: that is no clock.
-    loose = opinion_on(refused(steps=2.0, is_words=1.0))
+    loose = judged(refused(steps=2.0, is_words=1.0))
     assert loose.verdict is Verdict.UNVERIFIED
 
 
 def test_transcript_without_times_is_unverified() -> None:
-    opinion = opinion_on()
-    assert opinion.verdict is Verdict.UNVERIFIED
-    assert "holds no words with times" in opinion.gaps[0].message
+    result = judged()
+    assert result.verdict is Verdict.UNVERIFIED
+    assert "holds no words with times" in result.gaps[0].message

@@ -116,7 +116,7 @@ def _audit_grid(
     remarks: list[StampRemark],
 ) -> StampAudit:
     stamps = column.time_ns
-    # A huge stray stamp must not cost the others their nanoseconds: zero is a typical stamp.
+    # One stamp that is far off must not cost the others their nanoseconds: zero is a typical stamp.
     in_order = stamps if not base.backwards else np.sort(stamps)
     times = seconds_after(stamps, int(in_order[stamps.size // 2]))
     tick_ns = resolution_ns(stamps)

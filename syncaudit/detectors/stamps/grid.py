@@ -164,7 +164,7 @@ def number_samples(intervals_s: NDArray[np.float64]) -> Grid | None:
 def _settled(extra: NDArray[np.int64]) -> NDArray[np.int64]:
     """Set off periods taken back soon after they were given: late stamps, not lost samples.
 
-    At the very ends a shortfall cannot be told from one stray stamp; it is dropped.
+    At the very ends a shortfall cannot be told from one outlier; it is dropped.
     """
     back = np.flatnonzero(extra < 0)
     for j in back.tolist()[:100_000]:

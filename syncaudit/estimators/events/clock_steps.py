@@ -130,8 +130,8 @@ def _is_apart(source: Instants, one: Hypothesis, other: Hypothesis) -> bool:
 
 def _n_among(times_s: NDArray[np.float64], others_s: NDArray[np.float64]) -> int:
     """Return how many times lie within the others but for a tenth of these at either end."""
-    n_strays = int(MAX_MISPLACED * others_s.size)
-    inner = np.sort(others_s)[n_strays : others_s.size - n_strays]
+    n_outliers = int(MAX_MISPLACED * others_s.size)
+    inner = np.sort(others_s)[n_outliers : others_s.size - n_outliers]
     return int(np.count_nonzero((times_s > inner[0]) & (times_s < inner[-1])))
 
 

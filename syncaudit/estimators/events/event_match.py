@@ -33,7 +33,7 @@ class EventMatch:
         Where the offset is known only modulo this.
     chance : float
         Probability that chance matched as many.
-    n_rival : int
+    n_runner_up : int
         Events that the next best offset explains as well.
     """
 
@@ -45,7 +45,7 @@ class EventMatch:
     why: str | None = None
     period_s: float | None = None
     chance: float = 1.0
-    n_rival: int = 0
+    n_runner_up: int = 0
 
     @property
     def n(self) -> int:

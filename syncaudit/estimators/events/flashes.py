@@ -214,7 +214,7 @@ def _figures(match: EventMatch) -> dict[str, float]:
         "source_events": float(match.source.n),
         "target_events": float(match.target.n),
         "chance": match.chance,
-        "rival": float(match.n_rival),
+        "rival": float(match.n_runner_up),
         "chi2_reduced": fit.chi2_reduced,
         "drift_ppm": 1e6 * fit.drift,
         "drift_std_ppm": 1e6 * fit.drift_std,

@@ -25,8 +25,8 @@ from syncaudit.formatting import word_duration
 
 __all__ = ["match_events", "period_of"]
 
-# Rivals that explain this share of the same events, or fail by fewer, are not excluded.
-MAX_RIVAL_SHARE = 0.6
+# Runners-up that explain this share of the same events, or fail by fewer, are not excluded.
+MAX_SHARED = 0.6
 MIN_REPEAT_Z = 4.0
 MIN_LEAD = 3
 
@@ -145,7 +145,7 @@ def match_events(
         return _refused(source, target, why, figures)
     range_s = highest_s - lowest_s
     if chance.probability > MAX_CHANCE and repeat_of(source, target, range_s) is not None:
-        judged = _without_rival(source, target, hypotheses, figures, range_s, window_s)
+        judged = _without_runner_up(source, target, hypotheses, figures, range_s, window_s)
         if judged.why is not None:  # no chance: a pattern that is played again and again
             return judged
     if chance.probability > MAX_CHANCE:
@@ -162,7 +162,7 @@ def match_events(
             f"{highest_s:+.3g} s)"
         )
         return _refused(source, target, why, figures)
-    return _without_rival(source, target, hypotheses, figures, range_s, window_s)
+    return _without_runner_up(source, target, hypotheses, figures, range_s, window_s)
 
 
 def _refused(
@@ -201,7 +201,7 @@ def _search_range(source: Instants, target: Instants, max_offset_s: float) -> tu
     return start - last + common_s, stop - first - common_s
 
 
-def _without_rival(
+def _without_runner_up(
     source: Instants,
     target: Instants,
     hypotheses: list[Hypothesis],
@@ -210,19 +210,19 @@ def _without_rival(
     window_s: float,
 ) -> EventMatch:
     best = hypotheses[0]
-    n_rival, rival = 0, None
+    n_runner_up, runner_up = 0, None
     for other in hypotheses[1:]:
         n_conflicts = n_conflicts_of(best, other)
-        if n_conflicts > n_rival:
-            n_rival, rival = n_conflicts, other
+        if n_conflicts > n_runner_up:
+            n_runner_up, runner_up = n_conflicts, other
     repeat_s = repeat_of(source, target, range_s)
-    if is_doubtful(best, rival, n_rival, repeats=repeat_s is not None):
+    if is_doubtful(best, runner_up, n_runner_up, repeats=repeat_s is not None):
         apart_s = repeat_s or 0.0
-        if rival is not None:
-            apart_s = abs(rival.fit.offset_s - best.fit.offset_s)
+        if runner_up is not None:
+            apart_s = abs(runner_up.fit.offset_s - best.fit.offset_s)
         why = (
             f"offset known only modulo {word_duration(apart_s)}: {best.i.size} events agree on one "
-            f"offset and {n_rival} of them on another {word_duration(apart_s)} away; use an "
+            f"offset and {n_runner_up} of them on another {word_duration(apart_s)} away; use an "
             "irregular train, or record longer"
         )
         refused = _refused(source, target, why, figures)
@@ -235,7 +235,7 @@ def _without_rival(
             why=why,
             period_s=apart_s,
             chance=figures.chance,
-            n_rival=n_rival,
+            n_runner_up=n_runner_up,
         )
     found = join_steps(source, target, best, window_s=window_s, max_chance=MAX_CHANCE)
     found = widen(source, target, found, MIN_WINDOW_S)
@@ -246,26 +246,26 @@ def _without_rival(
         j=found.j,
         fit=found.fit,
         chance=figures.chance,
-        n_rival=n_rival,
+        n_runner_up=n_runner_up,
     )
 
 
 def is_doubtful(
-    best: Hypothesis, rival: Hypothesis | None, n_shared: int, *, repeats: bool
+    best: Hypothesis, runner_up: Hypothesis | None, n_shared: int, *, repeats: bool
 ) -> bool:
     """Return whether the runner-up is too close.
 
-    Chance gives a rival a few events only. A train that repeats itself gives rivals that are wrong
-    and as good but for luck (which pulses each source happened to see): there the lead must be
-    more than four sigmas of the events of either train that only one of both explains (McNemar,
-    "Note on the sampling error of the difference between correlated proportions or percentages",
-    Psychometrika 12, 1947, doi:10.1007/BF02295996).
+    Chance gives a runner-up a few events only. A train that repeats itself gives runners-up that
+    are wrong and as good but for luck (which pulses each source happened to see): there the lead
+    must be more than four sigmas of the events of either train that only one of both explains
+    (McNemar, "Note on the sampling error of the difference between correlated proportions or
+    percentages", Psychometrika 12, 1947, doi:10.1007/BF02295996).
     """
-    n_best, n_rival = best.i.size, 0 if rival is None else rival.i.size
+    n_best, n_runner_up = best.i.size, 0 if runner_up is None else runner_up.i.size
     if repeats:
-        n_by_one = 2 * max(n_best + n_rival - 2 * n_shared, 1)
-        return bool(2 * (n_best - n_rival) < MIN_REPEAT_Z * math.sqrt(n_by_one))
-    return bool(n_shared > MAX_RIVAL_SHARE * n_best or n_best - n_shared < MIN_LEAD)
+        n_by_one = 2 * max(n_best + n_runner_up - 2 * n_shared, 1)
+        return bool(2 * (n_best - n_runner_up) < MIN_REPEAT_Z * math.sqrt(n_by_one))
+    return bool(n_shared > MAX_SHARED * n_best or n_best - n_shared < MIN_LEAD)
 
 
 def repeat_of(source: Instants, target: Instants, range_s: float) -> float | None:

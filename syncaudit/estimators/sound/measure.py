@@ -11,7 +11,7 @@ from syncaudit.estimators.sound.blocks import MIN_BLOCKS, Blocks, measure_blocks
 from syncaudit.estimators.sound.line import BlockLine, fit_blocks
 from syncaudit.estimators.sound.pair import Refusal, SoundPair
 from syncaudit.estimators.sound.search import CoarseOffset, search_coarsely, search_widely
-from syncaudit.estimators.sound.steps import locate_step, with_strays
+from syncaudit.estimators.sound.steps import locate_step, with_outliers
 from syncaudit.model import AudioStream, PairMeasurement
 
 __all__ = ["METHOD", "estimate_microphones"]
@@ -84,7 +84,7 @@ def estimate_microphones(
     if isinstance(coarse, Refusal):
         wide = None if coarse.figures.get("is_ambiguous") else search_widely(pair)
         if wide is not None and isinstance(found := measure_blocks(*wide), Blocks):
-            return _answer(*wide, *with_strays(wide[0], found))
+            return _answer(*wide, *with_outliers(wide[0], found))
         return PairMeasurement.refused(
             source.name,
             target.name,
@@ -105,7 +105,7 @@ def estimate_microphones(
             coarse.figures | blocks.figures,
             evidence=coarse.agreement,
         )
-    return _answer(pair, coarse, *with_strays(pair, blocks))
+    return _answer(pair, coarse, *with_outliers(pair, blocks))
 
 
 def _answer(

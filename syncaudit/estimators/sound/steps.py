@@ -16,7 +16,7 @@ from syncaudit.estimators.sound.blocks import (
 from syncaudit.estimators.sound.pair import Refusal, SoundPair
 from syncaudit.estimators.sound.search import search_coarsely
 
-__all__ = ["locate_step", "with_strays"]
+__all__ = ["locate_step", "with_outliers"]
 
 # Silent agreement is no news: only stretches this long without a measured block are looked into.
 MIN_STRETCH_S = 3.0
@@ -26,7 +26,7 @@ PIECE_S = 0.5
 MAX_HALVINGS = 8
 
 
-def with_strays(pair: SoundPair, blocks: Blocks) -> tuple[Blocks, float]:
+def with_outliers(pair: SoundPair, blocks: Blocks) -> tuple[Blocks, float]:
     """Return the blocks with those of stretches that follow another offset.
 
     Where a microphone loses a buffer, everything after it leaves the track of what came before.
