@@ -20,6 +20,7 @@ __all__ = [
     "UsageError",
     "cut",
     "nearest_name",
+    "one_line",
 ]
 
 
@@ -174,3 +175,8 @@ def nearest_name(wrong: str, known: Iterable[str]) -> str:
     if close:
         return f"Did you mean '{close[0]}'?"
     return f"Known: {', '.join(members)}." if members else "None is known."
+
+
+def one_line(error: BaseException) -> str:
+    """Return what an error of a library says, on one line that fits into a sentence."""
+    return " ".join(str(error).split())[:160]

@@ -23,7 +23,7 @@ from syncaudit.batch.begin import check_outputs
 from syncaudit.batch.episodes import KEEP_FILE
 from syncaudit.batch.outputs import OUTPUTS, RowMaker
 from syncaudit.batch.remote_version import remote_version
-from syncaudit.errors import UsageError
+from syncaudit.errors import UsageError, one_line
 from syncaudit.readers.remote import output_system
 from syncaudit.readers.uris import is_url, resolve
 from syncaudit.writing import HEAD_BYTES, replace_text
@@ -261,7 +261,7 @@ def _reworded(uri: str, what: str) -> Iterator[None]:
         yield
     except Exception as error:  # every remote store raises its own kinds
         raise UsageError(
-            f"{what} ({type(error).__name__}: {' '.join(str(error).split())[:160]})",
+            f"{what} ({type(error).__name__}: {one_line(error)})",
             path=uri,
             hint="Check the URL and credentials, and that fsspec's package for it is installed.",
         ) from error

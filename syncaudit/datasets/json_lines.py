@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from syncaudit.datasets.source import Source, parse_json, refuse_half_pairs
-from syncaudit.errors import ManifestError
+from syncaudit.errors import ManifestError, one_line
 from syncaudit.limits import ROW_CHARACTERS
 
 __all__ = ["iter_json_lines", "iter_json_list"]
@@ -96,7 +96,7 @@ def _checked(source: Source, name: str, where: str, row: object) -> dict[str, An
 
 def _damaged(source: Source, name: str, where: str, error: Exception) -> ManifestError:
     return ManifestError(
-        f"{where} is no intact JSON ({' '.join(str(error).split())[:100]})",
+        f"{where} is no intact JSON ({one_line(error)})",
         path=source.uri_of(name),
         hint="Copy the file again.",
     )

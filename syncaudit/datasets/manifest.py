@@ -13,7 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from syncaudit.datasets.clip_faults import clip_faults
 from syncaudit.datasets.wording import describe, word_validation_error
-from syncaudit.errors import ManifestError, StreamReadError
+from syncaudit.errors import ManifestError, StreamReadError, one_line
 from syncaudit.limits import LINE_BYTES
 from syncaudit.model import (
     AudioSpec,
@@ -276,7 +276,7 @@ def parquet_rows(uri: str, file: BinaryIO) -> Iterator[tuple[str, object]]:
                 number += 1
     except (pa.ArrowException, OSError, KeyError, MemoryError) as error:
         raise ManifestError(
-            f"row {number}: the Parquet file is damaged ({' '.join(str(error).split())[:160]})",
+            f"row {number}: the Parquet file is damaged ({one_line(error)})",
             path=uri,
             hint="Write it again.",
         ) from error

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from syncaudit.errors import UsageError
+from syncaudit.errors import UsageError, one_line
 from syncaudit.model import Clip, Distortion, SourceSpec
 from syncaudit.readers.uris import is_url, resolve
 from syncaudit.writing import create_draft, make_parent, replacing
@@ -174,7 +174,7 @@ def _write_parquet(lines: Path, part: IO[bytes], target: Path) -> None:
                 writer.write_table(pa.Table.from_pylist(batch, schema=schema))
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise UsageError(
-            f"these rows do not fit one Parquet schema ({' '.join(str(error).split())[:160]})",
+            f"these rows do not fit one Parquet schema ({one_line(error)})",
             path=str(target),
             hint="Write JSON Lines instead: a name that ends in .jsonl.",
         ) from error

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from syncaudit.errors import ManifestError, StreamReadError, UsageError
+from syncaudit.errors import ManifestError, StreamReadError, UsageError, one_line
 from syncaudit.readers.folders import natural_key
 from syncaudit.readers.remote import file_system
 from syncaudit.readers.uris import (
@@ -114,7 +114,7 @@ class Source:
             return parse_json(data)
         except (ValueError, RecursionError) as error:
             raise ManifestError(
-                f"is no intact JSON ({' '.join(str(error).split())[:120]})",
+                f"is no intact JSON ({one_line(error)})",
                 path=self.uri_of(name),
                 hint="Copy the file again.",
             ) from error

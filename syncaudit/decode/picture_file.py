@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+from syncaudit.errors import one_line
 from syncaudit.limits import PICTURE_BYTES, PICTURE_PIXELS
 
 __all__ = ["picture_bytes", "picture_error"]
@@ -34,4 +35,4 @@ def picture_error(error: Exception) -> str:
             f"it claims more pixels than the {PICTURE_PIXELS >> 20} million that are decoded; "
             "if it does have them, store it smaller"
         )
-    return " ".join(str(error).split())[:200]
+    return one_line(error)

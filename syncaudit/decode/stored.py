@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from syncaudit.decode.container_frames import ContainerFrames
-from syncaudit.errors import StreamReadError
+from syncaudit.errors import StreamReadError, one_line
 from syncaudit.model import FrameFiles
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _columns(
 
 def _broken(path: str, error: Exception) -> StreamReadError:
     return StreamReadError(
-        f"is no intact Parquet file ({' '.join(str(error).split())[:160]})",
+        f"is no intact Parquet file ({one_line(error)})",
         code="corrupt",
         path=path,
         hint="Write or copy it again.",

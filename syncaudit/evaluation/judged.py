@@ -13,7 +13,7 @@ from typing import Any
 from syncaudit.batch import VerdictFile, fetch_outputs
 from syncaudit.datasets.json_lines import iter_json_lines
 from syncaudit.datasets.source import Source
-from syncaudit.errors import ManifestError, UsageError
+from syncaudit.errors import ManifestError, UsageError, one_line
 from syncaudit.ingest.verdict_index import find_verdicts
 from syncaudit.model import Verdict
 from syncaudit.readers.runs import FoundVerdicts, finished_run
@@ -170,7 +170,7 @@ def _parquet_rows(place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
                     number += 1
     except (StreamReadError, OSError, KeyError, pa.ArrowException) as error:
         raise UsageError(
-            f"is no intact Parquet file ({' '.join(str(error).split())[:160]})",
+            f"is no intact Parquet file ({one_line(error)})",
             path=place,
             hint=_HINT,
         ) from error

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
-from syncaudit.errors import StreamReadError, SyncAuditError, UsageError, nearest_name
+from syncaudit.errors import StreamReadError, SyncAuditError, UsageError, nearest_name, one_line
 from syncaudit.model import Verdict
 
 __all__ = ["UnknownClipError", "VerdictIndex", "find_verdicts"]
@@ -232,7 +232,7 @@ def _row(line: bytes) -> dict[str, str] | None:
 
 def _unreadable(place: str, error: Exception) -> UsageError:
     return UsageError(
-        f"the verdicts cannot be read: {' '.join(str(error).split())[:160]}",
+        f"the verdicts cannot be read: {one_line(error)}",
         path=place,
         hint="Expected the output of 'syncaudit validate'.",
     )

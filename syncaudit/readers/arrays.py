@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from syncaudit.errors import StreamReadError
+from syncaudit.errors import StreamReadError, one_line
 from syncaudit.limits import ARRAY_BYTES
 from syncaudit.readers.columns import Table
 from syncaudit.readers.folders import list_folder
@@ -186,7 +186,7 @@ def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 def _no_array(uri: str, error: Exception) -> StreamReadError:
     return StreamReadError(
-        f"is no intact NumPy array ({' '.join(str(error).split())[:120]})",
+        f"is no intact NumPy array ({one_line(error)})",
         code="corrupt",
         path=uri,
         hint="Save it with numpy.save, without Python objects in it.",

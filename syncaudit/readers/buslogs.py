@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from syncaudit.errors import StreamReadError
+from syncaudit.errors import StreamReadError, one_line
 from syncaudit.model import Finding, ReasonCode
 from syncaudit.readers.candump import parse_candump
 from syncaudit.readers.canlog import EXTENDED, BusFrames, frames_of
@@ -248,7 +248,7 @@ def _collect(
             Finding(
                 code=ReasonCode.CORRUPT,
                 message=f"{uri}: the log breaks off after {n_total} frames "
-                f"({type(error).__name__}: {' '.join(str(error).split())[:100]}). "
+                f"({type(error).__name__}: {one_line(error)}). "
                 "Copy it again.",
                 value=float(n_total),
             ),
@@ -258,7 +258,7 @@ def _collect(
 
 def _not_a(uri: str, form: str, error: Exception) -> StreamReadError:
     return StreamReadError(
-        f"is no {form} log ({type(error).__name__}: {' '.join(str(error).split())[:100]})",
+        f"is no {form} log ({type(error).__name__}: {one_line(error)})",
         code="corrupt",
         path=uri,
         hint="Check that its name ends in its real format, and copy it again.",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from syncaudit.errors import StreamReadError
+from syncaudit.errors import StreamReadError, one_line
 from syncaudit.limits import LINE_BYTES
 from syncaudit.model import Finding, ReasonCode
 from syncaudit.readers.columns import Table, check_names
@@ -128,7 +128,7 @@ def read_csv(uri: str, data: bytes, text_columns: set[str]) -> Table:
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         decode_text(uri, data)
         raise StreamReadError(
-            f"is no intact CSV ({_one_line(error)})",
+            f"is no intact CSV ({one_line(error)})",
             code="corrupt",
             path=uri,
             hint="Expected one header line and one row a line, cells separated by one of , ; tab.",
@@ -180,10 +180,6 @@ def _columns_of_last(rows: bytes) -> int:
 
 def _blank_lines(rows: bytes) -> int:
     return rows.count(b"\n\n") + rows.count(b"\n\r\n")
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:160]
 
 
 def digit_cells(lines: bytes) -> pa.StringArray | None:

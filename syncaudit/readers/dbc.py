@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.errors import StreamReadError, nearest_name
+from syncaudit.errors import StreamReadError, nearest_name, one_line
 from syncaudit.readers.canlog import EXTENDED, BusFrames
 from syncaudit.readers.uris import read_bytes
 
@@ -162,7 +162,7 @@ def _load(uri: str, data: bytes) -> tuple[Any, ...]:
         ValueError,
     ) as error:
         raise StreamReadError(
-            f"is no bus description that cantools reads ({' '.join(str(error).split())[:120]})",
+            f"is no bus description that cantools reads ({one_line(error)})",
             path=uri,
             hint="Expected a DBC, KCD, SYM or ARXML file.",
         ) from error

@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.errors import ClipInputError, MissingExtraError, StreamReadError, nearest_name
+from syncaudit.errors import (
+    ClipInputError,
+    MissingExtraError,
+    StreamReadError,
+    nearest_name,
+    one_line,
+)
 from syncaudit.model import Channel, Finding
 from syncaudit.readers.canlog import EXTENDED, BusFrames
 from syncaudit.readers.findings import empty_stream, non_finite
@@ -186,7 +192,7 @@ def _opened(uri: str, scratch: Path | None) -> Iterator[Any]:
         # raise (IsalError, MdfException, UnboundLocalError ...).
         except Exception as error:
             raise StreamReadError(
-                f"is no intact MDF ({type(error).__name__}: {' '.join(str(error).split())[:100]})",
+                f"is no intact MDF ({type(error).__name__}: {one_line(error)})",
                 code="corrupt",
                 path=uri,
                 hint="Copy it again, or repair it with 'asammdf'.",

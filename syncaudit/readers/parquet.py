@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from syncaudit.errors import StreamReadError
+from syncaudit.errors import StreamReadError, one_line
 from syncaudit.limits import TABLE_BYTES
 from syncaudit.model import Finding, ReasonCode
 from syncaudit.readers.columns import Table, check_names
@@ -58,7 +58,7 @@ def read_parquet_part(uri: str, rows: Sequence[int] | None, wanted: set[str] | N
         raise
     except (pa.ArrowException, OSError, ValueError, MemoryError, LookupError) as error:
         raise StreamReadError(
-            f"is no intact Parquet file ({' '.join(str(error).split())[:160]})",
+            f"is no intact Parquet file ({one_line(error)})",
             code="corrupt",
             path=uri,
             hint="Write or copy it again.",

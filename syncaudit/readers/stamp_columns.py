@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from syncaudit.errors import StreamReadError
+from syncaudit.errors import StreamReadError, one_line
 from syncaudit.model.time import stamps_of_seconds
 from syncaudit.model.units import NS_PER_UNIT
 from syncaudit.readers.arrow_columns import (
@@ -226,7 +226,7 @@ def _checked_cast(
     except pa.ArrowInvalid as error:
         raise StreamReadError(
             f"column '{name}' of type {column.type} does not fit int64 nanoseconds "
-            f"({' '.join(str(error).split())[:120]})",
+            f"({one_line(error)})",
             code="corrupt",
             path=uri,
             hint="Stamps are nanoseconds as signed 64-bit integers.",

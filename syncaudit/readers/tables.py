@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from syncaudit.errors import StreamReadError
+from syncaudit.errors import StreamReadError, one_line
 from syncaudit.readers.arrays import (
     NPY_MAGIC,
     array_name,
@@ -132,7 +132,7 @@ def _read_parquet(uri: str, data: bytes) -> Table:
         raise
     except (pa.ArrowException, OSError, ValueError, MemoryError, LookupError) as error:
         raise StreamReadError(
-            f"is no intact Parquet file ({_one_line(error)})",
+            f"is no intact Parquet file ({one_line(error)})",
             code="corrupt",
             path=uri,
             hint="Write or copy it again.",
@@ -140,7 +140,3 @@ def _read_parquet(uri: str, data: bytes) -> Table:
     names = [str(name).strip() for name in found.column_names]
     check_names(uri, names)
     return Table(uri=uri, data=found.rename_columns(names), first_row=0)
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:160]

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from syncaudit.errors import StreamReadError
+from syncaudit.errors import StreamReadError, one_line
 from syncaudit.readers.archives import Member, find_member
 from syncaudit.readers.remote import open_remote
 from syncaudit.readers.roots import is_outside, refuse_outside
@@ -333,7 +333,7 @@ def reworded(uri: str) -> Iterator[None]:
         if not is_url(uri):
             raise
         raise StreamReadError(
-            f"cannot be read ({type(error).__name__}: {' '.join(str(error).split())[:200]})",
+            f"cannot be read ({type(error).__name__}: {one_line(error)})",
             path=uri,
             hint="Check the URI and whether the storage can be reached.",
         ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from syncaudit.errors import one_line
 from syncaudit.model import Interval, Tier
 from syncaudit.tiers.parsed import Parsed, broken
 
@@ -43,7 +44,7 @@ def _parse(uri: str, text: str, form: str) -> Parsed:
         TypeError,
         ValueError,
     ) as error:
-        raise broken(uri, f"is no {form.upper()} ({' '.join(str(error).split())[:100]})") from error
+        raise broken(uri, f"is no {form.upper()} ({one_line(error)})") from error
     if not len(found):
         raise broken(uri, f"holds no {form.upper()} subtitle such as '00:00:01,000 --> ...'")
     return Parsed(

@@ -11,7 +11,7 @@ from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.json_lines import iter_json_lines
 from syncaudit.datasets.source import Source
 from syncaudit.datasets.wording import describe
-from syncaudit.errors import ManifestError
+from syncaudit.errors import ManifestError, one_line
 from syncaudit.model import CameraSpec, Clip, Origin, SourceSpec, StateSpec
 
 __all__ = ["LeRobotFormat"]
@@ -214,7 +214,7 @@ def _episode_rows(source: Source) -> Iterator[tuple[str, str, dict[str, Any]]]:
                         number += 1
         except (pa.ArrowException, OSError, MemoryError) as error:
             raise ManifestError(
-                f"row {number}: is no intact Parquet file ({' '.join(str(error).split())[:120]})",
+                f"row {number}: is no intact Parquet file ({one_line(error)})",
                 path=source.uri_of(name),
                 hint="Download it again.",
             ) from error
