@@ -16,7 +16,6 @@ import time
 import weakref
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from syncaudit.batch.verdict_lines import EDITED, Entry, line_at, scan, verdict_at
@@ -127,12 +126,7 @@ class Ledger:
         """Return itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the file and let the next run in."""
         self.close()
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -19,7 +23,6 @@ from syncaudit.batch.finish import RunFacts, finish
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.memory import MemoryLimit
 from syncaudit.batch.outputs import RowMaker, check_rows
-from syncaudit.batch.stopping import Terminated, terminable
 from syncaudit.batch.summary import BatchSummary, Progress, VerdictCounter
 from syncaudit.batch.task import AuditFunction, AuditTask
 from syncaudit.errors import UsageError
@@ -28,6 +31,8 @@ from syncaudit.policy import Policy
 from syncaudit.readers.roots import Roots
 
 __all__ = ["check_unique", "run_batch"]
+
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 # Judging again takes a millisecond a clip: fewer are not worth starting workers for.
 _FEW = 500
@@ -243,3 +248,44 @@ def sort_out(clips: Sequence[Clip], ledger: Ledger, task: AuditTask) -> tuple[li
 
 def _fingerprint_in(line: str | None) -> str | None:
     return None if line is None else json.loads(line).get("fingerprint")
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM or SIGHUP came: a scheduler, a shutdown or a lost terminal ends the run."""
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into an exception while a run is on, where they can be caught.
+
+    What is ignored stays ignored: SIGHUP under nohup.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    terminals = [number for number in (1, 2) if os.isatty(number)]
+
+    def stop(number: int, _: object) -> None:
+        if number == signal.SIGHUP:
+            _silence(terminals)
+        raise Terminated
+
+    before = {
+        number: signal.signal(number, stop)
+        for number in _SIGNALS
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _silence(terminals: list[int]) -> None:
+    """Send what is still printed nowhere: printing to a terminal that is gone is an error."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number in terminals:
+        os.dup2(nowhere, number)
+    os.close(nowhere)

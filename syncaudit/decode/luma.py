@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Protocol
 
 from syncaudit.decode.picture import Picture
@@ -87,12 +86,7 @@ class LumaFrames(Iterator[Picture]):
     def __enter__(self) -> LumaFrames:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from syncaudit.graph.clock_model import Readings
-from syncaudit.graph.course_steps import find_step
+from syncaudit.graph.course import find_step
 
 STD_S = 8e-4
 
