@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from syncaudit.model import (
@@ -90,7 +90,7 @@ class Findings:
         Sources that pass where nothing ties their clock down.
     """
 
-    findings: tuple[Finding, ...] | list[Finding] = ()
+    findings: Sequence[Finding] = ()
     doubtful: frozenset[str] = frozenset()
     verified: frozenset[str] = frozenset()
 

@@ -52,10 +52,8 @@ def judge(case: Case) -> ClipVerdict:
     clip, record, solution = case.clip, case.record, case.solution
     told = [check(case) for check in CHECKS]
     given = [*record.findings, *(finding for one in told for finding in one.findings)]
-    verified, doubtful = (
-        frozenset[str]().union(*sets)
-        for sets in ((one.verified for one in told), (one.doubtful for one in told))
-    )
+    verified = {name for one in told for name in one.verified}
+    doubtful = {name for one in told for name in one.doubtful}
     of_clip = [finding for finding in given if finding.source not in clip.sources]
     is_unseen = any(finding.code is ReasonCode.UNOBSERVABLE for finding in of_clip)
     results = {
