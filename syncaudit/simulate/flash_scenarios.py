@@ -34,70 +34,6 @@ SQUARE = FlashConfig(train=BURSTS, shape=SquarePulse(width_s=0.002), brightness=
 _Change = Callable[[CameraConfig], CameraConfig]
 
 
-def _scenarios() -> dict[str, RigConfig]:
-    clean = clean_recording()
-    clips = {
-        "flash_clean": clean,
-        "flash_exposures": with_exposures(clean),
-        "flash_xenon": replace(
-            clean,
-            flash=replace(SQUARE, shape=XenonPulse(rise_s=1e-4, decay_s=1.2e-3), brightness=110.0),
-        ),
-        "flash_noisy": each(clean, lambda c: replace(c, read_noise=4.0, photon_noise=0.06, crf=28)),
-        "flash_first_missed": lit(clean, LightFault(blind_s=((0.0, 6.0),)), "cam_rear"),
-        "flash_false": with_false_flashes(clean),
-        "flash_sparse": sparse(clean),
-        "flash_30hz": with_train(
-            each(clean, lambda c: replace(c, fps=30.0)),
-            BurstTrain(n_pulses=2, span_s=1 / 30, mean_interval_s=0.5),
-        ),
-        "flash_global_shutter": each(
-            clean, lambda c: replace(c, line_delay_s=0.0), "cam_front_left", "cam_rear_left"
-        ),
-        "flash_global_lamp": replace(
-            each(clean, lambda c: replace(c, line_delay_s=0.0), "cam_front_left", "cam_rear_left"),
-            # On for two frame periods, a read-out and an exposure; and the trigger is logged, for
-            # frames of one rate keep their phases: as a plan for such cameras has it.
-            trigger=TriggerConfig(clock=ClockFault(offset_s=-0.0042, drift_ppm=8.0)),
-            flash=replace(
-                SQUARE,
-                shape=Lamp(width_s=0.2),
-                train=SpacedTrain(mean_interval_s=0.85, spread=0.3),
-            ),
-        ),
-        "flash_headlights": with_headlights(clean),
-        "flash_tunnel": lit(
-            clean,
-            LightFault(
-                ambient_steps=tuple(
-                    AmbientStep(at_s=at_s, factor=factor, ramp_s=ramp_s)
-                    for at_s, factor, ramp_s in (
-                        (8.0, 0.4, 0.0),
-                        (21.0, 2.5, 0.3),
-                        (33.0, 0.6, 0.05),
-                    )
-                )
-            ),
-        ),
-        "flash_bright": replace(clean, flash=replace(SQUARE, brightness=400.0)),
-        "flash_periodic": with_train(clean, SpacedTrain(mean_interval_s=0.23, spread=0.0)),
-        "flash_strobe": with_train(clean, SpacedTrain(mean_interval_s=0.007, spread=0.25)),
-        "flash_lamp": replace(
-            clean,
-            flash=replace(SQUARE, shape=Lamp(width_s=0.7), train=SpacedTrain(mean_interval_s=1.5)),
-        ),
-        "flash_dropped": with_dropped_frames(clean),
-        "flash_drift": drifting(clean),
-        "flash_withheld": withheld(clean),
-        "flash_all_sources": with_all_sources(clean),
-    }
-    return {name: replace(config, clip_id=name) for name, config in clips.items()}
-
-
-FLASH_SCENARIOS: Mapping[str, RigConfig] = MappingProxyType(_scenarios())
-"""Recordings by name, 45 s each with six cameras of 480 lines at rest."""
-
-
 def _cameras() -> dict[str, CameraConfig]:
     cameras = {}
     faults = zip(_OFFSETS_S, _DRIFTS_PPM, _LINE_DELAYS_S, strict=True)
@@ -235,3 +171,67 @@ def with_all_sources(config: RigConfig) -> RigConfig:
 def with_train(config: RigConfig, train: SpacedTrain | BurstTrain) -> RigConfig:
     """Fire other pulses."""
     return replace(config, flash=replace(SQUARE, train=train))
+
+
+def _scenarios() -> dict[str, RigConfig]:
+    clean = clean_recording()
+    clips = {
+        "flash_clean": clean,
+        "flash_exposures": with_exposures(clean),
+        "flash_xenon": replace(
+            clean,
+            flash=replace(SQUARE, shape=XenonPulse(rise_s=1e-4, decay_s=1.2e-3), brightness=110.0),
+        ),
+        "flash_noisy": each(clean, lambda c: replace(c, read_noise=4.0, photon_noise=0.06, crf=28)),
+        "flash_first_missed": lit(clean, LightFault(blind_s=((0.0, 6.0),)), "cam_rear"),
+        "flash_false": with_false_flashes(clean),
+        "flash_sparse": sparse(clean),
+        "flash_30hz": with_train(
+            each(clean, lambda c: replace(c, fps=30.0)),
+            BurstTrain(n_pulses=2, span_s=1 / 30, mean_interval_s=0.5),
+        ),
+        "flash_global_shutter": each(
+            clean, lambda c: replace(c, line_delay_s=0.0), "cam_front_left", "cam_rear_left"
+        ),
+        "flash_global_lamp": replace(
+            each(clean, lambda c: replace(c, line_delay_s=0.0), "cam_front_left", "cam_rear_left"),
+            # On for two frame periods, a read-out and an exposure; and the trigger is logged, for
+            # frames of one rate keep their phases: as a plan for such cameras has it.
+            trigger=TriggerConfig(clock=ClockFault(offset_s=-0.0042, drift_ppm=8.0)),
+            flash=replace(
+                SQUARE,
+                shape=Lamp(width_s=0.2),
+                train=SpacedTrain(mean_interval_s=0.85, spread=0.3),
+            ),
+        ),
+        "flash_headlights": with_headlights(clean),
+        "flash_tunnel": lit(
+            clean,
+            LightFault(
+                ambient_steps=tuple(
+                    AmbientStep(at_s=at_s, factor=factor, ramp_s=ramp_s)
+                    for at_s, factor, ramp_s in (
+                        (8.0, 0.4, 0.0),
+                        (21.0, 2.5, 0.3),
+                        (33.0, 0.6, 0.05),
+                    )
+                )
+            ),
+        ),
+        "flash_bright": replace(clean, flash=replace(SQUARE, brightness=400.0)),
+        "flash_periodic": with_train(clean, SpacedTrain(mean_interval_s=0.23, spread=0.0)),
+        "flash_strobe": with_train(clean, SpacedTrain(mean_interval_s=0.007, spread=0.25)),
+        "flash_lamp": replace(
+            clean,
+            flash=replace(SQUARE, shape=Lamp(width_s=0.7), train=SpacedTrain(mean_interval_s=1.5)),
+        ),
+        "flash_dropped": with_dropped_frames(clean),
+        "flash_drift": drifting(clean),
+        "flash_withheld": withheld(clean),
+        "flash_all_sources": with_all_sources(clean),
+    }
+    return {name: replace(config, clip_id=name) for name, config in clips.items()}
+
+
+FLASH_SCENARIOS: Mapping[str, RigConfig] = MappingProxyType(_scenarios())
+"""Recordings by name, 45 s each with six cameras of 480 lines at rest."""
