@@ -139,7 +139,7 @@ def test_sources_of_many_clips(told):
 
 def test_viewer(told):
     for judgement in (
-        Judgement.of_verdict(told.verdict, told.solution.jumps),
+        Judgement.of_verdict(told.verdict, told.solution),
         Judgement.of_row(told.row, told.clip),
     ):
         rear, left = judgement.sources["rear"], judgement.sources["left"]

@@ -65,7 +65,7 @@ def opened(reference: str, step_after_s: float, *, is_from_row: bool) -> ClipMod
         row = json.loads(json.dumps(verdict.to_json()))
         model.judgement = Judgement.of_row(row, clip)
     else:
-        model.judgement = Judgement.of_verdict(verdict, solution.jumps)
+        model.judgement = Judgement.of_verdict(verdict, solution)
     model.is_corrected = True
     model.show_findings(is_shown=True)
     return model

@@ -50,7 +50,7 @@ def run_audit(
 
     examination = examine(clip, policy, on_stage=report)
     return AuditResult(
-        judgement=Judgement.of_verdict(examination.verdict, examination.solution.jumps),
+        judgement=Judgement.of_verdict(examination.verdict, examination.solution),
         row=examination.verdict.to_json(),
         events=tuple(_events(examination, epoch_ns)),
         rotations=rotations_throughout(examination),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from syncaudit.errors import SyncAuditError
@@ -11,6 +11,7 @@ from syncaudit.model import (
     Clip,
     ClipVerdict,
     ClockJump,
+    ClockSolution,
     Finding,
     PairMeasurement,
     PictureAudit,
@@ -90,16 +91,13 @@ class Judgement:
     frame_audits: Mapping[str, PictureAudit] = field(default_factory=dict)
 
     @classmethod
-    def of_verdict(cls, verdict: ClipVerdict, jumps: Mapping[str, ClockJump]) -> Judgement:
-        """Return what a verdict says, with the jumps of its clocks."""
+    def of_verdict(cls, verdict: ClipVerdict, solution: ClockSolution) -> Judgement:
+        """Return the judgement of an audit that ran to its end."""
         return cls(
             verdict=verdict.verdict,
             reference=verdict.reference,
-            at_ns=verdict.at_ns or 0,
-            sources={
-                name: _estimate(source, jumps.get(source.clock))
-                for name, source in verdict.sources.items()
-            },
+            at_ns=verdict.at_ns if verdict.at_ns is not None else solution.at_ns,
+            sources={name: _estimate(source, solution) for name, source in verdict.sources.items()},
             pairs=verdict.pairs,
             reasons=verdict.reasons,
             warnings=verdict.warnings,
@@ -121,10 +119,7 @@ class Judgement:
             verdict = ClipVerdict.from_row(row)
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
-        jumps = _jumps_of(verdict, clip)
-        if jumps is None:
-            jumps = _jumps_of_pairs(verdict.pairs)
-        return cls.of_verdict(verdict, jumps)
+        return cls.of_verdict(verdict, _solution_of(verdict, clip))
 
     def reasons_of(self, source: str) -> list[Finding]:
         """Return the reasons and warnings that name a source, those that decide first."""
@@ -139,8 +134,9 @@ class Judgement:
         )
 
 
-def _estimate(source: SourceVerdict, jump: ClockJump | None) -> SourceEstimate:
-    estimate = SourceEstimate(
+def _estimate(source: SourceVerdict, solution: ClockSolution) -> SourceEstimate:
+    step = solution.jumps.get(source.clock)
+    return SourceEstimate(
         verdict=source.verdict,
         is_observable=source.is_observable,
         offset_s=source.offset_s,
@@ -148,26 +144,36 @@ def _estimate(source: SourceVerdict, jump: ClockJump | None) -> SourceEstimate:
         drift_ppm=source.drift_ppm,
         drift_std_ppm=source.drift_std_ppm,
         why_unmeasured=source.why_unmeasured,
+        **_step_fields(step),
     )
-    if jump is None:
-        return estimate
-    return replace(estimate, step_s=jump.step_s, step_at_ns=jump.at_ns, is_step_past=jump.is_past)
 
 
-def _jumps_of(verdict: ClipVerdict, clip: Clip | None) -> Mapping[str, ClockJump] | None:
-    """Return the jumps of the clocks of a clip; None where its row does not hold them.
+def _step_fields(step: ClockJump | None) -> dict[str, Any]:
+    if step is None:
+        return {}
+    return {"step_s": step.step_s, "step_at_ns": step.at_ns, "is_step_past": step.is_past}
 
-    A row names offsets relative to the reference; which of them jumped is solved again from the
-    measurements that it holds.
+
+def _solution_of(verdict: ClipVerdict, clip: Clip | None) -> ClockSolution:
+    """Return the clocks of a clip, for its jumps.
+
+    A row names offsets relative to the reference; which of the clocks jumped is solved again from
+    the measurements that it holds, or told by the pairs where it holds no record.
     """
-    if verdict.record is None or clip is None:
-        return None
-    try:
-        # The policy only chooses the reference, which is known, and which to trust in a tie.
-        policy = load_policy()
-        return solve_record(clip, verdict.record, policy, reference=verdict.reference).jumps
-    except (SyncAuditError, KeyError, TypeError, ValueError, AttributeError):
-        return None
+    if verdict.record is not None and clip is not None:
+        try:
+            # The policy only chooses the reference, which is known, and which to trust in a tie.
+            policy = load_policy()
+            return solve_record(clip, verdict.record, policy, reference=verdict.reference)
+        except (SyncAuditError, KeyError, TypeError, ValueError, AttributeError):
+            pass
+    return ClockSolution(
+        reference=verdict.reference,
+        is_reference_stated=False,
+        at_ns=verdict.at_ns or 0,
+        clocks={},
+        jumps=_jumps_of_pairs(verdict.pairs),
+    )
 
 
 def _jumps_of_pairs(pairs: Iterable[PairMeasurement]) -> dict[str, ClockJump]:
