@@ -77,7 +77,7 @@ class PairMeasurement:
         """Refuse contradictory records."""
         if self.offset_std_s is not None and not self.offset_std_s > 0.0:
             raise ValueError(f"offset_std_s must be positive, got {self.offset_std_s}")
-        if self.accepted and not (_is_finite(self.offset_s) and _is_finite(self.offset_std_s)):
+        if self.accepted and (self.offset_s is None or self.offset_std_s is None):
             raise ValueError("an accepted measurement needs an offset and its standard error")
         if not self.accepted and not self.why:
             raise ValueError("a refused measurement needs a reason")
@@ -149,6 +149,8 @@ class PairMeasurement:
     def from_json(cls, row: Mapping[str, Any]) -> PairMeasurement:
         """Return the measurement that `to_json` gave a verdict row.
 
+        An offset that is not finite has no say, and no row can hold it: that is read as refused.
+
         Raises
         ------
         KeyError, TypeError, ValueError
@@ -156,7 +158,12 @@ class PairMeasurement:
         """
         evidence = row.get("evidence")
         seen = None if evidence is None else evidence_from_json(evidence)
-        return cls(**{"at_ns": 0, **known_fields(cls, row), "evidence": seen})
+        own = {"at_ns": 0, **known_fields(cls, row), "evidence": seen}
+        if own["accepted"] and not (
+            _is_finite(row["offset_s"]) and _is_finite(row["offset_std_s"])
+        ):
+            own |= {"accepted": False, "why": own.get("why") or "its offset is not finite"}
+        return cls(**own)
 
     def to_json(self) -> dict[str, object]:
         """Return the fields of formats.md section 3, and what is known beyond."""

@@ -82,6 +82,7 @@ def test_two_cameras_of_one_clip_count_once():
         {"accepted": False},
         {"step_s": 0.1},
         {"is_baseline_only": False},
+        {"offset_s": float("nan")},
     ],
 )
 def test_what_tells_nothing_usual_is_left_out(how):
