@@ -36,10 +36,10 @@ def judge_drift(
     if standing is Equivalence.INCONCLUSIVE:
         return unknown(
             name,
-            f"{name} drifts by {drift}, too uncertain for the limit of {limit:g} ppm",
+            f"{name} drifts {drift}, too uncertain for the limit of {limit:g} ppm",
             limit=limit,
         )
-    message = f"{name} drifts by {drift}; limit {limit:g} ppm"
+    message = f"{name} drifts {drift}; limit {limit:g} ppm"
     return CheckResult(
         verdict=Verdict.REJECT,
         defects=(defect(ReasonCode.DRIFT, name, message, value=estimate.drift_ppm, limit=limit),),
@@ -52,7 +52,7 @@ def _beyond_quartz(name: str, estimate: ClockEstimate, z: float) -> tuple[Findin
     if drift is None or std is None or abs(drift) - 2.0 * z * std <= _QUARTZ_PPM:
         return ()
     text = (
-        f"{name} drifts by {word_drift(drift, std)}, more than quartz does: its stamps may be "
+        f"{name} drifts {word_drift(drift, std)}, more than quartz does: its stamps may be "
         "made up at a nominal rate, or frames get lost now and then"
     )
     return (remark(ReasonCode.DRIFT, name, text, value=drift),)

@@ -30,7 +30,7 @@ def judge_step(
     if compare(estimate.step_s, estimate.step_std_s or 0.0, limit, z) is not Equivalence.OUTSIDE:
         return CheckResult(verdict=Verdict.PASS)
     message = (
-        f"{name} jumps by {word_measure(estimate.step_s, estimate.step_std_s)} {moment}; limit "
+        f"{name} jumps {word_measure(estimate.step_s, estimate.step_std_s)} {moment}; limit "
         f"{word_duration(limit)}"
         f"{word_slip(estimate.step_s, estimate.step_std_s or 0.0, period_s, z)}"
     )
@@ -41,10 +41,10 @@ def judge_step(
 
 
 def word_moment(estimate: ClockEstimate, at_ns: int, span_s: float) -> str:
-    """Say when a clock jumps, after the start of the clip."""
+    """Say when a clock jumps, counted from the start of the clip."""
     if estimate.step_at_ns is None:
         return "inside the clip"
     after_s = seconds_to_step(estimate, at_ns=at_ns, span_s=span_s) + 0.5 * span_s
     if estimate.step_at_std_s < LEAST_STD_S:
-        return f"{after_s:.1f} s after the clip's start"
-    return f"{' ± '.join(rounded(after_s, estimate.step_at_std_s))} s after the clip's start"
+        return f"at {after_s:.1f} s"
+    return f"at {' ± '.join(rounded(after_s, estimate.step_at_std_s))} s"
