@@ -70,6 +70,8 @@ class Signature(Enum):
     TRAIN = (lambda head: head.startswith(b"start_s,width_s\n"),)
     PLAN = (_holds(b"syncaudit flash-plan"),)
     PLOT = (_holds(b"Software\0syncaudit"),)
+    MCAP = (lambda head: head[:5] == b"\x89MCAP" and b"syncaudit" in head[:64],)
+    RERUN = (lambda head: head[:3] == b"RRF" and b"syncaudit" in head[:256],)
     PARQUET = (lambda head: head[:4] == b"PAR1",)
 
     def fits(self, head: bytes) -> bool:

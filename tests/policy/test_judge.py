@@ -143,9 +143,7 @@ def test_step_beyond_its_limit() -> None:
     result = judge_measured([GOOD[0], stepped, GOOD[2]])
     (reason,) = result.reasons
     assert reason.code is ReasonCode.STEP
-    assert reason.message == (
-        "cam_rear jumps 12.0 ± 0.5 ms at 12.0 s; limit 10 ms"
-    )
+    assert reason.message == ("cam_rear jumps 12.0 ± 0.5 ms at 12.0 s; limit 10 ms")
 
 
 def test_error_of_the_instant_of_a_step() -> None:
