@@ -20,6 +20,7 @@ from syncaudit import __version__
 from syncaudit.cli.align import align
 from syncaudit.cli.baseline import baseline
 from syncaudit.cli.console import printable, stderr
+from syncaudit.cli.diff import diff
 from syncaudit.cli.doctor import doctor
 from syncaudit.cli.evaluate import evaluate
 from syncaudit.cli.exit_codes import ExitCode
@@ -73,7 +74,7 @@ _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     _AUDIT: (validate, inspect, judge, merge),
     _RIG: (),
     _DATA: (manifest, export_shards, trace),
-    _RATES: (sample, evaluate, baseline),
+    _RATES: (sample, evaluate, baseline, diff),
     _SPEECH: (align, sample_speech),
     "This machine, and data to try": (doctor, simulate),
 }
