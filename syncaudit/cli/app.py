@@ -19,6 +19,7 @@ from typer.main import get_command
 from syncaudit import __version__
 from syncaudit.cli.align import align
 from syncaudit.cli.baseline import baseline
+from syncaudit.cli.check_split import check_split
 from syncaudit.cli.console import printable, stderr
 from syncaudit.cli.diff import diff
 from syncaudit.cli.doctor import doctor
@@ -73,7 +74,7 @@ _SPEECH = "Speech"
 _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     _AUDIT: (validate, inspect, judge, merge),
     _RIG: (),
-    _DATA: (manifest, export_shards, trace),
+    _DATA: (manifest, check_split, export_shards, trace),
     _RATES: (sample, evaluate, baseline, diff),
     _SPEECH: (align, sample_speech),
     "This machine, and data to try": (doctor, simulate),
