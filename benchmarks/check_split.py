@@ -1,4 +1,4 @@
-"""Are copies of a video found in another split, and distinct videos left alone?
+"""Find copies of videos across splits, and leave distinct videos alone.
 
 Distinct videos of `sample_data` and `../shared/realdata` (each file once, long ones in pieces of
 20 s) are the training split. Each is copied with drawn damage: 0.3 to 3 s are cut off its start,
