@@ -37,6 +37,7 @@ from syncaudit.cli.sample_speech import sample_speech
 from syncaudit.cli.simulate import simulate
 from syncaudit.cli.system_errors import worded_system_error
 from syncaudit.cli.trace import trace
+from syncaudit.cli.tune import tune
 from syncaudit.cli.validate import validate
 from syncaudit.cli.value_names import named_values
 from syncaudit.errors import SyncAuditError
@@ -75,7 +76,7 @@ _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     _AUDIT: (validate, inspect, judge, merge),
     _RIG: (),
     _DATA: (manifest, check_split, export_shards, trace),
-    _RATES: (sample, evaluate, baseline, diff),
+    _RATES: (sample, evaluate, tune, baseline, diff),
     _SPEECH: (align, sample_speech),
     "This machine, and data to try": (doctor, simulate),
 }

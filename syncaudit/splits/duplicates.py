@@ -30,8 +30,8 @@ __all__ = [
 MIN_AGREEMENT = 0.7
 # Fewer changes agree by chance.
 MIN_COMMON_S = 3.0
-# Grey levels: what coding alone changes in the mean of a cell.
-_STILL = 0.5
+# Mean power of changes (1: all are large) below which coding alone may have made them.
+_STILL = 0.2
 # Spectra of 200 kB each, of videos of 20 s.
 _KEPT = 2000
 
@@ -125,7 +125,7 @@ def find_duplicates(
             seen.failed.append((name, made))
         elif made.changes.shape[0] * STEP_S < MIN_COMMON_S:
             seen.short += 1
-        elif float(np.sqrt(np.mean(made.changes**2))) < _STILL:
+        elif float(np.mean(np.sum(made.changes**2, axis=1))) < _STILL:
             seen.still += 1
         else:
             prints[index] = made.changes
@@ -225,7 +225,7 @@ class _Spectra:
         low, high = np.maximum(0, -lags), np.minimum(n, m - lags)
         of_one = self._energy[first][high] - self._energy[first][low]
         of_other = self._energy[second][high + lags] - self._energy[second][low + lags]
-        floor = (high - low) * self._prints[first].shape[1] * _STILL**2
+        floor = (high - low) * _STILL
         is_told = np.minimum(of_one, of_other) > floor
         scale = np.sqrt(np.where(is_told, of_one * of_other, np.inf))
         agreement = correlation[lags] / scale

@@ -25,6 +25,8 @@ STEP_S = 0.1
 # Change over half a second: longer than the period of slow cameras, shorter than a glance.
 _LAG = 5
 _COLUMNS, _ROWS = 12, 8
+# Grey levels by which coding alone changes the mean of a cell, at most.
+_NOISE = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,8 +36,9 @@ class Fingerprint:
     Parameters
     ----------
     changes : ndarray of float32, shape (n, 96)
-        Grey levels by which each cell of a 12 x 8 grid changes over half a second, without what
-        all cells have in common; one row every `STEP_S`.
+        How each cell of a 12 x 8 grid changes over half a second, without what all cells have in
+        common, one row every `STEP_S`. Every row has a norm of nearly 1, so that no single event
+        decides, and less where coding alone may have changed it.
     """
 
     changes: NDArray[np.float32]
@@ -68,7 +71,7 @@ def fingerprint_of(stream: CameraStream, clip: Clip) -> Fingerprint:
 
 
 def changes_of(times_s: NDArray[np.float64], cells: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return the changes of cells, means over two steps apart by half a second.
+    """Return the changes of cells (`Fingerprint`): of means over two steps.
 
     Parameters
     ----------
@@ -90,4 +93,6 @@ def changes_of(times_s: NDArray[np.float64], cells: NDArray[np.float64]) -> NDAr
     at_edges = np.stack([np.interp(edges, times_s, column) for column in integral.T], axis=1)
     means = (at_edges[2:] - at_edges[:-2]) / (2.0 * STEP_S)
     changes = means[_LAG:] - means[:-_LAG]
-    return np.asarray(changes - changes.mean(axis=1, keepdims=True), dtype=np.float32)
+    changes -= changes.mean(axis=1, keepdims=True)
+    power = np.sum(changes**2, axis=1, keepdims=True) + changes.shape[1] * _NOISE**2
+    return np.asarray(changes / np.sqrt(power), dtype=np.float32)

@@ -67,6 +67,7 @@ class Signature(Enum):
     CHANGES = (_rows_with("clip_id", "before", "after"),)
     CALIBRATION = (_object_with("version", "reference", "sources"),)
     BASELINE = (_holds(b"by 'syncaudit baseline'"),)
+    TUNED = (_holds(b"by 'syncaudit tune'"),)
     TRAIN = (lambda head: head.startswith(b"start_s,width_s\n"),)
     PLAN = (_holds(b"syncaudit flash-plan"),)
     PLOT = (_holds(b"Software\0syncaudit"),)
