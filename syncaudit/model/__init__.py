@@ -36,6 +36,7 @@ from syncaudit.model.evidence import (
     RotationIncrements,
 )
 from syncaudit.model.evidence.clip_evidence import ClipEvidence
+from syncaudit.model.excerpt import SignalExcerpt
 from syncaudit.model.finding import Finding, ReasonCode, Severity
 from syncaudit.model.lens import Distortion
 from syncaudit.model.measurement import PairMeasurement
@@ -113,6 +114,7 @@ __all__ = [
     "ReasonCode",
     "RotationIncrements",
     "Severity",
+    "SignalExcerpt",
     "SignalStream",
     "SourceKind",
     "SourceSpec",
