@@ -48,10 +48,10 @@ def test_shot_writes_the_window_without_a_screen(barcode_folder, tmp_path):
     assert errors == ""
     grey = cv2.imread(str(picture), cv2.IMREAD_GRAYSCALE)
     assert grey.shape == (1400, 2000)
-    # The first pane begins at the margin; its picture is 160 x 96 scaled to its width.
+    # The first pane begins below the headline; its picture is 160 x 96 scaled to its width.
     width = round((1000 - 12 - 6 - 400 - 5 * 4) / 6 * 2)
     assert grey[:200, :300].std() > 30
-    part = grey[14 : 14 + round(width * 0.58), 16 : 16 + width - 8]
+    part = grey[66 : 66 + round(width * 0.58), 16 : 16 + width - 8]
     assert read_barcode(part) == 30
 
 

@@ -238,6 +238,12 @@ class ClipsPanel(Panel):
         self.view.selectRow(line)
         self.view.scrollTo(self.table.index(line, 1))
 
+    def headline_of(self, clip_id: str) -> str:
+        """Return the verdict on a clip and its first reason in a line."""
+        batch = self.table.batch
+        row = None if batch is None else batch.find(clip_id)
+        return "" if row is None else self.table.words_on(row).replace("\n", ": ")
+
     def _show_why(self) -> None:
         batch = self.table.batch
         row = None if batch is None else batch.find(self._current)

@@ -99,6 +99,7 @@ class ViewerWindow(QtWidgets.QWidget):
         panels.sources.source_selected.connect(display.select)
         panels.sources.corrected_toggled.connect(lambda _: display.toggle_corrected())
         panels.evidence.time_wanted.connect(display.jump_to)
+        panels.comparison.time_wanted.connect(display.jump_to)
         panels.clips.clip_selected.connect(self.opening.open_clip)
         panels.labels.label_given.connect(decisions.give_label)
         panels.labels.note_written.connect(decisions.write_note)
