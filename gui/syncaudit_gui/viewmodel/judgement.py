@@ -143,6 +143,25 @@ class Judgement:
         """Return the reasons and warnings that name a source, those that decide first."""
         return [x for x in (*self.reasons, *self.warnings) if x.source == source]
 
+    def limit_of(self, source: str) -> float | None:
+        """Return what a reason says is tolerated of a source's offset, in seconds."""
+        clocks = (ReasonCode.OFFSET, ReasonCode.DRIFT, ReasonCode.STEP)
+        stated = (x.limit for x in self.reasons_of(source) if x.code in clocks)
+        return next((limit for limit in stated if limit is not None), None)
+
+    def tolerated(self, pair: PairMeasurement, source: str) -> tuple[float, float] | None:
+        """Return pair offsets between which a source is where it should be, in seconds.
+
+        Those of the limit about where the other source's own offset puts it.
+        """
+        limit_s = self.limit_of(source)
+        other = self.sources.get(pair.target if pair.source == source else pair.source)
+        if limit_s is None or other is None:
+            return None
+        sign = -1.0 if pair.source == source else 1.0
+        right_s = sign * (other.offset_s or 0.0)
+        return right_s - limit_s, right_s + limit_s
+
     def pairs_of(self, source: str) -> list[PairMeasurement]:
         """Return the measurements of a source: accepted first, the sharpest of them first."""
         own = [pair for pair in self.pairs if source in (pair.source, pair.target)]

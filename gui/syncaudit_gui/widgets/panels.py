@@ -56,7 +56,7 @@ class WindowPanels:
         self.down.setStretchFactor(1, 1)
         self.down.setChildrenCollapsible(False)
         self.message = Message()
-        self.headline = ElidedLabel()
+        self.headline = ElidedLabel(elided=QtCore.Qt.TextElideMode.ElideRight)
         self.headline.setProperty("role", "headline")
         clip = QtWidgets.QWidget()
         under_headline = QtWidgets.QVBoxLayout(clip)
