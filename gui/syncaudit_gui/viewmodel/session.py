@@ -215,9 +215,21 @@ class Session:
         """
         if self.model is None:
             return None
-        known = self.labels.of(self.clip_id)
+        clip_id, known = self.clip_id, self.labels.of(self.clip_id)
         wanted = None if known is not None and known.label is label else label
-        self._save(wanted, note)
+
+        def restore() -> None:
+            self.labels.give(
+                clip_id,
+                None if known is None else known.label,
+                note=self.labels.note_of(clip_id),
+                is_blind=known is not None and known.is_blind,
+                verdict_shown=None if known is None else known.verdict_shown,
+            )
+            self.batch.relabel(clip_id)
+
+        text = f"label {label} of {clip_id}"
+        self.undo.do(text, lambda: self._save(wanted, note), restore)
         return wanted
 
     def write_note(self, note: str) -> None:

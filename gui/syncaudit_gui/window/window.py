@@ -106,6 +106,8 @@ class ViewerWindow(QtWidgets.QWidget):
         panels.labels.blind_toggled.connect(decisions.set_blind)
         panels.transport.acted.connect(self._actions.do)
         self._keys.acted.connect(self._actions.do)
+        self._keys.clicked.connect(self._actions.focus)
+        self.opening.clip_shown.connect(lambda: self._actions.focus(None))
         self._keys.typing_ended.connect(panels.labels.end_typing)
         self._keys.glance_over.connect(display.toggle_corrected)
         self.player.moved.connect(display.move_to)
