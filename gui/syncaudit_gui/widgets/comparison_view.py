@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from syncaudit.model import Comparison
 from syncaudit.model.wording import word_correction, word_duration
-from syncaudit_gui.viewmodel.comparison import Comparison
+from syncaudit_gui.viewmodel.timeline import TimeRange
 from syncaudit_gui.viewmodel.wording import word_time
 from syncaudit_gui.widgets.theme import DARK, Theme
 from syncaudit_gui.widgets.time_scale import TimeScale
@@ -119,7 +120,8 @@ class ComparisonView(QtWidgets.QWidget):
             return
         painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
         room = self.rect().toRectF().adjusted(SIDE_PX, HEAD_PX, -SIDE_PX, -FOOT_PX)
-        scale = TimeScale(visible=found.visible, left_px=room.left(), right_px=room.right())
+        visible = TimeRange(start_s=found.visible_s[0], stop_s=found.visible_s[1])
+        scale = TimeScale(visible=visible, left_px=room.left(), right_px=room.right())
         self._paint_head(painter, found)
         self._paint_scale(painter, scale, room)
         painter.save()
@@ -203,22 +205,12 @@ class ComparisonView(QtWidgets.QWidget):
     def _heights(self, side: int, room: QtCore.QRectF) -> Floats | None:
         """Return where the samples of a side lie, over what is seen of both."""
         found = self._shown
-        if found is None or found.source_values is None or found.target_values is None:
+        if found is None or found.values is None:
             return None
-        inside = [
-            values[(times_s >= found.visible.start_s) & (times_s <= found.visible.stop_s)]
-            for times_s, values in (
-                (found.source_s + found.offset_s, found.source_values),
-                (found.source_s, found.source_values),
-                (found.target_s, found.target_values),
-            )
-        ]
-        seen = np.concatenate(inside)
-        low, high = (float(seen.min()), float(seen.max())) if seen.size else (0.0, 1.0)
-        values = found.target_values if side else found.source_values
+        low, high = found.extremes()
         # Above the curves there is room for the arrow.
         top, height = room.top() + 26.0, room.height() - 32.0
-        heights: Floats = top + height * (high - values) / max(high - low, 1e-300)
+        heights: Floats = top + height * (high - found.values[side]) / (high - low)
         return heights
 
     def _paint_arrow(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from syncaudit_gui.viewmodel.comparison import compare
+from syncaudit_gui.viewmodel.comparing import compare
 from syncaudit_gui.viewmodel.timeline import TimeRange
 from syncaudit_gui.viewmodel.workspace import Workspace
 from syncaudit_gui.widgets.panels import WindowPanels
