@@ -21,6 +21,10 @@ OFFSET_SHARE = 1.0 / 12.0
 SPAN_S = (0.5, 1.0)
 # Farther apart raw and corrected are not seen together: only corrected is drawn.
 MAX_APART_S = 2.0
+# Part of the telling second at either end in which nothing is pointed at.
+INNER = 0.15
+# A lower peak, as a part of all that is seen, is less conspicuous than a flank.
+LEAST_HEIGHT = 0.25
 _SHOWN = {
     "rotation": "turn rate",
     "yaw_rate": "turn rate",
@@ -157,14 +161,40 @@ def _of_signals(
     source_s = (excerpt.start_ns - epoch_ns) * 1e-9 + excerpt.times_s
     target_s = source_s + excerpt.apart_s
     begin_s, end_s = excerpt.tells_s
-    tells = (excerpt.times_s >= begin_s) & (excerpt.times_s <= end_s)
-    if not tells.any():
+    inside_s = INNER * (end_s - begin_s)
+    is_inner = (excerpt.times_s >= begin_s + inside_s) & (excerpt.times_s <= end_s - inside_s)
+    if not is_inner.any():
         return None
-    _, target = excerpt.values
-    swing = np.where(tells, np.abs(target - np.median(target[tells])), -1.0)
-    peak_s = float(target_s[int(np.argmax(swing))])
+    beside = max(1, round(0.5 * SPAN_S[0] / excerpt.step_s))
+    peak_s = float(target_s[_conspicuous(excerpt.values[1], is_inner, beside)])
     whole_s = (float(target_s[0]) + begin_s, float(target_s[0]) + end_s)
     return _seen(pair, source_s, target_s, excerpt.values, peak_s, whole_s, offset_at)
+
+
+def _conspicuous(values: Floats, is_inner: NDArray[np.bool_], beside: int) -> int:
+    """Return the sample to point at: a peak or valley, of a flank its steepest part.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        A signal.
+    is_inner : ndarray of bool, shape (n,)
+        Where it may lie.
+    beside : int
+        Samples to either side that are seen with it, over which a peak must fall off.
+    """
+    index = np.arange(values.size)
+    before, after = (
+        values - values[np.clip(index + by, 0, values.size - 1)] for by in (-beside, beside)
+    )
+    height = np.minimum(np.abs(before), np.abs(after)) * (before * after > 0.0)
+    turns = np.zeros(values.size, dtype=np.bool_)
+    turns[1:-1] = np.diff(values)[:-1] * np.diff(values)[1:] <= 0.0
+    is_peak = turns & is_inner & (height >= LEAST_HEIGHT * np.ptp(values[is_inner]))
+    if is_peak.any():
+        swing = np.abs(values - np.median(values[is_inner]))
+        return int(np.argmax(np.where(is_peak, swing, -1.0)))
+    return int(np.argmax(np.where(is_inner, np.abs(np.gradient(values)), -1.0)))
 
 
 def _seen(

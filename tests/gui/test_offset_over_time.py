@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from syncaudit_gui.audits import AuditResult
+from syncaudit_gui.viewmodel.collection import open_collection
 from syncaudit_gui.viewmodel.course import course_of
 from syncaudit_gui.viewmodel.judgement import Judgement, SourceEstimate
 
@@ -53,6 +55,7 @@ def judged(window):
         sources=sources,
         pairs=(pair,),
         reasons=(reason,),
+        limits_s={"cam1": 0.01},
     )
     row = {"clip_id": "first", "verdict": "reject", "reasons": []}
     window.audits.take(AuditResult(judgement=judgement, row=row))
@@ -77,7 +80,7 @@ def test_what_is_tolerated_lies_about_the_offset_of_the_other_side(judged):
     assert shown.tolerated(pair, "cam1") == pytest.approx((-0.005, 0.015))
     turned = pair.turned()
     assert shown.tolerated(turned, "cam1") == pytest.approx((-0.015, 0.005))
-    assert shown.tolerated(pair, "imu") is None  # no reason names a limit of it
+    assert shown.tolerated(pair, "imu") is None
 
 
 def test_agreement_is_seen_within_three_limits(judged):
@@ -112,3 +115,15 @@ def test_step_is_drawn_over_time(judged):
     course = course_of(model, "cam1")
     assert course.offset_s[0] == pytest.approx(0.020, abs=1e-9)
     assert course.offset_s[-1] == pytest.approx(0.080, abs=1e-9)
+
+
+def test_limits_of_a_run_are_those_of_its_summary(barcode_folder, tmp_path):
+    row = {"clip_id": "first", "verdict": "pass", "sources": {}, "reasons": []}
+    (tmp_path / "verdicts.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    manifest = str(barcode_folder / "manifest.jsonl")
+    assert open_collection(manifest, verdicts=tmp_path).limits_s == {}
+    summary = tmp_path / "summary.json"
+    summary.write_text('{"tolerances_s": {"cam1": 0.01}}', encoding="utf-8")
+    assert open_collection(manifest, verdicts=tmp_path).limits_s == {"cam1": 0.01}
+    summary.write_text('{"tolerances_s": 3}', encoding="utf-8")
+    assert open_collection(manifest, verdicts=tmp_path).limits_s == {}

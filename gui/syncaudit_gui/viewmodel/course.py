@@ -29,7 +29,7 @@ class OffsetCourse:
     offset_s, std_s : ndarray, shape (n,)
         What is to be added to timestamps, and its standard error.
     limit_s : float, optional
-        What is tolerated to either side, where a reason states it.
+        What is tolerated to either side, where it is known.
     """
 
     times_s: Floats
@@ -63,5 +63,5 @@ def course_of(model: ClipModel, source: str) -> OffsetCourse | None:
         times_s=times_s,
         offset_s=offset_s,
         std_s=np.hypot(found.offset_std_s, drift_s),
-        limit_s=judged.limit_of(source),
+        limit_s=judged.limits_s.get(source),
     )

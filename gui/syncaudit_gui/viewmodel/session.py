@@ -80,7 +80,7 @@ class Session:
         row = self.batch.find(model.clip.clip_id)
         content = None if row is None else self.collection.verdict_row(row)
         if content is not None:
-            model.judgement = Judgement.of_row(content, model.clip)
+            model.judgement = Judgement.of_row(content, model.clip, self.collection.limits_s)
         self.is_chosen = False
         self._select_interesting(model)
         self.show_findings()
