@@ -15,7 +15,7 @@ __all__ = ["SignalExcerpt"]
 
 Floats = NDArray[np.float64]
 
-N_POINTS = 121
+N_POINTS = 81
 N_LEVELS = 127  # of either sign: what a signed byte holds
 
 
@@ -77,6 +77,7 @@ class SignalExcerpt:
         peak = float(np.max(np.abs(np.concatenate([source, target])), initial=0.0))
         if times_s.size < 2 or not 0.0 < peak < math.inf:
             return None
+        peak = float(f"{peak:.4g}")  # a row shall not hold digits that nobody sees
         at_s = np.linspace(times_s[0], times_s[-1], N_POINTS)
         levels = [
             np.rint(N_LEVELS / peak * np.interp(at_s, times_s, x)).astype(np.int8).tobytes()
@@ -85,9 +86,9 @@ class SignalExcerpt:
         first_s = float(times_s[0])
         return cls(
             start_ns=epoch_ns + round(first_s * 1e9),
-            apart_s=apart_s,
-            step_s=float(at_s[1] - at_s[0]),
-            tells_s=(tells_s[0] - first_s, tells_s[1] - first_s),
+            apart_s=round(apart_s, 9),
+            step_s=round(float(at_s[1] - at_s[0]), 9),
+            tells_s=(round(tells_s[0] - first_s, 6), round(tells_s[1] - first_s, 6)),
             peak=peak,
             source=levels[0],
             target=levels[1],

@@ -138,3 +138,9 @@ def test_excerpt_of_a_drift_lies_where_the_offset_is_large():
     # Rows of increments lie up to a frame beside the middle of the second.
     assert seen.apart_s == pytest.approx(found.offset_at(middle_ns), abs=3e-4)
     assert abs(seen.apart_s) > 0.5 * abs(found.offset_at(found.at_ns + 10_000_000_000) or 0.0)
+
+
+def test_what_holds_physics_of_the_vehicle_has_no_excerpt():
+    found = measured(5, target={"clock": Clock(late_s=0.035)}, is_baseline_only=True)
+    assert found.accepted
+    assert found.excerpt is None

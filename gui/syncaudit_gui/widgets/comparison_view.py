@@ -41,7 +41,7 @@ class ComparisonView(QtWidgets.QWidget):
         self._slide = QtCore.QVariantAnimation(self)
         self._slide.setDuration(SLIDE_MS)
         self._slide.setEasingCurve(QtCore.QEasingCurve.Type.InOutCubic)
-        self._slide.valueChanged.connect(self._put)
+        self._slide.valueChanged.connect(self.put)
         self.setFixedHeight(HEIGHT_PX)
         self.setCursor(QtCore.Qt.CursorShape.PointingHandCursor)
         self.hide()
@@ -104,7 +104,8 @@ class ComparisonView(QtWidgets.QWidget):
         if self._slide.state() is QtCore.QAbstractAnimation.State.Running:
             self._slide.setCurrentTime(SLIDE_MS)
 
-    def _put(self, place: float) -> None:
+    def put(self, place: float) -> None:
+        """Draw the source between its raw (0) and its corrected timestamps (1)."""
         self._place = float(place)
         self.update()
 

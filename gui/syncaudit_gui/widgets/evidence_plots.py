@@ -74,7 +74,7 @@ def draw_agreement(
     known = inside[np.isfinite(inside)]
     least = float(known.min()) if known.size else 0.0
     top = float(known.max()) if known.size else 1.0
-    margin = 0.06 * max(top - least, LEAST_DEPTH)
+    margin = 0.12 * max(top - least, LEAST_DEPTH)
     plot.setYRange(min(least, top - LEAST_DEPTH) - margin, top + margin, padding=0)
     over = "ms from the estimate" if zero_s else "pair offset, ms"
     tolerated = "" if tolerated_s is None or zero_s else "; shaded: tolerated"

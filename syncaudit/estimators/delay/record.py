@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
 
 from syncaudit.dsp.integral import RunningIntegral
 from syncaudit.dsp.medians import median
@@ -14,7 +13,7 @@ from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.refusals import DRIFT_Z
 from syncaudit.estimators.delay.task import DelayTask
-from syncaudit.model import PairMeasurement, nanoseconds
+from syncaudit.model import PairMeasurement, SignalExcerpt, nanoseconds
 
 __all__ = ["record_delay"]
 
@@ -67,7 +66,12 @@ def record_delay(
     if fit.line_delay_s is not None:
         # What "the row that the stamp means" may be off by, when the manifest does not tell.
         systematic_s = math.hypot(systematic_s, fit.row_shift_s)
-    see = partial(excerpt_of, epoch_ns=task.source_epoch_ns, epochs_s=epochs_s)
+
+    def see(fit: DelayFit) -> SignalExcerpt | None:
+        if task.is_baseline_only:
+            return None  # physics lies between the two, not their clocks
+        return excerpt_of(fit, epoch_ns=task.source_epoch_ns, epochs_s=epochs_s)
+
     record = PairMeasurement(
         source=task.source,
         target=task.target,
