@@ -8,7 +8,7 @@ from typing import Any
 
 from syncaudit.model import clock_of
 from syncaudit.pipeline import ReadClip
-from syncaudit_gui.viewmodel.batch import BatchList
+from syncaudit_gui.viewmodel.batch import BatchList, SortBy
 from syncaudit_gui.viewmodel.clip_model import ClipModel, build_clip
 from syncaudit_gui.viewmodel.collection import Collection
 from syncaudit_gui.viewmodel.judgement import Judgement
@@ -28,6 +28,8 @@ class Session:
     ----------
     collection : Collection
         What was opened.
+    is_blind : bool
+        Whether verdicts are hidden from the start.
 
     Raises
     ------
@@ -35,11 +37,15 @@ class Session:
         If its label or nudge file cannot be read.
     """
 
-    def __init__(self, collection: Collection) -> None:
+    def __init__(self, collection: Collection, *, is_blind: bool = False) -> None:
         self.collection = collection
         self.labels = Labels(collection.labels_path, collection.labels_before)
         self.nudges = Nudges(collection.nudges_path, collection.nudges_before)
         self.batch = BatchList(collection.rows, partial(_label_name, self.labels))
+        self.batch.is_blind = is_blind
+        if collection.verdicts is not None:
+            self.batch.sort_by = SortBy.VERDICT
+            self.batch.arrange()
         self.undo = UndoStack()
         self.model: ClipModel | None = None
         self.timeline: Timeline | None = None

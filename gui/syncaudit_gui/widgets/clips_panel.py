@@ -34,7 +34,7 @@ _ROLES = frozenset(
         QtCore.Qt.ItemDataRole.AccessibleTextRole,
     }
 )
-_SORT_WORDS = ("verdict", "name", "the largest offset", "your label")
+_SORT_WORDS = ("verdict, the worst first", "name", "the largest offset", "your label")
 _SORTS = (SortBy.VERDICT, SortBy.CLIP, SortBy.WORST, SortBy.LABEL)
 _SHOWN = (
     ("all", Show.ALL),
@@ -95,7 +95,7 @@ class _ClipTable(QtCore.QAbstractTableModel):
         return (
             GLYPHS.get(verdict, "·"),
             row.clip_id,
-            "" if is_hidden else row.headline,
+            "" if is_hidden else row.brief,
             "" if label is None else LABEL_GLYPHS[label],
         )[column]
 
