@@ -64,6 +64,14 @@ def test_shot_of_nothing_readable_is_a_usage_error(tmp_path, monkeypatch):
     assert not (tmp_path / "x.png").exists()
 
 
+def test_window_of_nothing_readable_ends_with_a_message(tmp_path):
+    place = {"QT_QPA_PLATFORM": "offscreen", "XDG_CONFIG_HOME": str(tmp_path)}
+    run = viewer(tmp_path / "nowhere.jsonl", **place)
+    _, errors = run.communicate(timeout=LIMIT_S)
+    assert run.returncode != 0  # 2 where the command line words it
+    assert "file not found" in errors
+
+
 @pytest.mark.parametrize("text", ["", "12", "axb", "10x10", "1440x900@9", "1440x900@x"])
 def test_wrong_sizes_are_refused(text):
     with pytest.raises(UsageError, match="expected WIDTHxHEIGHT"):

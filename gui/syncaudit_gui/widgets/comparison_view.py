@@ -13,17 +13,23 @@ from syncaudit_gui.viewmodel.wording import word_time
 from syncaudit_gui.widgets.theme import DARK, Theme
 from syncaudit_gui.widgets.time_scale import TimeScale
 
-__all__ = ["ComparisonView"]
+__all__ = ["ComparisonView", "comparison_height"]
 
 Floats = NDArray[np.float64]
 
-HEIGHT_PX = 150
+# Three lanes at least, and a fifth of what cameras and lanes have together.
+LEAST_PX, SHARE = 140, 0.2
 HEAD_PX, FOOT_PX, SIDE_PX = 22, 18, 10
 # Long enough to be followed by eye.
 SLIDE_MS = 450
 # A narrower arrow has its head beside it.
 HEAD_OF_ARROW_PX = 6.0
 LINE_PX = 2.0
+
+
+def comparison_height(room_px: int) -> int:
+    """Return how high a comparison is beside cameras and lanes that have `room_px` with it."""
+    return max(LEAST_PX, round(SHARE * room_px))
 
 
 class ComparisonView(QtWidgets.QWidget):
@@ -42,7 +48,7 @@ class ComparisonView(QtWidgets.QWidget):
         self._slide.setDuration(SLIDE_MS)
         self._slide.setEasingCurve(QtCore.QEasingCurve.Type.InOutCubic)
         self._slide.valueChanged.connect(self.put)
-        self.setFixedHeight(HEIGHT_PX)
+        self.setFixedHeight(LEAST_PX)
         self.setCursor(QtCore.Qt.CursorShape.PointingHandCursor)
         self.hide()
 

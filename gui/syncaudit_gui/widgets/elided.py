@@ -51,6 +51,8 @@ class ElidedLabel(QtWidgets.QLabel):
         return super().event(event)
 
     def setText(self, text: str) -> None:
+        if text == self.text():
+            return  # Qt would lay everything out anew
         self.setToolTip("")
         super().setText(text)
         self.setAccessibleName(text)

@@ -6,7 +6,7 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 
 from syncaudit_gui.widgets.audit_panel import AuditPanel
 from syncaudit_gui.widgets.clips_panel import ClipsPanel
-from syncaudit_gui.widgets.comparison_view import ComparisonView
+from syncaudit_gui.widgets.comparison_view import ComparisonView, comparison_height
 from syncaudit_gui.widgets.covers import KeySheet, Message
 from syncaudit_gui.widgets.elided import ElidedLabel
 from syncaudit_gui.widgets.evidence_panel import EvidencePanel
@@ -136,6 +136,7 @@ class WindowPanels:
     def fit_films(self) -> None:
         """Give the cameras the height that suits their number and the width."""
         room = self.down.height()
+        self.comparison.setFixedHeight(comparison_height(room))
         wanted = self.films.wanted_height(self.down.width(), room)
         self.down.setSizes([wanted, max(1, room - wanted)])
 

@@ -91,15 +91,12 @@ class DecisionController:
             given = f"{session.clip_id} labelled {label}"
             words = given if is_given else f"label of {session.clip_id} taken back"
             self._transport.announce(f"{words} (Ctrl+Z: undo)")
-        self._show_label()
-
-    def _show_label(self) -> None:
-        """Show the label of the open clip, and what it uncovers of a verdict."""
-        session = self._work.session
         self._clips.refresh()
-        if session is not None and session.is_blind:
+        if session.is_blind:
             self._hide_corrections()
-        self._display.show_clocks()
+            self._display.show_clocks()
+        else:
+            self._display.show_panels()
 
     def write_note(self, note: str) -> None:
         """Save a note on the open clip."""
@@ -120,11 +117,12 @@ class DecisionController:
         done: list[str | None] = []
         if session is None or self._is_saved(lambda: done.append(step(session))):
             words = done[0] if done else None
-            said = (
-                f"nothing to {verb}" if words is None else f"{verb.replace('do', 'done')}: {words}"
+            self._transport.announce(
+                f"nothing to {verb}" if words is None else f"{verb}ne: {words}"
             )
-            self._transport.announce(said)
-        self._show_label()
+        self._clips.refresh()
+        self._hide_corrections()
+        self._display.show_clocks()
 
     def toggle_blind(self) -> None:
         """Hide verdicts until clips are labelled, or show them."""
