@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from syncaudit.model.excerpt import SignalExcerpt
 from syncaudit.model.pair_evidence import PairEvidence, evidence_from_json
 from syncaudit.model.time import nanoseconds
 
@@ -51,6 +52,8 @@ class PairMeasurement:
         Figures of the fit (likelihood gap, gain, number of samples, ...).
     evidence : AgreementCurve or EventResiduals, optional
         What the estimator saw; None where it came to see nothing.
+    excerpt : SignalExcerpt, optional
+        Both signals where they tell most, of an accepted measurement of signals.
     """
 
     source: str
@@ -70,6 +73,7 @@ class PairMeasurement:
     is_baseline_only: bool = False
     diagnostics: Mapping[str, float] = field(default_factory=dict)
     evidence: PairEvidence | None = None
+    excerpt: SignalExcerpt | None = None
 
     def __post_init__(self) -> None:
         """Refuse contradictory records."""
@@ -95,6 +99,16 @@ class PairMeasurement:
             chance = 0.0
         return self.offset_s is not None, 1.0 - chance, min(seen, default=0.0)
 
+    def offset_at(self, time_ns: int) -> float | None:
+        """Return the offset in seconds at a source stamp: with drift, and past a step with it."""
+        if self.offset_s is None:
+            return None
+        offset_s = self.offset_s + 1e-15 * (self.drift_ppm or 0.0) * (time_ns - self.at_ns)
+        if self.step_s is not None and self.step_at_ns is not None:
+            is_past, holds_past = time_ns >= self.step_at_ns, self.at_ns >= self.step_at_ns
+            offset_s += self.step_s * (int(is_past) - int(holds_past))
+        return offset_s
+
     def turned(self) -> PairMeasurement:
         """Return the same measurement from the target to the source."""
         drift_ppm = self.drift_ppm
@@ -116,6 +130,7 @@ class PairMeasurement:
                 for name, value in self.diagnostics.items()
             },
             evidence=None if self.evidence is None else self.evidence.turned(),
+            excerpt=None if self.excerpt is None else self.excerpt.turned(),
         )
 
     @classmethod
@@ -152,10 +167,12 @@ class PairMeasurement:
         KeyError, TypeError, ValueError
             If it is none.
         """
-        evidence = row.get("evidence")
-        return cls(
-            **{**row, "evidence": None if evidence is None else evidence_from_json(evidence)}
-        )
+        evidence, excerpt = row.get("evidence"), row.get("excerpt")
+        seen = {
+            "evidence": None if evidence is None else evidence_from_json(evidence),
+            "excerpt": None if excerpt is None else SignalExcerpt.from_json(excerpt),
+        }
+        return cls(**{**row, **seen})
 
     def to_json(self) -> dict[str, object]:
         """Return the fields of formats.md section 3, and what is known beyond."""
@@ -182,6 +199,8 @@ class PairMeasurement:
         row["diagnostics"] = dict(self.diagnostics)
         if self.evidence is not None:
             row["evidence"] = self.evidence.to_json()
+        if self.excerpt is not None:
+            row["excerpt"] = self.excerpt.to_json()
         return row
 
 

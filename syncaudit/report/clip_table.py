@@ -10,7 +10,7 @@ from syncaudit.model import Verdict
 from syncaudit.report.axes import shorten
 from syncaudit.report.causes import causes_of
 
-__all__ = ["MAX_LISTED", "ClipTable"]
+__all__ = ["MAX_LISTED", "ClipTable", "farthest_offset"]
 
 # Clips listed by verdict: with names of 40 letters they are about 7 MB of page.
 MAX_LISTED = {Verdict.REJECT: 60_000, Verdict.UNVERIFIED: 20_000, Verdict.PASS: 40_000}
@@ -82,12 +82,12 @@ class ClipTable:
         self._worst_us.append(round(1e6 * offset_s))
 
     def _worst(self, row: Mapping[str, Any]) -> tuple[str | None, float]:
-        """Return the source that is farthest off for its tolerance, and its offset."""
+        """Return the source that is farthest off for its tolerance, and its largest offset."""
         found: tuple[float, str | None, float] = (-1.0, None, 0.0)
         for name, source in row["sources"].items():
             if source["clock"] == row["reference"] or not source["observable"]:
                 continue
-            offset_s = source["offset_s"]
+            offset_s = farthest_offset(row, name)
             if offset_s is not None and abs(offset_s) < 1e9:
                 size = abs(offset_s) / (self._tolerances_s.get(name) or 1.0)
                 found = max(found, (size, shorten(name, _MAX_NAME), offset_s), key=lambda f: f[0])
@@ -109,3 +109,37 @@ class ClipTable:
         }
         left_out = {verdict: n for verdict, n in self._left_out.items() if n}
         return {"columns": columns, "left_out": left_out}
+
+
+def farthest_offset(row: Mapping[str, Any], name: str) -> float | None:
+    """Return the largest offset of a source anywhere in a clip: by drift at an end, past a step.
+
+    Parameters
+    ----------
+    row : mapping
+        Row of ``verdicts.jsonl``.
+    name : str
+        Source.
+    """
+    source = row["sources"][name]
+    middle_s = source["offset_s"]
+    if middle_s is None:
+        return None
+    offsets_s = [middle_s]
+    half_s = 0.5 * ((row.get("record") or {}).get("span_s") or 0.0)
+    drift_ppm = source.get("drift_ppm")
+    if drift_ppm is not None:
+        offsets_s += [middle_s + 1e-6 * drift_ppm * at_s for at_s in (-half_s, half_s)]
+    if any(reason["code"] == "step" and reason["source"] == name for reason in row["reasons"]):
+        offsets_s += [
+            middle_s + _beyond_step(pair, row["at_ns"]) * (1.0 if pair["source"] == name else -1.0)
+            for pair in row["pairs"]
+            if name in (pair["source"], pair["target"]) and pair["accepted"] and pair.get("step_s")
+        ]
+    return float(max(offsets_s, key=abs))
+
+
+def _beyond_step(pair: Mapping[str, Any], at_ns: int) -> float:
+    """Return by how much the offset differs on the other side of a pair's step."""
+    step_s = float(pair["step_s"])
+    return -step_s if at_ns >= pair["step_at_ns"] else step_s

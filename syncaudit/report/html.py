@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from syncaudit.model import Verdict
+from syncaudit.report.before_after import before_after
 from syncaudit.report.clip_card import clip_card
 from syncaudit.report.clip_table import ClipTable
 from syncaudit.report.courses import Courses
@@ -90,6 +91,7 @@ def _worst_card(
     may_open = pictures is not None and row.get("record") is not None
     found = pictures(row["clip_id"], _cameras(row)) if pictures is not None and may_open else ()
     return clip_card(row, tolerances_s) | {
+        "before_after": before_after(row),
         "pictures": [
             {
                 "source": picture.source,
@@ -101,7 +103,7 @@ def _worst_card(
                 "height_px": picture.height_px,
             }
             for picture in found
-        ]
+        ],
     }
 
 
