@@ -160,6 +160,8 @@ class FlashIntervals:
     dead_s : ndarray, shape (m, 2), optional
         Of a camera: the times between the exposures of neighbouring frames, to one of which a
         pulse belongs that was not seen.
+    systematic_std_s : float
+        What all intervals may be off by alike.
     """
 
     source: str
@@ -173,6 +175,7 @@ class FlashIntervals:
     sense: NDArray[np.int64] | None = None
     clipped_share: float = 0.0
     dead_s: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 2)))
+    systematic_std_s: float = 0.0
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
