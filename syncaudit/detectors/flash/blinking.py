@@ -45,6 +45,10 @@ GAMMAS = 1.0, 2.4
 MIN_PART = 0.05
 # Frames beside a change are alike to this part of it, unless the exposure answers.
 MAX_UNSTEADY = 0.05
+# Edges lie within the times in which a screen is lit, but for a tenth; if these are not most of the
+# time, that is no chance.
+MIN_WITHIN = 0.9
+MAX_LIT = 0.5
 # Part of the lights that must stay for two frames, and fewest changes.
 MIN_LASTING = 0.8
 MIN_CHANGES = 5
@@ -107,13 +111,12 @@ class Blinking:
         is_slow : bool
             Whether the light rises for longer than an exposure.
         """
-        lit = [
-            range(one.before, other.after + 1)
-            for one, other in itertools.pairwise(self.changes)
-            if one.sense > 0 > other.sense
-        ]
-        n_lit = np.count_nonzero(np.isin(frames, list(itertools.chain(*lit))))
-        if 2 * n_lit < frames.size:
+        is_lit = np.zeros(self.course.size, dtype=np.bool_)
+        for one, other in itertools.pairwise(self.changes):
+            if one.sense > 0 > other.sense:
+                is_lit[one.before : other.after + 1] = True
+        # What flickers, or passes by, lights some frames with pulses, too.
+        if is_lit.mean() > MAX_LIT or is_lit[frames].mean() < MIN_WITHIN:
             return False
         if sense is None or (is_slow and not self.is_cut):
             return True

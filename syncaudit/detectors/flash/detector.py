@@ -37,10 +37,10 @@ MAX_RISE_S = 0.025
 # What is nearer to one end of a screen has half of its light earlier or later, by this part of the
 # rise where one end lights it by a fifth more than the middle does, and the other by a fifth less.
 RISE_SHARE = 0.05
-# Screens are lit within their refresh, of 1/60 s mostly, each row within 8 ms at most. Of one that
-# a picture cuts the middle may be anywhere.
+# Screens are lit within their refresh, of 1/60 s mostly, each row within 8 ms at most, by a course
+# of its own. Of one that a frame cuts the middle may be anywhere.
 REFRESH_S = 1.0 / 60.0
-RESPONSE_S = 0.008
+RESPONSE_S, RESPONSE_STD_S = 0.008, 0.002
 CUT_SHARE = 0.25
 # Read-outs that nobody states: 3 to 33 ms.
 UNSTATED_READOUT_S = 0.018
@@ -189,6 +189,7 @@ class FlashDetector:
         times_s, epoch_ns, stamp_std_s = frame_times_s(stream)
         readout_s = (stream.line_delay_s or 0.0) * self._size[0]
         std_s = REFRESH_S * (CUT_SHARE if blinking.is_cut else RISE_SHARE)
+        std_s = math.hypot(std_s, RESPONSE_STD_S)
         if stream.line_delay_s is None:
             std_s = math.hypot(std_s, abs(blinking.row - 0.5) * UNSTATED_READOUT_S)
         middle_s = times_s[self._indices] + (blinking.row - 0.5) * readout_s
