@@ -56,8 +56,8 @@ def advice(
             "line delay and exposure of every camera, and lock its exposure: where that answers "
             "the light, or the screen itself is filmed (keep all of it in the frame), no more is "
             "known than between which two frames it changed. A torch (--light torch) tells more. "
-            "Screens and speakers are late by tens of milliseconds, each by its own: the clicks tie "
-            "microphones to one another only."
+            "Screens and speakers are late by tens of milliseconds, each by its own: the clicks "
+            "tie microphones to one another only."
         )
     blind = unobservable(cameras, train)
     if blind:
