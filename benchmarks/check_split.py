@@ -27,7 +27,7 @@ from tables import print_table, write_json
 from syncaudit.model import CameraSpec, CameraStream, Clip
 from syncaudit.readers import read_source
 from syncaudit.splits import duplicates
-from syncaudit.splits.duplicates import MIN_AGREEMENT, common_part
+from syncaudit.splits.duplicates import MIN_AGREEMENT, common_part, is_still
 from syncaudit.splits.fingerprint import fingerprint_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -158,6 +158,7 @@ def main() -> None:
         (title, other, crop, value)
         for title, one in made.items()
         for other, crop, copy in copies
+        if not is_still(one) and not is_still(copy)
         if (value := agreement(one, copy)) is not None
     ]
     per_pair_ms = 1e3 * (time.process_time() - began) / max(1, len(made) * len(copies))
@@ -181,8 +182,9 @@ def main() -> None:
         f"{per_pair_ms:.2f} ms a pair"
     )
     worst = sorted((p for p in pairs if p[0] != p[1]), key=lambda p: -p[3])[:5]
-    for a, b, _, value in worst:
-        print(f"  {value:.2f} {a} | {b}")
+    worst += sorted((p for p in pairs if p[0] == p[1]), key=lambda p: p[3])[:10]
+    for a, b, crop, value in worst:
+        print(f"  {value:.2f} {a} | {b}{' cropped' if crop else ''}")
     write_json(OUT, {"rows": rows, "ms_per_pair": per_pair_ms, "not_compared": n_made - compared})
 
 

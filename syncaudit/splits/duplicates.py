@@ -23,11 +23,12 @@ __all__ = [
     "VideoSet",
     "common_part",
     "find_duplicates",
+    "is_still",
 ]
 
-# Distinct recordings agree by less than 0.6 at their best lag, copies by more than 0.74
-# (docs/benchmarks.md): half of the variance is common where the agreement is 0.7.
-MIN_AGREEMENT = 0.7
+# Two laps of a race track from one cabin agree by 0.72, nearly all copies by more than 0.8
+# (docs/benchmarks.md).
+MIN_AGREEMENT = 0.75
 # Fewer changes agree by chance.
 MIN_COMMON_S = 3.0
 # Mean power of changes (1: all are large) below which coding alone may have made them.
@@ -125,7 +126,7 @@ def find_duplicates(
             seen.failed.append((name, made))
         elif made.changes.shape[0] * STEP_S < MIN_COMMON_S:
             seen.short += 1
-        elif float(np.mean(np.sum(made.changes**2, axis=1))) < _STILL:
+        elif is_still(made.changes):
             seen.still += 1
         else:
             prints[index] = made.changes
@@ -179,6 +180,11 @@ def _pairs(videos: Sequence[Video], prints: dict[int, Floats]) -> Iterator[Dupli
                 start_s=start_s,
                 common_s=common_s,
             )
+
+
+def is_still(changes: Floats) -> bool:
+    """Tell whether so little changes in a video that copies cannot be told."""
+    return float(np.mean(np.sum(changes**2, axis=1))) < _STILL
 
 
 def common_part(one: Floats, other: Floats) -> tuple[float, float, float] | None:
