@@ -52,6 +52,7 @@ screenshots: $(VENV)/.dev
 	  --at 6.6 --span 1.6 --corrected --labels build/none.jsonl --shot gui/images/overview.png
 	$(BIN)/syncaudit view sample_data/manifest.jsonl --clip flashes --source cam_rear --at 6 \
 	  --theme light --labels build/none.jsonl --shot gui/images/flashes.png
+	$(BIN)/python gui/images/before_after.py
 
 clean:
 	rm -rf out build dist benchmarks/out .pytest_cache .mypy_cache .ruff_cache .hypothesis \

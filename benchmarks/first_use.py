@@ -46,24 +46,25 @@ class Door:
     unverified: int | None = None
 
 
-def doors() -> dict[str, str]:
-    """Return the command of each door by what the user has, as README states it."""
+def doors() -> dict[str, tuple[str, str]]:
+    """Return extras and command of each door by what the user has, as README states them."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     table = text.partition("## Your data")[2].partition("\n\n##")[0]
-    found = re.findall(r"^\| ([^|]+) \| `(syncaudit validate [^`]+)`", table, flags=re.MULTILINE)
-    return dict(found)
+    line = r"^\| ([^|]+) \| `pip install '?\.(?:\[(.+)\])?'?` \| `(syncaudit validate [^`]+)`"
+    found = re.findall(line, table, flags=re.MULTILINE)
+    return {title: (extras, command) for title, extras, command in found}
 
 
-def data_sets(folder: Path) -> Iterator[tuple[str, Path, str]]:
-    """Yield (words of the door, data, extras) of the data sets that this machine has."""
+def data_sets(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield (words of the door, data) of the data sets that this machine has."""
     if REAL.is_dir():
-        yield "LeRobot", REAL / "lerobot_g1", ""
-    yield "MCAP", bag(folder / "drive.mcap"), "ros"
+        yield "LeRobot", REAL / "lerobot_g1"
+    yield "MCAP", bag(folder / "drive.mcap")
     files = folder / "recordings"
     shutil.copytree(ROOT / "sample_data" / "cam_rear_early", files / "drive1")
-    yield "MP4", files, ""
+    yield "MP4", files
     if REAL.is_dir():
-        yield "speech", REAL / "speech", ""
+        yield "speech", REAL / "speech"
 
 
 def bag(path: Path) -> Path:
@@ -87,9 +88,10 @@ def main() -> None:
         install(tool, "")
         rows.append(Door(name="pip install .", minutes=minutes(began)))
         known = doors()
-        for word, data, extras in data_sets(folder):
+        for word, data in data_sets(folder):
             (door,) = [title for title in known if word in title]
-            rows.append(walked(door, tool, known[door], data, extras, folder))
+            extras, command = known[door]
+            rows.append(walked(door, tool, command, data, extras, folder))
     header = [field.name for field in fields(Door)]
     print_table("From nothing to a verdict", header, [list(asdict(row).values()) for row in rows])
     write_json(OUT, {"doors": [asdict(row) for row in rows]})

@@ -60,7 +60,7 @@ def word_correction(offset_s: float, std_s: float | None = None) -> str:
 
 
 def word_offset(name: str, offset_s: float, offset_std_s: float | None = None) -> str:
-    """Return what an offset means: ``cam_rear stamps 35.1 ± 0.6 ms early``.
+    """Return what an offset means: ``cam_rear timestamps 35.1 ± 0.6 ms early``.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def word_offset(name: str, offset_s: float, offset_std_s: float | None = None) -
     offset_s, offset_std_s : float
         What must be added to its stamps, and the standard error.
     """
-    return f"{name} stamps {word_correction(offset_s, offset_std_s)}"
+    return f"{name} timestamps {word_correction(offset_s, offset_std_s)}"
 
 
 def word_drift(drift_ppm: float, drift_std_ppm: float | None = None) -> str:

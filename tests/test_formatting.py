@@ -51,9 +51,9 @@ def test_measure(seconds: float, std_s: float | None, words: str) -> None:
 
 
 def test_offset_in_words() -> None:
-    assert word_offset("cam_rear", 0.0351, 0.0006) == "cam_rear stamps 35.1 ± 0.6 ms early"
-    assert word_offset("cam_rear", -0.0332, 0.0009) == "cam_rear stamps 33.2 ± 0.9 ms late"
-    assert word_offset("imu", 0.0) == "imu stamps 0 ms early"
+    assert word_offset("cam_rear", 0.0351, 0.0006) == "cam_rear timestamps 35.1 ± 0.6 ms early"
+    assert word_offset("cam_rear", -0.0332, 0.0009) == "cam_rear timestamps 33.2 ± 0.9 ms late"
+    assert word_offset("imu", 0.0) == "imu timestamps 0 ms early"
 
 
 @pytest.mark.parametrize(

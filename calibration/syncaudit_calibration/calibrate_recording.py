@@ -107,7 +107,7 @@ def calibrate_recording(
                 hint=error.hint or NEXT_TIME,
                 refused={**unlit, **error.refused, **broken},
             ) from error
-    calibration = replace(calibration, refused={**unlit, **broken, **calibration.refused})
+    calibration = with_findings(calibration, unlit, broken)
     return CalibratedRecording(
         clip=clip,
         streams=read.streams,
@@ -115,6 +115,29 @@ def calibrate_recording(
         calibration=calibration,
         findings=findings,
         seconds=stages.seconds,
+    )
+
+
+def with_findings(
+    calibration: Calibration, unlit: Mapping[str, str], broken: Mapping[str, str]
+) -> Calibration:
+    """Return a calibration that tells what was wrong with the data: refusals, or warnings.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        By events alone.
+    unlit : mapping of str to str
+        Cameras that show no flash.
+    broken : mapping of str to str
+        Findings by source; a source that was calibrated all the same is none that was refused.
+    """
+    harmless = [words for name, words in broken.items() if name in calibration.sources]
+    refused = {name: why for name, why in broken.items() if name not in calibration.sources}
+    return replace(
+        calibration,
+        refused={**unlit, **refused, **calibration.refused},
+        warnings=(*calibration.warnings, *harmless),
     )
 
 

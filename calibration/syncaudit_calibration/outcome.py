@@ -240,10 +240,8 @@ def _shared_std(item: EventEvidence, observations: Observations, adjustment: Adj
     Line delay and exposure are unknowns of the bundle, and with them the way from the stamp to the
     middle row; what edges say of the exposure is off by as much as encoders move them apart.
     """
-    if isinstance(item, EventTrain):
-        return item.systematic_std_s
     if not isinstance(item, FlashEdges):
-        return 0.0
+        return item.systematic_std_s
     line_delay_s, _ = _optional(observations, adjustment, "line_delay", item.source)
     is_by_edges = item.stamp_part != 0.0 and item.exposure_s is None
     stamp_px = abs(item.stamp_part) * EDGE_SHIFT_PX if is_by_edges else 0.0

@@ -35,7 +35,8 @@ __all__ = ["Seed", "find_seed"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MIN_EVENTS = 5
+# Two of a clock, its offset and its drift, one to check them, and one to tell which is wrong.
+MIN_EVENTS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -100,6 +100,17 @@ def verdict_schema() -> Any:
             ("residuals", pa.string()),
         ]
     )
+    excerpt = pa.struct(
+        [
+            ("start_ns", pa.int64()),
+            ("apart_s", pa.float64()),
+            ("step_s", pa.float64()),
+            ("tells_s", pa.list_(pa.float64())),
+            ("peak", pa.float64()),
+            ("source", pa.string()),
+            ("target", pa.string()),
+        ]
+    )
     pair = pa.struct(
         [
             ("source", pa.string()),
@@ -119,6 +130,7 @@ def verdict_schema() -> Any:
             ("step_at_ns", pa.int64()),
             ("diagnostics", pa.map_(pa.string(), pa.float64())),
             ("evidence", evidence),
+            ("excerpt", excerpt),
         ]
     )
     common = pa.struct(

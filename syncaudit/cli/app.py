@@ -19,7 +19,9 @@ from typer.main import get_command
 from syncaudit import __version__
 from syncaudit.cli.align import align
 from syncaudit.cli.baseline import baseline
+from syncaudit.cli.check_split import check_split
 from syncaudit.cli.console import printable, stderr
+from syncaudit.cli.diff import diff
 from syncaudit.cli.doctor import doctor
 from syncaudit.cli.evaluate import evaluate
 from syncaudit.cli.exit_codes import ExitCode
@@ -35,6 +37,7 @@ from syncaudit.cli.sample_speech import sample_speech
 from syncaudit.cli.simulate import simulate
 from syncaudit.cli.system_errors import worded_system_error
 from syncaudit.cli.trace import trace
+from syncaudit.cli.tune import tune
 from syncaudit.cli.validate import validate
 from syncaudit.cli.value_names import named_values
 from syncaudit.errors import SyncAuditError
@@ -72,8 +75,8 @@ _SPEECH = "Speech"
 _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     _AUDIT: (validate, inspect, judge, merge),
     _RIG: (),
-    _DATA: (manifest, export_shards, trace),
-    _RATES: (sample, evaluate, baseline),
+    _DATA: (manifest, check_split, export_shards, trace),
+    _RATES: (sample, evaluate, tune, baseline, diff),
     _SPEECH: (align, sample_speech),
     "This machine, and data to try": (doctor, simulate),
 }

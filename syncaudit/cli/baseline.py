@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from syncaudit.cli.extended_policy import extended_policy
 from syncaudit.cli.options import Force, Partial
 
 if TYPE_CHECKING:
@@ -44,37 +44,17 @@ def baseline(
       `syncaudit judge out/ --policy fleet.toml --out new/`
     """
     from syncaudit.cli.console import stdout
-    from syncaudit.policy import DEFAULT_PROFILE, load_policy, policy_text
+    from syncaudit.policy import load_policy, policy_text
     from syncaudit.writing import Signature, check_target, replace_text
 
     rules = load_policy(None if policy is None else str(policy), profile=profile)
-    extends = profile or DEFAULT_PROFILE if policy is None else _relative(policy, profile, out)
+    extends = extended_policy(policy, profile, out)
     check_target(out, Signature.BASELINE, is_forced=force)
     found = list(_fleet_of(verdicts, rules, partial=partial).baselines())
     _check(found, verdicts)
     title = f"Baselines of the clips in {verdicts}, by 'syncaudit baseline'."
     replace_text(out, policy_text(found, extends=extends, title=title))
     _print(stdout(), found, out)
-
-
-def _relative(policy: Path, profile: str | None, out: Path) -> str:
-    """Return the policy as the new file must name it."""
-    from syncaudit.errors import UsageError
-
-    if profile is not None:
-        raise UsageError(
-            "--policy and --profile cannot be extended together",
-            hint='Let the policy file name the profile: extends = "..."',
-        )
-    if policy.suffix != ".toml":
-        raise UsageError("a policy that is extended must be a .toml file", path=str(policy))
-    if policy.resolve() == out.resolve():
-        raise UsageError(
-            "the policy would be overwritten by the one that extends it",
-            path=str(policy),
-            hint="Choose another --out file.",
-        )
-    return Path(os.path.relpath(policy.resolve(), out.resolve().parent)).as_posix()
 
 
 def _fleet_of(verdicts: str, rules: Policy, *, partial: bool) -> Fleet:

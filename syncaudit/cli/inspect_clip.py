@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from syncaudit.cli.exit_codes import code_for
-from syncaudit.cli.options import Root
+from syncaudit.cli.options import Force, Root
 
 __all__ = ["inspect"]
 
@@ -30,16 +30,28 @@ def inspect(
     ] = "auto",
     root: Root = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    mcap: Annotated[
+        Path | None,
+        typer.Option("--mcap", help="Also write findings and corrections to open in Foxglove."),
+    ] = None,
+    rerun: Annotated[
+        Path | None, typer.Option("--rerun", help="The same as a recording of Rerun (.rrd).")
+    ] = None,
+    force: Force = False,
 ) -> None:
     """Show one clip in depth: stamps, measurements, clocks, loops and the verdict.
 
-    Every measurement is listed, also those that were refused, with the reason.
+    Every measurement is listed, also those that were refused, with the reason. `--mcap` and
+    `--rerun` write what was found over time, at the timestamps as reported: open the file beside
+    the recording.
 
     **Examples**
 
     - `syncaudit inspect sample_data/manifest.jsonl --clip good`
 
     - `syncaudit inspect manifest.jsonl --clip drive07/000123 --json | jq .verdict`
+
+    - `syncaudit inspect sample_data/manifest.jsonl --clip clock_step --mcap found.mcap`
     """
     from syncaudit.batch.json_encoding import plain
     from syncaudit.batch.task import failed_verdict
@@ -53,7 +65,12 @@ def inspect(
     from syncaudit.pipeline import examine
     from syncaudit.policy import load_policy
     from syncaudit.readers.roots import within_roots
+    from syncaudit.report.overlay import overlay_of, write_mcap, write_rerun
+    from syncaudit.writing import Signature, check_target
 
+    for path, signature in ((mcap, Signature.MCAP), (rerun, Signature.RERUN)):
+        if path is not None:
+            check_target(path, signature, is_forced=force)
     choice = choose_decoder(decoder)
     rules = load_policy(None if policy is None else str(policy), profile=profile)
     chosen = pick_clip(load_clips(clip_or_manifest), clip)
@@ -83,6 +100,10 @@ def inspect(
         }
         if not as_json:
             print_examination(stdout(), examination)
+        overlay = overlay_of(verdict, examination.solution, examination.streams)
+        for path, write in ((mcap, write_mcap), (rerun, write_rerun)):
+            if path is not None:
+                write(overlay, path)
     if as_json:
         content["decoder"] = choice.to_json()
         typer.echo(json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False))

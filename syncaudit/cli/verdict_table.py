@@ -191,9 +191,9 @@ def recording_lines(recordings: Sequence[Mapping[str, Any]]) -> list[Text]:
             said = []
             drift, std = clock["drift_ppm"], clock["drift_std_ppm"]
             if drift is not None and abs(drift) > 2.0 * std:
-                said.append(f"drifts by {word_drift(drift, std)}")
+                said.append(f"drifts {word_drift(drift, std)}")
             said += [
-                f"jumps by {word_measure(step['step_s'], step['step_std_s'])}"
+                f"jumps {word_measure(step['step_s'], step['step_std_s'])}"
                 for step in clock["steps"]
             ]
             if said:
@@ -279,7 +279,7 @@ def source_lines(
         lines.append(Text.assemble(sign, ("reference clock", "dim")))
     elif offset_s is not None and not _moves(findings):
         stated = next((f for f in findings if f.code is ReasonCode.OFFSET), None)
-        words = f"stamps {word_correction(offset_s, source.offset_std_s)}"
+        words = f"timestamps {word_correction(offset_s, source.offset_std_s)}"
         if stated is not None and stated.limit is not None:
             words += f"; limit {stated.limit * 1e3:g} ms"
         style = STYLES[verdict] if stated is not None else ""

@@ -40,6 +40,8 @@ class Injected:
         Moved stamp at which the offset holds; a drift needs it.
     moved : tuple of str
         The source, and those that share its clock.
+    recording : str, optional
+        Recording of the original, where it is stated.
     """
 
     clip_id: str
@@ -50,6 +52,7 @@ class Injected:
     drift_ppm: float = 0.0
     at_ns: int | None = None
     moved: tuple[str, ...] = ()
+    recording: str | None = None
 
     @property
     def is_control(self) -> bool:
@@ -73,6 +76,7 @@ class Injected:
             "drift_ppm": self.drift_ppm,
             "at_ns": self.at_ns,
             "moved": list(self.moved),
+            "recording": self.recording,
         }
 
     @classmethod
@@ -109,6 +113,7 @@ class Injected:
             drift_ppm=float(row["drift_ppm"]),
             at_ns=at_ns,
             moved=tuple(map(str, moved)) or (() if source is None else (str(source),)),
+            recording=None if row.get("recording") is None else str(row["recording"]),
         )
 
 

@@ -55,6 +55,8 @@ class Judged:
         By name.
     blamed : frozenset of str
         Sources that were rejected, or are named as a reason of the rejection.
+    reasons : frozenset of (str, str or None)
+        Codes of its reasons, each with the source that it is about.
     """
 
     clip_id: str
@@ -63,6 +65,7 @@ class Judged:
     at_ns: int | None
     sources: Mapping[str, JudgedSource]
     blamed: frozenset[str]
+    reasons: frozenset[tuple[str, str | None]] = frozenset()
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Judged:
@@ -85,6 +88,7 @@ class Judged:
             at_ns=None if row["at_ns"] is None else int(row["at_ns"]),
             sources={name: _source(name, source) for name, source in row["sources"].items()},
             blamed=frozenset(rejected | (named - unseen - {None})),
+            reasons=frozenset((str(r["code"]), r["source"]) for r in row["reasons"]),
         )
 
 

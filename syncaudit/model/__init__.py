@@ -23,6 +23,7 @@ from syncaudit.model.clocks import (
     LoopClosure,
 )
 from syncaudit.model.common_offsets import CommonOffset, CommonOffsets, DataSetClocks
+from syncaudit.model.comparison import Comparison, compare_pair, pair_to_show
 from syncaudit.model.correction import ClockCorrection
 from syncaudit.model.course import ClockCourse, CourseStep
 from syncaudit.model.evidence import (
@@ -36,6 +37,7 @@ from syncaudit.model.evidence import (
     RotationIncrements,
 )
 from syncaudit.model.evidence.clip_evidence import ClipEvidence
+from syncaudit.model.excerpt import SignalExcerpt
 from syncaudit.model.finding import Finding, ReasonCode, Severity
 from syncaudit.model.lens import Distortion
 from syncaudit.model.measurement import PairMeasurement
@@ -86,6 +88,7 @@ __all__ = [
     "ClockSolution",
     "CommonOffset",
     "CommonOffsets",
+    "Comparison",
     "CourseStep",
     "DataSetClocks",
     "Distortion",
@@ -113,6 +116,7 @@ __all__ = [
     "ReasonCode",
     "RotationIncrements",
     "Severity",
+    "SignalExcerpt",
     "SignalStream",
     "SourceKind",
     "SourceSpec",
@@ -127,7 +131,9 @@ __all__ = [
     "TranscriptStream",
     "Verdict",
     "clock_of",
+    "compare_pair",
     "is_usable",
     "nanoseconds",
+    "pair_to_show",
     "seconds_since",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from syncaudit.model.excerpt import SignalExcerpt
 from syncaudit.model.field_names import fields_of, known_fields
 from syncaudit.model.pair_evidence import PairEvidence, evidence_from_json
 from syncaudit.model.time import nanoseconds
@@ -53,6 +54,8 @@ class PairMeasurement:
         Figures of the fit (likelihood gap, gain, number of samples, ...).
     evidence : AgreementCurve or EventResiduals, optional
         What the estimator saw; None where it came to see nothing.
+    excerpt : SignalExcerpt, optional
+        Both signals where they tell most, of an accepted measurement of signals.
     """
 
     source: str
@@ -72,6 +75,7 @@ class PairMeasurement:
     step_at_ns: int | None = None
     diagnostics: Mapping[str, float] = field(default_factory=dict)
     evidence: PairEvidence | None = None
+    excerpt: SignalExcerpt | None = None
 
     def __post_init__(self) -> None:
         """Refuse contradictory records."""
@@ -97,6 +101,16 @@ class PairMeasurement:
             chance = 0.0
         return self.offset_s is not None, 1.0 - chance, min(seen, default=0.0)
 
+    def offset_at(self, time_ns: int) -> float | None:
+        """Return the offset in seconds at a source stamp: with drift, and past a step with it."""
+        if self.offset_s is None:
+            return None
+        offset_s = self.offset_s + 1e-15 * (self.drift_ppm or 0.0) * (time_ns - self.at_ns)
+        if self.step_s is not None and self.step_at_ns is not None:
+            is_past, holds_past = time_ns >= self.step_at_ns, self.at_ns >= self.step_at_ns
+            offset_s += self.step_s * (int(is_past) - int(holds_past))
+        return offset_s
+
     def turned(self) -> PairMeasurement:
         """Return the same measurement from the target to the source."""
         drift_ppm = self.drift_ppm
@@ -118,6 +132,7 @@ class PairMeasurement:
                 for name, value in self.diagnostics.items()
             },
             evidence=None if self.evidence is None else self.evidence.turned(),
+            excerpt=None if self.excerpt is None else self.excerpt.turned(),
         )
 
     @classmethod
@@ -156,9 +171,12 @@ class PairMeasurement:
         KeyError, TypeError, ValueError
             If it is none.
         """
-        evidence = row.get("evidence")
-        seen = None if evidence is None else evidence_from_json(evidence)
-        own = {"at_ns": 0, **known_fields(cls, row), "evidence": seen}
+        evidence, excerpt = row.get("evidence"), row.get("excerpt")
+        seen = {
+            "evidence": None if evidence is None else evidence_from_json(evidence),
+            "excerpt": None if excerpt is None else SignalExcerpt.from_json(excerpt),
+        }
+        own = {"at_ns": 0, **known_fields(cls, row), **seen}
         if own["accepted"] and not (
             _is_finite(row["offset_s"]) and _is_finite(row["offset_std_s"])
         ):
@@ -170,10 +188,11 @@ class PairMeasurement:
         left_out = () if self.step_s is not None else ("step_s", "step_std_s", "step_at_ns")
         row = {name: value for name, value in fields_of(self).items() if name not in left_out}
         row["diagnostics"] = dict(self.diagnostics)
-        if self.evidence is None:
-            del row["evidence"]
-        else:
-            row["evidence"] = self.evidence.to_json()
+        for name, seen in (("evidence", self.evidence), ("excerpt", self.excerpt)):
+            if seen is None:
+                del row[name]
+            else:
+                row[name] = seen.to_json()
         return row
 
 

@@ -66,7 +66,7 @@ def with_range(
     resting = [name for name in (pair.source, pair.target) if name in still]
     reach_s = figures.get("searched_s", max_offset_s)
     if resting:
-        words = f"hardly anything moves in {' and '.join(resting)}: no wider search would help"
+        words = f"{' and '.join(resting)} hardly move{'s' if len(resting) == 1 else ''}"
     elif figures.get("explained", 0.0) > _FOUND_SHARE and not _has_runner_up(pair):
         return pair
     elif reach_s > 1.01 * max_offset_s:  # clocks of unrelated epochs

@@ -10,6 +10,7 @@ from syncaudit.at_work import at_work_on
 from syncaudit.errors import ClipInputError, MachineError, SyncAuditError
 from syncaudit.machine_faults import machine_fault
 from syncaudit.model import Clip, Finding, ReasonCode, Stream
+from syncaudit.pipeline.window import window_of
 from syncaudit.readers import read_source
 from syncaudit.readers.uris import is_url
 
@@ -93,9 +94,25 @@ def read_clip(
                 )
             )
     return ReadClip(
-        streams=streams,
+        streams={**streams, **_placed(clip, streams)},
         findings=tuple(from_manifest(finding, clip.base_uri) for finding in findings),
     )
+
+
+def _placed(clip: Clip, streams: Mapping[str, Stream]) -> dict[str, Stream]:
+    """Return the streams that nothing dates, begun with the others, where any other is dated."""
+    undated = {
+        name
+        for name, stream in streams.items()
+        if stream.is_start_assumed and getattr(clip.sources[name], "start_ns", None) is None
+    }
+    dated = {name: stream for name, stream in streams.items() if name not in undated}
+    if not any(stream.time_ns.size for stream in dated.values()):
+        return {}
+    start_ns = window_of(clip, dated).start_ns
+    return {
+        name: replace(streams[name], time_ns=streams[name].time_ns + start_ns) for name in undated
+    }
 
 
 def from_manifest(finding: Finding, base_uri: str) -> Finding:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -68,22 +68,30 @@ class Window:
 def window_of(clip: Clip, streams: Mapping[str, Stream]) -> Window:
     """Return the window of a clip: as stated, else the overlap of all sources.
 
-    Where the sources do not overlap at all (unrelated epochs) it is the extent of the source
-    that has the longest recording.
+    Where they do not all overlap (one clock of another epoch) it is the overlap of most of them,
+    the longest if several are of as many: Marzullo, "Maintaining the Time in a Distributed System",
+    1984.
     """
     extents = [extent for stream in streams.values() if (extent := _extent(stream)) is not None]
     if not extents:
         start_ns = clip.start_ns or 0
         return Window(start_ns=start_ns, stop_ns=clip.end_ns or start_ns)
-    start_ns = max(extent[0] for extent in extents)
-    stop_ns = min(extent[1] for extent in extents)
-    if stop_ns <= start_ns:
-        start_ns, stop_ns = max(extents, key=lambda extent: extent[1] - extent[0])
+    start_ns, stop_ns = _common_extent(extents)
     if clip.start_ns is not None:
         start_ns = clip.start_ns
     if clip.end_ns is not None:
         stop_ns = clip.end_ns
     return Window(start_ns=start_ns, stop_ns=max(start_ns, stop_ns))
+
+
+def _common_extent(extents: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Return the longest interval that as many of `extents` as possible cover."""
+    most, found = 0, extents[0]
+    for start in sorted({first for first, _ in extents}):
+        stops = [last for first, last in extents if first <= start < last]
+        if stops and (len(stops), min(stops) - start) > (most, found[1] - found[0]):
+            most, found = len(stops), (start, min(stops))
+    return found
 
 
 def _extent(stream: Stream) -> tuple[int, int] | None:

@@ -9,7 +9,7 @@ from syncaudit.policy.load import DEFAULT_PROFILE, load_policy, policy_from_plai
 from syncaudit.policy.pictures import judge_pictures
 from syncaudit.policy.recordings import judge_with_recording
 from syncaudit.policy.reference import is_undecided
-from syncaudit.policy.toml_text import policy_text, policy_toml
+from syncaudit.policy.toml_text import limits_text, policy_text, policy_toml
 
 __all__ = [
     "DEFAULT_PROFILE",
@@ -27,6 +27,7 @@ __all__ = [
     "judge",
     "judge_pictures",
     "judge_with_recording",
+    "limits_text",
     "load_policy",
     "policy_from_plain",
     "policy_text",

@@ -47,7 +47,7 @@ def judge_offset(
         point, code = course[0], ReasonCode.STEP
         figure = word_correction(point.value_s, point.std_s)
         message = (
-            f"{name} jumps by {jump} {moment} and is {figure} {half}; "
+            f"{name} jumps {jump} {moment} and is {figure} {half}; "
             f"limit {word_duration(limit)}{slip}"
         )
     elif standings[0] is Equivalence.OUTSIDE:
@@ -71,10 +71,10 @@ def judge_offset(
         if plain:
             code = ReasonCode.DRIFT
             drift = word_drift(estimate.drift_ppm or 0.0, estimate.drift_std_ppm)
-            message = f"{name} drifts by {drift} and is {where}"
+            message = f"{name} drifts {drift}: {where}"
         else:
             code = ReasonCode.STEP
-            message = f"{name} jumps by {jump} {moment} and is {where}{slip}"
+            message = f"{name} jumps {jump} {moment} and is {where}{slip}"
     return CheckResult(
         verdict=Verdict.REJECT,
         defects=(defect(code, name, message, value=point.value_s, limit=limit),),

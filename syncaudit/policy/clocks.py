@@ -181,10 +181,10 @@ def _judge_drift(
     if standing is Equivalence.INCONCLUSIVE:
         return unknown(
             name,
-            f"{name} drifts by {drift}, too uncertain for the limit of {limit:g} ppm",
+            f"{name} drifts {drift}, too uncertain for the limit of {limit:g} ppm",
             limit=limit,
         )
-    message = f"{name} drifts by {drift}; limit {limit:g} ppm"
+    message = f"{name} drifts {drift}; limit {limit:g} ppm"
     return CheckResult(
         verdict=Verdict.REJECT,
         defects=(defect(ReasonCode.DRIFT, name, message, value=estimate.drift_ppm, limit=limit),),
@@ -197,7 +197,7 @@ def _beyond_quartz(name: str, estimate: ClockEstimate, z: float) -> tuple[Findin
     if drift is None or std is None or abs(drift) - 2.0 * z * std <= _QUARTZ_PPM:
         return ()
     text = (
-        f"{name} drifts by {word_drift(drift, std)}, more than quartz does: its stamps may be "
+        f"{name} drifts {word_drift(drift, std)}, more than quartz does: its stamps may be "
         "made up at a nominal rate, or frames get lost now and then"
     )
     return (remark(ReasonCode.DRIFT, name, text, value=drift),)
@@ -218,7 +218,7 @@ def _judge_step(
     if compare(estimate.step_s, estimate.step_std_s or 0.0, limit, z) is not Equivalence.OUTSIDE:
         return CheckResult(verdict=Verdict.PASS)
     message = (
-        f"{name} jumps by {word_measure(estimate.step_s, estimate.step_std_s)} {moment}; limit "
+        f"{name} jumps {word_measure(estimate.step_s, estimate.step_std_s)} {moment}; limit "
         f"{word_duration(limit)}"
         f"{word_slip(estimate.step_s, estimate.step_std_s or 0.0, period_s, z)}"
     )
@@ -229,10 +229,10 @@ def _judge_step(
 
 
 def _word_moment(estimate: ClockEstimate, at_ns: int, span_s: float) -> str:
-    """Say when a clock jumps, after the start of the clip."""
+    """Say when a clock jumps, counted from the start of the clip."""
     if estimate.step_at_ns is None:
         return "inside the clip"
     after_s = seconds_to_step(estimate, at_ns=at_ns, span_s=span_s) + 0.5 * span_s
     if estimate.step_at_std_s < LEAST_STD_S:
-        return f"{after_s:.1f} s after the clip's start"
-    return f"{' ± '.join(rounded(after_s, estimate.step_at_std_s))} s after the clip's start"
+        return f"at {after_s:.1f} s"
+    return f"at {' ± '.join(rounded(after_s, estimate.step_at_std_s))} s"

@@ -25,8 +25,8 @@ def word_slip(size_s: float, std_s: float, period_s: float | None, z: float) -> 
         return ""
     what = "lost" if size_s > 0.0 else "doubled"
     return (
-        f": exactly {word_count(n, 'frame period')}, as if {word_count(n, 'frame')} had been "
-        f"{what} while the stamps ran on"
+        f": exactly {word_count(n, 'frame period')}, likely {word_count(n, 'frame')} {what} and "
+        "the rest renumbered"
     )
 
 

@@ -96,7 +96,7 @@ def judge_jitter(name: str, audit: StampAudit, limits: Limits, witness: Witness)
     findings: list[Finding] = []
     if waiting_s is not None and waiting_s >= _WORTH_A_WORD_S:
         limit = limits.buffering_s
-        text = f"{name} is stamped after waiting {word_duration(waiting_s)} in a buffer on average"
+        text = f"{name} waits {word_duration(waiting_s)} on average before being timestamped"
         if limit is not None and waiting_s > limit:
             return _weighed(name, text, waiting_s, limit, witness, is_shown=True)
         if limit is not None:

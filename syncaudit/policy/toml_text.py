@@ -10,7 +10,7 @@ from syncaudit.policy.fleet import FleetBaseline
 from syncaudit.policy.limits import Limits, Policy
 from syncaudit.policy.load import load_policy
 
-__all__ = ["policy_text", "policy_toml"]
+__all__ = ["limits_text", "policy_text", "policy_toml"]
 
 
 def policy_text(baselines: Iterable[FleetBaseline], *, extends: str, title: str) -> str:
@@ -36,6 +36,22 @@ def policy_text(baselines: Iterable[FleetBaseline], *, extends: str, title: str)
             lines.append(f"# tolerance_ms: the sources' own, {_ms(item.limit_s)} ms")
         else:
             lines.append(f"tolerance_ms = {_ms(item.tolerance_s)}")
+    return "\n".join(lines) + "\n"
+
+
+def limits_text(limits_s: Mapping[str, float], *, extends: str, title: str) -> str:
+    """Return a policy file (TOML) with the largest offset of some kinds.
+
+    Parameters
+    ----------
+    limits_s : mapping of str to float
+        By kind of source.
+    extends, title : str
+        As of `policy_text`.
+    """
+    lines = [f"# {_on_one_line(title)}", "", f"extends = {_quoted(extends)}"]
+    for kind, limit_s in limits_s.items():
+        lines += ["", f"[kinds.{_quoted(kind)}]", f"offset_ms = {_ms(limit_s)}"]
     return "\n".join(lines) + "\n"
 
 

@@ -70,7 +70,7 @@ def why_unobservable(
     only = [m for m in measurements if m.accepted and name in (m.source, m.target)]
     if only:
         methods = ", ".join(dict.fromkeys(word_method(m.method) for m in only))
-        return f"{methods} alone says nothing without a baseline in the policy"
+        return f"{methods} can be judged only against a baseline in the policy"
     return None
 
 

@@ -49,9 +49,8 @@ def read_audio(
     """Read a sound file, or the first audio track of a video, as the mean of its channels.
 
     Stamps come from `timestamps` (columns ``sample`` and ``timestamp_ns``), else from
-    `start_ns`, to which `start_at` may add the track's own start. Without either the stream stands
-    on a clock whose zero is sample 0, with a doubt: only what hangs on this audio (a transcript)
-    can then be judged.
+    `start_ns`, to which `start_at` may add the track's own start. Without either they count from
+    zero, with a doubt: only what hangs on this audio (a transcript) can then be judged.
 
     Raises
     ------
@@ -106,7 +105,7 @@ def read_audio(
             )
         )
     time_ns, anchors, more = _stamps(uri, spec, base_uri, len(sound.samples))
-    if is_placed and spec.timestamps is None and spec.start_ns is not None:
+    if is_placed and spec.timestamps is None:
         time_ns = time_ns + round(sound.start_s * 1e9)
     if sound.jumps and spec.timestamps is None:
         findings.append(_lost(uri, sound))
@@ -157,22 +156,9 @@ def _stamps(
     """Return stamps, the sample of each, and findings."""
     zero = np.zeros(1, dtype=np.int64)
     if spec.timestamps is None:
-        if spec.start_ns is not None:
-            assumed = (assumed_start(uri),) if spec.is_start_assumed else ()
-            return np.array([spec.start_ns], dtype=np.int64), zero, assumed
-        return (
-            zero,
-            zero,
-            (
-                Finding(
-                    code=ReasonCode.MANIFEST,
-                    message=f"{uri}: there is neither 'start_ns' nor 'timestamps', so its time "
-                    "is counted from sample 0 and it cannot be compared with other sources. "
-                    "Give 'start_ns', the time of sample 0.",
-                    severity=Severity.DOUBT,
-                ),
-            ),
-        )
+        is_stated = spec.start_ns is not None and not spec.is_start_assumed
+        doubt = () if is_stated else (assumed_start(uri),)
+        return np.array([spec.start_ns or 0], dtype=np.int64), zero, doubt
     table_uri = resolve(spec.timestamps, base_uri)
     table = read_table(table_uri, text_columns=(STAMPS, "sample"))
     anchors = table.stamps("sample", purpose="sample that each stamp belongs to")

@@ -223,7 +223,7 @@ def _container_stamps(
             path=uri,
             hint="Give 'timestamps': a CSV or Parquet with 'timestamp_ns', one row a frame.",
         )
-    if spec.start_ns is None:
+    if spec.start_ns is None and not spec.is_start_assumed:
         raise StreamReadError(
             "there are neither 'timestamps' nor 'start_ns' to date its frames",
             code="manifest",
@@ -231,16 +231,16 @@ def _container_stamps(
             hint="Give 'timestamps' (a CSV or Parquet with 'timestamp_ns', one row a frame), or "
             "'start_ns', the time of presentation time 0.",
         )
-    first_ns = int(pts_ns[0])
-    if spec.start_ns + first_ns < -(2**63) or spec.start_ns + int(pts_ns[-1]) >= 2**63:
+    start_ns, first_ns = spec.start_ns or 0, int(pts_ns[0])
+    if start_ns + first_ns < -(2**63) or start_ns + int(pts_ns[-1]) >= 2**63:
         raise StreamReadError(
-            f"'start_ns' {spec.start_ns} plus its presentation times exceeds int64",
+            f"'start_ns' {start_ns} plus its presentation times exceeds int64",
             code="manifest",
             path=uri,
             hint="'start_ns' is in nanoseconds.",
         )
     findings: tuple[Finding, ...] = (assumed_start(uri),) if spec.is_start_assumed else ()
-    if first_ns != 0 and spec.pts_ns is None:
+    if first_ns != 0 and spec.pts_ns is None and spec.start_ns is not None:
         findings += (
             Finding(
                 code=ReasonCode.MANIFEST,
@@ -251,7 +251,7 @@ def _container_stamps(
                 severity=Severity.WARNING,
             ),
         )
-    return (pts_ns + spec.start_ns).astype(np.int64, copy=False), findings
+    return (pts_ns + start_ns).astype(np.int64, copy=False), findings
 
 
 def _damage(uri: str, frames: ContainerFrames) -> tuple[Finding, ...]:

@@ -65,8 +65,8 @@ def assumed_start(uri: str) -> Finding:
     """Return the doubt about a source whose start nothing states: an offset is of a guess."""
     return Finding(
         code=ReasonCode.MANIFEST,
-        message=f"{uri}: nothing states when it began, its start was assumed: what is measured is "
-        "the offset of that assumption. Give 'timestamps', or 'start_ns' from the recorder.",
+        message=f"{uri}: nothing states when it began, so its start is assumed and what is "
+        "measured is the offset of that assumption. Give 'start_ns', or 'timestamps'.",
         severity=Severity.DOUBT,
     )
 

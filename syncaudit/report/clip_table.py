@@ -6,11 +6,11 @@ from array import array
 from collections.abc import Mapping
 from typing import Any
 
-from syncaudit.model import ClipVerdict, Verdict
+from syncaudit.model import ClipVerdict, PairMeasurement, ReasonCode, Verdict
 from syncaudit.report.axes import shorten
-from syncaudit.report.causes import causes_of
+from syncaudit.report.causes import causes_of, span_of
 
-__all__ = ["MAX_LISTED", "ClipTable"]
+__all__ = ["MAX_LISTED", "ClipTable", "farthest_offset"]
 
 # Clips listed by verdict: with names of 40 letters they are about 7 MB of page.
 MAX_LISTED = {Verdict.REJECT: 60_000, Verdict.UNVERIFIED: 20_000, Verdict.PASS: 40_000}
@@ -87,7 +87,7 @@ class ClipTable:
         for name, source in clip.sources.items():
             if source.clock == clip.reference or not source.is_observable:
                 continue
-            offset_s = source.offset_s
+            offset_s = farthest_offset(clip, name)
             if offset_s is not None and abs(offset_s) < 1e9:
                 size = abs(offset_s) / (self._tolerances_s.get(name) or 1.0)
                 found = max(found, (size, shorten(name, _MAX_NAME), offset_s), key=lambda f: f[0])
@@ -109,3 +109,37 @@ class ClipTable:
         }
         left_out = {verdict: n for verdict, n in self._left_out.items() if n}
         return {"columns": columns, "left_out": left_out}
+
+
+def farthest_offset(clip: ClipVerdict, name: str) -> float | None:
+    """Return the largest offset of a source anywhere in a clip: by drift at an end, past a step.
+
+    Parameters
+    ----------
+    clip : ClipVerdict
+        The verdict on it.
+    name : str
+        Source.
+    """
+    source = clip.sources[name]
+    middle_s = source.offset_s
+    if middle_s is None:
+        return None
+    offsets_s = [middle_s]
+    half_s = 0.5 * span_of(clip)
+    drift_ppm = source.drift_ppm
+    if drift_ppm is not None:
+        offsets_s += [middle_s + 1e-6 * drift_ppm * at_s for at_s in (-half_s, half_s)]
+    if any(r.code is ReasonCode.STEP and r.source == name for r in clip.reasons):
+        offsets_s += [
+            middle_s + _beyond_step(pair, clip.at_ns or 0) * (1.0 if pair.source == name else -1.0)
+            for pair in clip.pairs
+            if name in (pair.source, pair.target) and pair.accepted and pair.step_s
+        ]
+    return float(max(offsets_s, key=abs))
+
+
+def _beyond_step(pair: PairMeasurement, at_ns: int) -> float:
+    """Return by how much the offset differs on the other side of a pair's step."""
+    step_s, step_at_ns = pair.step_s or 0.0, pair.step_at_ns or 0
+    return -step_s if at_ns >= step_at_ns else step_s

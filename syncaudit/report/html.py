@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from syncaudit.model import ClipVerdict, ReasonCode, SourceKind, Verdict
+from syncaudit.report.before_after import before_after
 from syncaudit.report.clip_card import clip_card
 from syncaudit.report.clip_table import ClipTable
 from syncaudit.report.courses import Courses
@@ -89,6 +90,7 @@ def _worst_card(
     may_open = pictures is not None and clip.record is not None
     found = pictures(clip.clip_id, _cameras(clip)) if pictures is not None and may_open else ()
     return clip_card(clip, tolerances_s) | {
+        "before_after": before_after(clip),
         "pictures": [
             {
                 "source": picture.source,
@@ -100,7 +102,7 @@ def _worst_card(
                 "height_px": picture.height_px,
             }
             for picture in found
-        ]
+        ],
     }
 
 

@@ -67,9 +67,12 @@ class Signature(Enum):
     CHANGES = (_rows_with("clip_id", "before", "after"),)
     CALIBRATION = (_object_with("version", "reference", "sources"),)
     BASELINE = (_holds(b"by 'syncaudit baseline'"),)
+    TUNED = (_holds(b"by 'syncaudit tune'"),)
     TRAIN = (lambda head: head.startswith(b"start_s,width_s\n"),)
     PLAN = (_holds(b"syncaudit flash-plan"),)
     PLOT = (_holds(b"Software\0syncaudit"),)
+    MCAP = (lambda head: head[:5] == b"\x89MCAP" and b"syncaudit" in head[:64],)
+    RERUN = (lambda head: head[:3] == b"RRF" and b"syncaudit" in head[:256],)
     PARQUET = (lambda head: head[:4] == b"PAR1",)
 
     def fits(self, head: bytes) -> bool:

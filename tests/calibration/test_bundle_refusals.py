@@ -51,7 +51,7 @@ def test_a_periodic_train_is_refused_with_its_period():
 def test_too_few_flashes_are_refused_in_words():
     rng = np.random.default_rng(7)
     pulses = irregular_onsets(rng, 6)[:3]
-    with pytest.raises(CalibrationError, match="trigger saw 3 flashes, needed 5"):
+    with pytest.raises(CalibrationError, match="trigger saw 3 flashes, needed 4"):
         calibrate_events([trigger(rng, pulses), trigger(rng, pulses, name="other")])
 
 

@@ -106,7 +106,7 @@ def test_a_moving_clock_is_told_once_in_each_unit():
     row = {"recording_id": "drive", "clips": 12, "clocks": {"cam": clock, "imu": still}}
     (line,) = recording_lines([row])
     assert line.plain == (
-        "drive (12 clips): cam drifts by 0.83 ± 0.05 ppm (2.99 ms/h), jumps by 20.0 ± 1.0 ms"
+        "drive (12 clips): cam drifts 0.83 ± 0.05 ppm (2.99 ms/h), jumps 20.0 ± 1.0 ms"
     )
 
 

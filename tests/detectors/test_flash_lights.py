@@ -91,6 +91,18 @@ def test_bands_that_the_picture_cuts_are_timed():
     assert n_frames > 0.7 * n_seen
 
 
+def test_edges_that_may_be_of_an_unstated_exposure_are_no_better_known():
+    timing = {"exposure_s": 0.0124, "line_delay_s": 1.8e-5}
+    onsets_s = irregular(0.001)
+    case = {"n": 180, "width_s": 0.001, "brightness": 40.0, "paint": shaking}
+    stream = camera(180, line_delay_s=timing["line_delay_s"], exposure_s=None)
+    found = detected(stream, footage(onsets_s, **case, **timing))
+    assert found.sense is not None
+    assert found.rise_std_s >= 0.003
+    found = seen(irregular(0.3), 0.3)
+    assert found.rise_std_s == 0.0
+
+
 def test_tails_of_edges_above_the_picture_widen_errors():
     # Of half the bands of a xenon tube the picture shows no upper edge, but what comes after it.
     timing = {"exposure_s": 0.0027, "line_delay_s": 3.7e-5}

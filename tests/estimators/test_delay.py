@@ -107,3 +107,40 @@ def test_drift_hardly_known_is_not_reported():
     assert found.accepted
     assert found.drift_ppm is None
     assert found.diagnostics["drift_std_ppm"] > 20.0
+
+
+def test_excerpt_lies_over_its_target_at_the_offset_where_it_bends():
+    found = measured(5, target={"clock": Clock(late_s=0.035)})
+    assert found.accepted, found.why
+    seen = found.excerpt
+    assert seen is not None
+    # A fit with drift, which is not significant, differs by less than a standard error.
+    assert seen.apart_s == pytest.approx(found.offset_s, abs=found.offset_std_s)
+    assert seen.tells_s[1] - seen.tells_s[0] == pytest.approx(1.0, abs=1e-9)
+    source, target = seen.values
+    assert np.corrcoef(source, target)[0, 1] > 0.95
+    # By its own timestamps it does not: as many samples along as the offset is long.
+    along = round(0.035 / seen.step_s)
+    assert np.corrcoef(source[along:], target[:-along])[0, 1] < 0.95
+
+
+def test_refused_measurement_has_no_excerpt():
+    assert measured(4, source={"unit": 9.0}).excerpt is None
+
+
+def test_excerpt_of_a_drift_lies_where_the_offset_is_large():
+    found = measured(6, source={"clock": Clock(drift_ppm=2000.0)}, max_drift_ppm=1e4)
+    assert found.accepted, found.why
+    seen = found.excerpt
+    assert seen is not None
+    assert found.drift_ppm is not None
+    middle_ns = seen.start_ns + int(5e8 * sum(seen.tells_s))
+    # Rows of increments lie up to a frame beside the middle of the second.
+    assert seen.apart_s == pytest.approx(found.offset_at(middle_ns), abs=3e-4)
+    assert abs(seen.apart_s) > 0.5 * abs(found.offset_at(found.at_ns + 10_000_000_000) or 0.0)
+
+
+def test_what_holds_physics_of_the_vehicle_has_no_excerpt():
+    found = measured(5, target={"clock": Clock(late_s=0.035)}, is_baseline_only=True)
+    assert found.accepted
+    assert found.excerpt is None

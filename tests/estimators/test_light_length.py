@@ -41,3 +41,30 @@ def test_rows_that_show_how_long_a_pulse_is_narrow_what_whole_frames_say():
     ):
         _, same = limit_light([useless, lit])
         assert same is lit
+
+
+def test_edges_of_exposures_that_nobody_states_are_no_lights_that_stay():
+    # Exposures longer than the read-out: each frame shows one edge, as of a light that stays.
+    rng = np.random.default_rng(4)
+    onsets_s = irregular_onsets(rng, 60)
+    rows = camera(rng, onsets_s)
+    upper = rows.exposure_part > 0.0
+    sense = np.where(upper, 1, -1).astype(np.int64)
+    guessed = dataclasses.replace(
+        rows,
+        sense=sense,
+        exposure_part=np.zeros(sense.size),
+        exposure_s=None,
+        half_light_s=0.0,
+        half_s=np.where(np.arange(sense.size) < 2, 0.02, 0.0),
+    )
+    _, found = limit_light([rows, guessed])
+    assert found.sense is None
+    assert found.half_s is None
+    assert found.half_light_s is None
+    assert np.array_equal(found.exposure_part, rows.exposure_part[2:])
+    for right in (
+        dataclasses.replace(guessed, exposure_s=0.008),
+        dataclasses.replace(guessed, sense=np.abs(sense)),
+    ):
+        assert limit_light([rows, right])[1] is right

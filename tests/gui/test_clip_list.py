@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import threading
 
+import pytest
 from pyqtgraph.Qt import QtCore
 from syncaudit_gui.viewmodel.batch import BatchList, Show, SortBy
-from syncaudit_gui.viewmodel.verdict_rows import ClipRow, read_verdict_rows
+from syncaudit_gui.viewmodel.collection import open_collection
+from syncaudit_gui.viewmodel.session import Session
+from syncaudit_gui.viewmodel.verdict_rows import ClipRow, read_verdict_rows, summarise
 from syncaudit_gui.widgets import clips_panel
 from syncaudit_gui.window.loader import MOST_THREADS, Loader
 
@@ -162,3 +165,43 @@ def test_endless_nesting_is_no_verdict(tmp_path):
     good = json.dumps({"clip_id": "a", "verdict": "pass", "sources": {}})
     (tmp_path / "verdicts.jsonl").write_text(f"{'[' * 200_000}\n{good}\n", encoding="utf-8")
     assert [row.clip_id for row in read_verdict_rows(tmp_path / "verdicts.jsonl")] == ["a"]
+
+
+def test_run_opens_with_the_worst_of_the_rejected_and_the_blind_see_the_order_of_the_file(
+    barcode_folder, tmp_path
+):
+    rows = [
+        {"clip_id": name, "verdict": verdict, "sources": {"cam": {"offset_s": offset_s}}}
+        for name, verdict, offset_s in (
+            ("first", "pass", 0.2),
+            ("second", "reject", 0.02),
+            ("third", "reject", -0.05),
+        )
+    ]
+    lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+    (tmp_path / "verdicts.jsonl").write_text(lines, encoding="utf-8")
+    opened = open_collection(str(barcode_folder / "manifest.jsonl"), verdicts=tmp_path)
+    session = Session(opened)
+    assert [session.batch[k].clip_id for k in range(3)] == ["third", "second", "first"]
+    blind = Session(opened, is_blind=True)
+    assert [blind.batch[k].clip_id for k in range(3)] == ["first", "second", "third"]
+    bare = Session(open_collection(str(barcode_folder / "manifest.jsonl")))
+    assert bare.first_clip_id() == "first"
+
+
+@pytest.mark.parametrize(
+    ("reason", "brief"),
+    [
+        ({"code": "offset", "source": "cam", "value": 0.0349, "message": "m"}, "cam +34.9 ms"),
+        ({"code": "offset", "source": "cam", "value": -12.0, "message": "m"}, "cam −12.0 s"),
+        (
+            {"code": "drift", "source": "cam", "value": 2044.0, "message": "cam drifts"},
+            "cam drifts",
+        ),
+        ({"code": "offset", "source": "cam", "value": None, "message": "odd"}, "odd"),
+    ],
+)
+def test_the_list_says_why_in_short(reason, brief):
+    found = summarise({"clip_id": "a", "verdict": "reject", "reasons": [reason], "sources": {}})
+    assert found.brief == brief
+    assert found.headline == reason["message"]

@@ -48,10 +48,10 @@ def test_shot_writes_the_window_without_a_screen(barcode_folder, tmp_path):
     assert errors == ""
     grey = cv2.imread(str(picture), cv2.IMREAD_GRAYSCALE)
     assert grey.shape == (1400, 2000)
-    # The first pane begins at the margin; its picture is 160 x 96 scaled to its width.
+    # The first pane begins below the headline; its picture is 160 x 96 scaled to its width.
     width = round((1000 - 12 - 6 - 400 - 5 * 4) / 6 * 2)
     assert grey[:200, :300].std() > 30
-    part = grey[14 : 14 + round(width * 0.58), 16 : 16 + width - 8]
+    part = grey[66 : 66 + round(width * 0.58), 16 : 16 + width - 8]
     assert read_barcode(part) == 30
 
 
@@ -62,6 +62,14 @@ def test_shot_of_nothing_readable_is_a_usage_error(tmp_path, monkeypatch):
     with pytest.raises(UsageError, match="clip_id"):
         take_shot(Start(source=str(tmp_path / "m.jsonl")), tmp_path / "x.png", 900, 600)
     assert not (tmp_path / "x.png").exists()
+
+
+def test_window_of_nothing_readable_ends_with_a_message(tmp_path):
+    place = {"QT_QPA_PLATFORM": "offscreen", "XDG_CONFIG_HOME": str(tmp_path)}
+    run = viewer(tmp_path / "nowhere.jsonl", **place)
+    _, errors = run.communicate(timeout=LIMIT_S)
+    assert run.returncode != 0  # 2 where the command line words it
+    assert "file not found" in errors
 
 
 @pytest.mark.parametrize("text", ["", "12", "axb", "10x10", "1440x900@9", "1440x900@x"])

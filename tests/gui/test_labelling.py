@@ -200,3 +200,70 @@ def test_blind_nudge_says_when_it_can_be_seen(window):
     key(window, ".")
     assert "once you have labelled" in window.panels.transport.message.text()
     assert not window.session.model.is_corrected
+
+
+def click(window, widget, at: QtCore.QPoint) -> None:
+    """Click where a widget is, on whatever lies there."""
+    place = widget.mapTo(window, at)
+    found = window.childAt(place)
+    left = QtCore.Qt.MouseButton.LeftButton
+    QtTest.QTest.mouseClick(found, left, pos=found.mapFrom(window, place))
+
+
+def test_word_typed_beside_the_filter_labels_nothing(window, tmp_path):
+    panel = window.panels.clips
+    click(window, panel, QtCore.QPoint(4, panel.filter.y() + 8))
+    for letter in ("A", "R", "U"):
+        key(window, letter)
+    assert window.session.labels.of("first") is None
+    assert not (tmp_path / "labels.jsonl").exists()
+    assert "click the clip" in window.panels.transport.message.text()
+    # Whatever shows the clip is a place to click; its line in the list, too.
+    click(window, window.panels.films, QtCore.QPoint(40, 40))
+    key(window, "R")
+    assert window.session.labels.of("first").label is Label.REJECT
+
+
+def test_line_of_the_list_and_an_opened_clip_have_the_focus(qtbot, window):
+    panel = window.panels.clips
+    click(window, panel, QtCore.QPoint(4, panel.filter.y() + 8))
+    with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
+        key(window, "PgDown")
+    key(window, "U")
+    assert window.session.labels.of("second").label is Label.UNSURE
+    click(window, panel, QtCore.QPoint(4, panel.filter.y() + 8))
+    view = panel.view.viewport()
+    with qtbot.waitSignal(window.opening.clip_shown, timeout=WAIT_MS):
+        click(window, view, QtCore.QPoint(60, 10))
+    key(window, "A")
+    assert window.session.labels.of("first").label is Label.ACCEPT
+
+
+def test_labels_are_announced_and_undone(window, tmp_path):
+    key(window, "A")
+    assert window.panels.transport.message.text() == "first labelled accept (Ctrl+Z: undo)"
+    key(window, "R")
+    key(window, "Ctrl+Z")
+    assert window.session.labels.of("first").label is Label.ACCEPT
+    assert window.panels.labels.buttons["accept"].isChecked()
+    key(window, "Ctrl+Z")
+    assert window.session.labels.of("first") is None
+    assert window.panels.transport.message.text() == "undone: label accept of first"
+    key(window, "Ctrl+Shift+Z")
+    assert window.session.labels.of("first").label is Label.ACCEPT
+    key(window, "A")
+    assert window.panels.transport.message.text() == "label of first taken back (Ctrl+Z: undo)"
+    lines = (tmp_path / "labels.jsonl").read_text(encoding="utf-8").splitlines()
+    saved = [json.loads(line)["label"] for line in lines]
+    assert saved == ["accept", "reject", "accept", None, "accept", None]
+
+
+def test_undone_label_was_given_as_blindly_as_before(window):
+    key(window, "B")
+    key(window, "A")
+    key(window, "B")
+    key(window, "R")
+    assert not window.session.labels.of("first").is_blind
+    key(window, "Ctrl+Z")
+    label = window.session.labels.of("first")
+    assert (label.label, label.is_blind) == (Label.ACCEPT, True)

@@ -9,6 +9,7 @@ import pytest
 from pyqtgraph.Qt import QtCore, QtGui
 from syncaudit_gui.viewmodel.lane_building import build_lanes
 from syncaudit_gui.viewmodel.lanes import NO_AUDIO, CurveLane, FramesLane, TierLane, TurningLane
+from syncaudit_gui.viewmodel.pyramid import MinMaxPyramid
 from syncaudit_gui.viewmodel.state_groups import MAX_CURVES, group_channels
 from syncaudit_gui.widgets.frames_paint import frame_rows
 from syncaudit_gui.widgets.lane_axis import LaneAxis
@@ -361,3 +362,14 @@ def test_units_of_buses_are_spelled_as_those_of_an_imu(unit, shown):
     lane = next(lane for lane in lanes if isinstance(lane, CurveLane))
     assert lane.unit == shown
     assert lane.pyramid.extremes() == (0.0, 2.0)
+
+
+def test_turn_rate_is_as_high_as_what_is_shown_of_it(window):
+    model, plots = window.session.model, window.panels.lanes.plots
+    times_s = np.arange(0.0, 2.0, 0.01)
+    model.turning["cam1"] = MinMaxPyramid(times_s, np.full((times_s.size, 1), 900.0))
+    row = next(row for row in plots._rows if isinstance(row.lane, TurningLane))
+    window.display.select("cam1")
+    assert row.plot.vb.viewRange()[1][1] > 900.0
+    window.display.select("imu")
+    assert row.plot.vb.viewRange()[1][1] < 600.0

@@ -367,7 +367,7 @@ def test_tables_tell_what_plots_show(window):
     window.display.select("cam2")
     row = window.panels.sources.table._rows[2]
     assert [cell.text for cell in row[:2]] == ["✕ cam2", "+35.0 ± 0.4"]
-    assert "cam2 stamps 35.0 ± 0.4 ms early" in row[1].tip
+    assert "cam2 timestamps 35.0 ± 0.4 ms early" in row[1].tip
     assert window.panels.evidence.table._rows[0][2].text == "+35.0 ± 0.4"
     assert window.panels.films.panes["cam0"].accessibleDescription().startswith("#")
 

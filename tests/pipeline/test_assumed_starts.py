@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from syncaudit.model import ClockEstimate, ClockSolution, ReasonCode, Verdict
 from syncaudit.policy import judge_with_recording, load_policy
 from testkit.clip_folder import Folder
@@ -24,7 +26,7 @@ def test_assumed_starts_decide_nothing(clip: Folder) -> None:
     assert verdict.verdict is Verdict.UNVERIFIED
     assert {reason.source for reason in verdict.reasons} == {"cam_front", "cam_rear"}
     assert {reason.code for reason in verdict.reasons} == {ReasonCode.MANIFEST}
-    assert all("its start was assumed" in reason.message for reason in verdict.reasons)
+    assert all("its start is assumed" in reason.message for reason in verdict.reasons)
     assert any(pair.accepted for pair in verdict.pairs)  # measured it is all the same
 
 
@@ -49,6 +51,24 @@ def test_an_assumed_start_vouches_for_nobody(clip: Folder) -> None:
 
 def test_a_table_of_stamps_makes_the_start_immaterial(clip: Folder) -> None:
     assert clip.change("cam_rear", is_start_assumed=True).audit().verdict is Verdict.PASS
+
+
+def test_what_nothing_dates_begins_with_the_others_and_leaves_them_alone(clip: Folder) -> None:
+    """A video without a table counts from zero, 56 years before the stamps of the others."""
+    row = clip.row
+    for key in ("start_ns", "end_ns"):
+        del row[key]
+    whole = clip.write(row).audit()
+    row["sources"]["cam_rear"] |= {"is_start_assumed": True}
+    del row["sources"]["cam_rear"]["timestamps"]
+    verdict = clip.write(row).audit()
+    assert verdict.at_ns == whole.at_ns
+    for name in ("cam_front", "imu"):
+        before, after = whole.sources[name], verdict.sources[name]
+        assert after.verdict is before.verdict is Verdict.PASS
+        assert after.offset_s == pytest.approx(before.offset_s, abs=1e-3)
+    assert verdict.sources["cam_rear"].verdict is Verdict.UNVERIFIED
+    assert any(pair.accepted and "cam_rear" in (pair.source, pair.target) for pair in verdict.pairs)
 
 
 def test_no_recording_vouches_for_an_assumed_start(clip: Folder) -> None:

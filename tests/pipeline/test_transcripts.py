@@ -141,7 +141,7 @@ def test_step_inside_the_clip_is_told_as_a_step(folder: Path, said: Utterance) -
     verdict = audited(folder, {"uri": uri})
     assert verdict.verdict is Verdict.REJECT
     assert ReasonCode.STEP in [r.code for r in verdict.reasons]
-    assert "jumps by 200" in verdict.reasons[0].message
+    assert "jumps 200" in verdict.reasons[0].message
 
 
 def test_several_steps_are_rejected_as_steps(folder: Path, said: Utterance) -> None:

@@ -116,6 +116,20 @@ def test_window_of_sources_that_never_meet_is_the_longest() -> None:
     assert window.span_s == pytest.approx(20.0, abs=0.2)
 
 
+def test_one_clock_of_another_epoch_does_not_move_the_window() -> None:
+    near = np.arange(0.0, 20.001, 0.1)
+    window = window_of(
+        clip_of(None, None),
+        {
+            "a": signal(near),
+            "b": signal(near + 1.0),
+            "c": signal(np.arange(-T0 * 1e-9, -T0 * 1e-9 + 30.0, 0.1)),
+        },
+    )
+    assert window.start_ns == pytest.approx(T0 + S, abs=S // 10)
+    assert window.span_s == pytest.approx(19.0, abs=0.2)
+
+
 def test_faults_far_outside_the_window_do_not_count(clip) -> None:
     """Frames at the start go back in time; the clip is the last five seconds."""
     verdict = clip.restamp(

@@ -37,7 +37,7 @@ def test_steering_alone_verifies_nothing() -> None:
     result = judge_measured([*GOOD[:2], STEERING])
     assert source_verdicts(result)["can"] == "unverified"
     assert result.reasons[0].message == (
-        "can cannot be judged: steering alone says nothing without a baseline in the policy"
+        "can cannot be judged: steering can be judged only against a baseline in the policy"
     )
 
 

@@ -66,7 +66,7 @@ def said(text: str, *, is_figure: bool = False) -> StampRemark:
         (
             {"buffering_s": 0.015},
             "jitter",
-            "cam_rear is stamped after waiting 15 ms in a buffer on average; limit 5 ms",
+            "cam_rear waits 15 ms on average before being timestamped; limit 5 ms",
         ),
         (
             {"steps": ((AT_NS, -0.02),)},

@@ -7,7 +7,7 @@ import pytest
 from syncaudit.formatting import signed_ms, word_ms, word_share, word_span
 from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.report.causes import Causes
-from syncaudit.report.clip_table import MAX_LISTED, ClipTable
+from syncaudit.report.clip_table import MAX_LISTED, ClipTable, farthest_offset
 from syncaudit.report.courses import Courses
 from syncaudit.report.histogram import histogram
 from syncaudit.report.overview import MAX_SOURCES, Overview
@@ -15,6 +15,10 @@ from syncaudit.report.reasons import CURES, REASONS
 from syncaudit.report.worst import MAX_SHOWN, WorstClips
 from testkit.fake_audits import AT_NS
 from testkit.made_rows import TOLERANCES_S, drifting, measured, recording, row, summary_of
+
+
+def farthest(data):
+    return farthest_offset(ClipVerdict.from_row(data), "cam_rear")
 
 
 def overview_of(rows, **more):
@@ -256,6 +260,34 @@ def test_the_table_leaves_out_and_says_so(monkeypatch):
     assert (columns["codes"], columns["why"][3]) == (["offset"], (0, 0))
     assert columns["sources"][columns["worst_of"][3]] == "cam_rear"
     assert columns["worst_us"][3] == 35_100
+
+
+def test_the_farthest_offset_lies_anywhere_in_the_clip():
+    data = measured("drifts", Verdict.REJECT, span_s=20.0)
+    source = data["sources"]["cam_rear"]
+    source |= {"offset_s": -0.001, "drift_ppm": 2000.0}
+    assert farthest(data) == pytest.approx(-0.021, abs=1e-12)
+    source |= {"offset_s": 0.0, "drift_ppm": None}
+    step = {
+        "source": "cam_rear",
+        "target": "imu",
+        "method": "rotation",
+        "offset_s": 0.0,
+        "offset_std_s": 0.001,
+        "accepted": True,
+        "step_s": 0.06,
+        "step_at_ns": data["at_ns"] + 1,
+    }
+    data["pairs"] = [step]
+    assert farthest(data) == 0.0  # no reason says that it is this clock
+    data["reasons"] = [{"code": "step", "source": "cam_rear", "message": "a step"}]
+    assert farthest(data) == pytest.approx(0.06, abs=1e-12)
+    step["step_at_ns"] = data["at_ns"] - 1
+    assert farthest(data) == pytest.approx(-0.06, abs=1e-12)
+    data["pairs"] = [step | {"source": "imu", "target": "cam_rear"}]
+    assert farthest(data) == pytest.approx(0.06, abs=1e-12)
+    source["offset_s"] = None
+    assert farthest(data) is None
 
 
 def test_times_by_stage_are_shares_of_all():

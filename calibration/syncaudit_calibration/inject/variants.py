@@ -118,7 +118,7 @@ def inject_variants(
     def rows(truth: TextIO) -> Iterator[dict[str, Any]]:
         pairs = (_moved(each, clips[each.place]) for each in variants)
         for each, (row, outcome) in zip(variants, corrected_rows(pairs, out, folders), strict=True):
-            injected = _injected(each, clips[each.place].clip_id, outcome, injection)
+            injected = _injected(each, clips[each.place], outcome, injection)
             if injected is not None:
                 truth.write(json.dumps(injected.to_json(), ensure_ascii=False) + "\n")
                 yield row
@@ -184,13 +184,15 @@ def _moved(variant: _Variant, clip: Clip) -> tuple[Clip, dict[str, SourceCorrect
 
 
 def _injected(
-    variant: _Variant, original: str, outcome: ClipOutcome, injection: Injection
+    variant: _Variant, original: Clip, outcome: ClipOutcome, injection: Injection
 ) -> Injected | None:
     """Return the truth of a variant; None where its stamps could not be moved."""
     name, kind, change = variant.source, variant.kind, variant.change
     if name is None or kind is None or change is None:
         injection.n_controls += 1
-        return Injected(clip_id=variant.clip_id, original=original)
+        return Injected(
+            clip_id=variant.clip_id, original=original.clip_id, recording=original.recording_id
+        )
     done = {source.source: source for source in outcome.sources}
     for mate in variant.moved:
         if done[mate].is_failure:
@@ -201,7 +203,8 @@ def _injected(
     injection.moved[kind, name] += 1
     return Injected(
         clip_id=variant.clip_id,
-        original=original,
+        original=original.clip_id,
+        recording=original.recording_id,
         source=name,
         kind=kind,
         offset_s=change.offset_s,

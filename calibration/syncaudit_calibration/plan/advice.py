@@ -52,11 +52,12 @@ def advice(
     if kind is LightKind.SCREEN:
         sentences.append(
             "A screen lights line by line within 1/60 s: calibrate dates the middle of that, where "
-            "all cameras see the same wall or sheet of paper that it lights, in a dark room, not "
-            "the screen itself. State line delay and exposure of every camera, and lock its "
-            "exposure: where that answers the light, calibrate often refuses it. A torch (--light "
-            "torch) tells more. Screens and speakers are late by tens of milliseconds, each by its "
-            "own: the clicks tie microphones to one another only."
+            "all cameras see the same wall or sheet of paper that it lights, in a dark room. State "
+            "line delay and exposure of every camera, and lock its exposure: where that answers "
+            "the light, or the screen itself is filmed (keep all of it in the frame), no more is "
+            "known than between which two frames it changed. A torch (--light torch) tells more. "
+            "Screens and speakers are late by tens of milliseconds, each by its own: the clicks "
+            "tie microphones to one another only."
         )
     blind = unobservable(cameras, train)
     if blind:

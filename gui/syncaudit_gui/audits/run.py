@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from syncaudit.model import Clip, TranscriptStream
 from syncaudit.pipeline import Examination, examine, rotations_throughout
-from syncaudit.policy import Policy
+from syncaudit.policy import Policy, load_policy
 from syncaudit_gui.audits.result import AuditProgress, AuditResult
 from syncaudit_gui.viewmodel.events import Event, EventKind, flash_times, train_events
 from syncaudit_gui.viewmodel.judgement import Judgement
@@ -48,9 +48,13 @@ def run_audit(
         n_done += stage == "decode"
         on_progress(AuditProgress(stage=stage, n_frames=n_done, n_all=n_frames))
 
+    policy = policy or load_policy()
     examination = examine(clip, policy, on_stage=report)
+    limits_s = {
+        name: policy.limits(name, spec.kind).offset_s for name, spec in clip.sources.items()
+    }
     return AuditResult(
-        judgement=Judgement.of_verdict(examination.verdict, examination.solution),
+        judgement=Judgement.of_verdict(examination.verdict, examination.solution, limits_s),
         row=examination.verdict.to_json(),
         events=tuple(_events(examination, epoch_ns)),
         rotations=rotations_throughout(examination),

@@ -154,12 +154,13 @@ class BatchList:
             keep[visible] = True
             visible = self._by_clip[keep[self._by_clip]]
         elif self.sort_by is not SortBy.FILE:
+            worst = np.where(is_hidden, 0.0, -self._worst)[visible]
             keys = {
-                SortBy.LABEL: self._labels,
-                SortBy.VERDICT: ranks,
-                SortBy.WORST: np.where(is_hidden, 0.0, -self._worst),
+                SortBy.LABEL: (self._labels[visible],),
+                SortBy.VERDICT: (worst, ranks[visible]),  # the worst of each verdict first
+                SortBy.WORST: (worst,),
             }
-            visible = visible[np.argsort(keys[self.sort_by][visible], kind="stable")]
+            visible = visible[np.lexsort(keys[self.sort_by])]
         return visible[::-1] if self.is_descending else visible
 
     def _holding(

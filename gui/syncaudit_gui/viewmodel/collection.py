@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from syncaudit_gui.viewmodel.verdict_rows import ClipRow, ignore_progress, read_
 __all__ = ["Collection", "open_collection"]
 
 VERDICTS = "verdicts.jsonl"
+SUMMARY = "summary.json"
 # Clips between two words on how far the reading is.
 _TOLD_CLIPS = 500
 
@@ -47,6 +48,8 @@ class Collection:
         Whether that is the user's own folder, as nothing can be written beside what was opened.
     labels_before, nudges_before : Path, optional
         Files beside it that are read first, and cannot be written.
+    limits_s : mapping of str to float
+        What the run tolerated of each source's offset; empty without a finished run.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Collection:
     is_apart: bool = False
     labels_before: Path | None = None
     nudges_before: Path | None = None
+    limits_s: Mapping[str, float] = field(default_factory=dict)
 
     def clip(self, clip_id: str) -> Clip | None:
         """Return a clip; None where only its verdict is there."""
@@ -138,7 +142,17 @@ def open_collection(
         is_apart=is_apart and labels is None,
         labels_before=beside and beside[0] / f"{beside[1]}labels.jsonl",
         nudges_before=beside and beside[0] / f"{beside[1]}nudges.jsonl",
+        limits_s={} if verdict_file is None else _limits(verdict_file.with_name(SUMMARY)),
     )
+
+
+def _limits(summary: Path) -> dict[str, float]:
+    """Return what a run tolerated; empty where its summary does not say."""
+    try:
+        stated = json.loads(summary.read_bytes())["tolerances_s"]
+        return {str(name): float(limit_s) for name, limit_s in stated.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
 
 
 def _named(source: str, verdict_file: Path | None) -> str:

@@ -79,6 +79,8 @@ class Judgement:
         What decided, and what did not.
     frame_audits : mapping of str to PictureAudit
         Faults of the frames of each camera.
+    limits_s : mapping of str to float
+        What is tolerated of each source's offset, as far as it is known.
     """
 
     verdict: Verdict
@@ -89,10 +91,16 @@ class Judgement:
     reasons: tuple[Finding, ...] = ()
     warnings: tuple[Finding, ...] = field(default=())
     frame_audits: Mapping[str, PictureAudit] = field(default_factory=dict)
+    limits_s: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of_verdict(cls, verdict: ClipVerdict, solution: ClockSolution) -> Judgement:
-        """Return the judgement of an audit that ran to its end."""
+    def of_verdict(
+        cls,
+        verdict: ClipVerdict,
+        solution: ClockSolution,
+        limits_s: Mapping[str, float] | None = None,
+    ) -> Judgement:
+        """Return the judgement of an audit that ran to its end, and by which limits."""
         return cls(
             verdict=verdict.verdict,
             reference=verdict.reference,
@@ -102,10 +110,16 @@ class Judgement:
             reasons=verdict.reasons,
             warnings=verdict.warnings,
             frame_audits={} if verdict.record is None else verdict.record.pictures,
+            limits_s=limits_s or {},
         )
 
     @classmethod
-    def of_row(cls, row: Mapping[str, Any], clip: Clip | None = None) -> Judgement | None:
+    def of_row(
+        cls,
+        row: Mapping[str, Any],
+        clip: Clip | None = None,
+        limits_s: Mapping[str, float] | None = None,
+    ) -> Judgement | None:
         """Return what a row of ``verdicts.jsonl`` holds; None where it is no verdict row.
 
         Parameters
@@ -114,16 +128,31 @@ class Judgement:
             The row.
         clip : Clip, optional
             Its row of the manifest: states which sources share a clock.
+        limits_s : mapping of str to float, optional
+            What the run tolerated of each source's offset.
         """
         try:
             verdict = ClipVerdict.from_row(row)
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
-        return cls.of_verdict(verdict, _solution_of(verdict, clip))
+        return cls.of_verdict(verdict, _solution_of(verdict, clip), limits_s)
 
     def reasons_of(self, source: str) -> list[Finding]:
         """Return the reasons and warnings that name a source, those that decide first."""
         return [x for x in (*self.reasons, *self.warnings) if x.source == source]
+
+    def tolerated(self, pair: PairMeasurement, source: str) -> tuple[float, float] | None:
+        """Return pair offsets between which a source is where it should be, in seconds.
+
+        Those of the limit about where the other source's own offset puts it.
+        """
+        limit_s = self.limits_s.get(source)
+        other = self.sources.get(pair.target if pair.source == source else pair.source)
+        if limit_s is None or other is None:
+            return None
+        sign = -1.0 if pair.source == source else 1.0
+        right_s = sign * (other.offset_s or 0.0)
+        return right_s - limit_s, right_s + limit_s
 
     def pairs_of(self, source: str) -> list[PairMeasurement]:
         """Return the measurements of a source: accepted first, the sharpest of them first."""

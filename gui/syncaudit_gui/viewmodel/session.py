@@ -8,7 +8,7 @@ from typing import Any
 
 from syncaudit.model import clock_of
 from syncaudit.pipeline import ReadClip
-from syncaudit_gui.viewmodel.batch import BatchList
+from syncaudit_gui.viewmodel.batch import BatchList, SortBy
 from syncaudit_gui.viewmodel.clip_model import ClipModel, build_clip
 from syncaudit_gui.viewmodel.collection import Collection
 from syncaudit_gui.viewmodel.judgement import Judgement
@@ -28,6 +28,8 @@ class Session:
     ----------
     collection : Collection
         What was opened.
+    is_blind : bool
+        Whether verdicts are hidden from the start.
 
     Raises
     ------
@@ -35,11 +37,15 @@ class Session:
         If its label or nudge file cannot be read.
     """
 
-    def __init__(self, collection: Collection) -> None:
+    def __init__(self, collection: Collection, *, is_blind: bool = False) -> None:
         self.collection = collection
         self.labels = Labels(collection.labels_path, collection.labels_before)
         self.nudges = Nudges(collection.nudges_path, collection.nudges_before)
         self.batch = BatchList(collection.rows, partial(_label_name, self.labels))
+        self.batch.is_blind = is_blind
+        if collection.verdicts is not None:
+            self.batch.sort_by = SortBy.VERDICT
+            self.batch.arrange()
         self.undo = UndoStack()
         self.model: ClipModel | None = None
         self.timeline: Timeline | None = None
@@ -80,7 +86,7 @@ class Session:
         row = self.batch.find(model.clip.clip_id)
         content = None if row is None else self.collection.verdict_row(row)
         if content is not None:
-            model.judgement = Judgement.of_row(content, model.clip)
+            model.judgement = Judgement.of_row(content, model.clip, self.collection.limits_s)
         self.is_chosen = False
         self._select_interesting(model)
         self.show_findings()
@@ -215,9 +221,21 @@ class Session:
         """
         if self.model is None:
             return None
-        known = self.labels.of(self.clip_id)
+        clip_id, known = self.clip_id, self.labels.of(self.clip_id)
         wanted = None if known is not None and known.label is label else label
-        self._save(wanted, note)
+
+        def restore() -> None:
+            self.labels.give(
+                clip_id,
+                None if known is None else known.label,
+                note=self.labels.note_of(clip_id),
+                is_blind=known is not None and known.is_blind,
+                verdict_shown=None if known is None else known.verdict_shown,
+            )
+            self.batch.relabel(clip_id)
+
+        text = f"label {label} of {clip_id}"
+        self.undo.do(text, lambda: self._save(wanted, note), restore)
         return wanted
 
     def write_note(self, note: str) -> None:

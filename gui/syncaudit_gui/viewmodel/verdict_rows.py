@@ -10,6 +10,7 @@ from typing import Any
 
 from syncaudit.errors import UsageError
 from syncaudit.formatting import word_duration
+from syncaudit_gui.viewmodel.wording import SECONDS_FROM_S, word_offset
 
 __all__ = ["ClipRow", "ignore_progress", "read_verdict_rows", "summarise"]
 
@@ -29,6 +30,8 @@ class ClipRow:
         None: not judged.
     headline : str
         First reason, or what is worst of it.
+    brief : str
+        The same for narrow places: ``cam_rear +34.9 ms``.
     worst_s : float
         Largest offset of any source that is known; 0 without one.
     place : tuple of int, optional
@@ -38,6 +41,7 @@ class ClipRow:
     clip_id: str
     verdict: str | None = None
     headline: str = ""
+    brief: str = ""
     worst_s: float = 0.0
     place: tuple[int, int] | None = None
 
@@ -95,18 +99,32 @@ def summarise(row: dict[str, Any], place: tuple[int, int] | None = None) -> Clip
     if not isinstance(clip_id, str) or not isinstance(verdict, str):
         return None
     sources = row.get("sources")
-    worst_s, headline = 0.0, ""
+    worst_s, headline, brief = 0.0, "", ""
     for name, source in sources.items() if isinstance(sources, dict) else ():
         offset_s = source.get("offset_s") if isinstance(source, dict) else None
         if isinstance(offset_s, int | float) and abs(offset_s) > worst_s:
             worst_s = abs(offset_s)
             headline = f"max {word_duration(abs(offset_s))} ({name})"
+            brief = _brief(name, offset_s)
     reasons = row.get("reasons")
     if isinstance(reasons, list) and reasons and isinstance(reasons[0], dict):
-        headline = str(reasons[0].get("message", ""))
+        first = reasons[0]
+        headline = brief = str(first.get("message", ""))
+        if first.get("code") == "offset" and isinstance(first.get("value"), int | float):
+            brief = _brief(str(first.get("source")), first["value"])
     return ClipRow(
-        clip_id=clip_id, verdict=verdict, headline=headline, worst_s=worst_s, place=place
+        clip_id=clip_id,
+        verdict=verdict,
+        headline=headline,
+        brief=brief,
+        worst_s=worst_s,
+        place=place,
     )
+
+
+def _brief(source: str, offset_s: float) -> str:
+    unit = "" if abs(offset_s) >= SECONDS_FROM_S else " ms"
+    return f"{source} {word_offset(offset_s, None).strip()}{unit}"
 
 
 def _summary(line: bytes, start: int) -> ClipRow | None:

@@ -34,7 +34,7 @@ _ROLES = frozenset(
         QtCore.Qt.ItemDataRole.AccessibleTextRole,
     }
 )
-_SORT_WORDS = ("verdict", "name", "the largest offset", "your label")
+_SORT_WORDS = ("verdict, the worst first", "name", "the largest offset", "your label")
 _SORTS = (SortBy.VERDICT, SortBy.CLIP, SortBy.WORST, SortBy.LABEL)
 _SHOWN = (
     ("all", Show.ALL),
@@ -95,7 +95,7 @@ class _ClipTable(QtCore.QAbstractTableModel):
         return (
             GLYPHS.get(verdict, "·"),
             row.clip_id,
-            "" if is_hidden else row.headline,
+            "" if is_hidden else row.brief,
             "" if label is None else LABEL_GLYPHS[label],
         )[column]
 
@@ -237,6 +237,12 @@ class ClipsPanel(Panel):
             return
         self.view.selectRow(line)
         self.view.scrollTo(self.table.index(line, 1))
+
+    def headline_of(self, clip_id: str) -> str:
+        """Return the verdict on a clip and its first reason in a line."""
+        batch = self.table.batch
+        row = None if batch is None else batch.find(clip_id)
+        return "" if row is None else self.table.words_on(row).replace("\n", ": ")
 
     def _show_why(self) -> None:
         batch = self.table.batch

@@ -11,10 +11,24 @@ __all__ = ["ElidedLabel", "breakable", "heading", "wrapped_tip"]
 
 
 class ElidedLabel(QtWidgets.QLabel):
-    """A line that never asks for more room than there is: it shows the rest on hovering."""
+    """A line that never asks for more room than there is: it shows the rest on hovering.
 
-    def __init__(self, text: str = "") -> None:
+    Parameters
+    ----------
+    text : str
+        What it says.
+    elided : Qt.TextElideMode
+        What is left out: the middle of names, which differ at their ends, and the end of sentences.
+    """
+
+    def __init__(
+        self,
+        text: str = "",
+        *,
+        elided: QtCore.Qt.TextElideMode = QtCore.Qt.TextElideMode.ElideMiddle,
+    ) -> None:
         super().__init__(text)
+        self._elided = elided
         self.setTextFormat(QtCore.Qt.TextFormat.PlainText)
 
     def minimumSizeHint(self) -> QtCore.QSize:
@@ -23,8 +37,8 @@ class ElidedLabel(QtWidgets.QLabel):
     @property
     def shown_text(self) -> str:
         """What can be seen of it."""
-        middle, room_px = QtCore.Qt.TextElideMode.ElideMiddle, self.contentsRect().width()
-        return self.fontMetrics().elidedText(self.text(), middle, room_px)
+        room_px = self.contentsRect().width()
+        return self.fontMetrics().elidedText(self.text(), self._elided, room_px)
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         painter = QtGui.QPainter(self)
@@ -37,6 +51,8 @@ class ElidedLabel(QtWidgets.QLabel):
         return super().event(event)
 
     def setText(self, text: str) -> None:
+        if text == self.text():
+            return  # Qt would lay everything out anew
         self.setToolTip("")
         super().setText(text)
         self.setAccessibleName(text)

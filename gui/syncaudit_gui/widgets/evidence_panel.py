@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pyqtgraph as pg
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from syncaudit.formatting import PLUS_MINUS
-from syncaudit.model import AgreementCurve, EventResiduals, PairMeasurement
+from syncaudit.model import AgreementCurve, PairMeasurement
 from syncaudit_gui.viewmodel.clip_model import ClipModel
+from syncaudit_gui.viewmodel.course import OffsetCourse, course_of
+from syncaudit_gui.viewmodel.judgement import Judgement
 from syncaudit_gui.viewmodel.wording import (
     word_agreement,
     word_no_plot,
     word_offset,
     word_residuals,
 )
+from syncaudit_gui.widgets.evidence_plots import draw_agreement, draw_course, draw_residuals
 from syncaudit_gui.widgets.faults_table import FaultsTable
 from syncaudit_gui.widgets.lane_axis import SignedAxis
 from syncaudit_gui.widgets.plain_plot import adopt_menus
@@ -24,8 +26,6 @@ from syncaudit_gui.widgets.theme import DARK, Theme
 __all__ = ["EvidencePanel"]
 
 PLOT_PX = 112
-# Offsets beyond are shown from the estimate.
-FAR_S = 10.0
 
 
 class EvidencePanel(Panel):
@@ -44,7 +44,9 @@ class EvidencePanel(Panel):
         self._chosen = 0
         self._source = ""
         self._problem, self._blank = "", ""
-        self._can_audit, self._is_judged = False, False
+        self._can_audit = False
+        self._judged: Judgement | None = None
+        self._course: OffsetCourse | None = None
         axes = {side: SignedAxis(side) for side in ("left", "bottom")}
         self.plot = pg.PlotWidget(axisItems=axes)
         self.plot.setFixedHeight(PLOT_PX)
@@ -117,7 +119,9 @@ class EvidencePanel(Panel):
             problems = list(model.problems[source])
         self._problem = problems[0] if problems else ""
         self._blank = "hidden until you have labelled the clip" if is_hidden else ""
-        self._can_audit, self._is_judged = can_audit and not is_hidden, judged is not None
+        self._can_audit, self._judged = can_audit and not is_hidden, judged
+        shown = None if judged is None else model
+        self._course = None if shown is None else course_of(shown, source)
         self.measure.setVisible(self._can_audit)
         self._draw()
 
@@ -154,9 +158,13 @@ class EvidencePanel(Panel):
             is_old = not any(pair.evidence for pair in self._all_pairs)
             words = word_no_plot(pair, can_audit=self._can_audit and is_old)
         elif pair is None and not words and self._source:
-            words = "Nothing was measured on it." if self._is_judged else "Not audited yet."
+            words = (
+                "Nothing was measured on it." if self._judged is not None else "Not audited yet."
+            )
         seen = ""
-        if isinstance(found, AgreementCurve):
+        if self._course is not None:
+            seen = ""  # no single offset agrees
+        elif isinstance(found, AgreementCurve):
             seen = word_agreement(found)
         elif found is not None:
             seen = word_residuals(found)
@@ -172,53 +180,11 @@ class EvidencePanel(Panel):
             axis.enableAutoSIPrefix(False)
             axis.setStyle(tickLength=-3)
         self.plot.getAxis("left").setWidth(34)
-        if isinstance(found, AgreementCurve):
-            self._draw_curve(pair, found)
+        if self._course is not None:
+            draw_course(self.plot, self._theme, self._course)
+        elif isinstance(found, AgreementCurve):
+            judged = self._judged
+            tolerated = None if judged is None else judged.tolerated(pair, self._source)
+            draw_agreement(self.plot, self._theme, pair, found, tolerated)
         else:
-            self._draw_residuals(pair, found)
-
-    def _draw_curve(self, pair: PairMeasurement, found: AgreementCurve) -> None:
-        theme = self._theme
-        middle_s = pair.offset_s if pair.offset_s is not None else found.peak_s
-        # Beside eleven days nobody can read milliseconds.
-        zero_s = middle_s if abs(middle_s) >= FAR_S else 0.0
-        middle_s -= zero_s
-        if pair.offset_s is not None:
-            half_s = pair.offset_std_s or 0.0  # one standard error, as in the words
-            band = pg.LinearRegionItem(
-                (1e3 * (middle_s - half_s), 1e3 * (middle_s + half_s)),
-                movable=False,
-                brush=theme.color("accent", 70),
-                pen=pg.mkPen(theme.color("accent", 160)),
-            )
-            self.plot.addItem(band)
-        width_px = max(1, round(self.devicePixelRatioF()))  # of the screen: one point
-        pen = pg.mkPen(theme.axes[1], width=width_px, style=_dash(not pair.accepted))
-        offsets_s = found.offsets_s - zero_s
-        self.plot.plot(1e3 * offsets_s, found.agreement, pen=pen, connect="finite")
-        zero = pg.InfiniteLine(0.0, pen=pg.mkPen(theme.line))
-        self.plot.addItem(zero)
-        self.plot.setXRange(1e3 * offsets_s[0], 1e3 * offsets_s[-1], padding=0)
-        self.plot.setYRange(0.0, 1.05, padding=0)
-        over = "ms from the estimate" if zero_s else "pair offset, ms"
-        self.plot.setLabel("bottom", f"agreement over {over}", color=theme.dim)
-
-    def _draw_residuals(self, pair: PairMeasurement, found: EventResiduals) -> None:
-        theme = self._theme
-        dots = pg.ScatterPlotItem(
-            (pair.at_ns - self._epoch_ns) * 1e-9 + found.times_s,
-            1e3 * found.residuals_s,
-            size=5,
-            pen=None,
-            brush=pg.mkBrush(theme.axes[0]),
-        )
-        self.plot.addItem(dots)
-        self.plot.addItem(pg.InfiniteLine(0.0, angle=0, pen=pg.mkPen(theme.line)))
-        worst = float(np.max(np.abs(found.residuals_s), initial=1e-5))
-        self.plot.enableAutoRange(axis="x")
-        self.plot.setYRange(-1.1e3 * worst, 1.1e3 * worst, padding=0)
-        self.plot.setLabel("bottom", "residual of each event in ms, over s", color=theme.dim)
-
-
-def _dash(is_dashed: bool) -> QtCore.Qt.PenStyle:
-    return QtCore.Qt.PenStyle.DotLine if is_dashed else QtCore.Qt.PenStyle.SolidLine
+            draw_residuals(self.plot, self._theme, found, (pair.at_ns - self._epoch_ns) * 1e-9)

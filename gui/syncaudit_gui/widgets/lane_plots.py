@@ -169,6 +169,8 @@ class LanePlots(pg.GraphicsLayoutWidget):
         self.selected = source
         for row in self._rows:
             row.axis.set_theme(self._theme, is_selected=row.lane.source == source)
+            if isinstance(row.lane, TurningLane):
+                self._fit_height(row)  # there are other curves in it
 
     def fit_heights(self) -> None:
         """Fit the vertical ranges to the data anew."""
@@ -180,7 +182,8 @@ class LanePlots(pg.GraphicsLayoutWidget):
         if isinstance(row.lane, CurveLane | SoundLane):
             ends = row.lane.pyramid.extremes()
         elif isinstance(row.lane, TurningLane) and self._model is not None:
-            tops = [x for curve in self._model.turning.values() if (x := curve.extremes())]
+            shown = {drawn.pyramid for drawn in self._shown(row.lane)}
+            tops = [x for curve in shown if (x := curve.extremes())]
             ends = (0.0, max(top for _, top in tops)) if tops else None
         row.axis.set_empty(ends is None)
         low, high = ends if ends is not None else (0.0, 1.0)

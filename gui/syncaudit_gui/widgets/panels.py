@@ -6,7 +6,9 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 
 from syncaudit_gui.widgets.audit_panel import AuditPanel
 from syncaudit_gui.widgets.clips_panel import ClipsPanel
+from syncaudit_gui.widgets.comparison_view import ComparisonView, comparison_height
 from syncaudit_gui.widgets.covers import KeySheet, Message
+from syncaudit_gui.widgets.elided import ElidedLabel
 from syncaudit_gui.widgets.evidence_panel import EvidencePanel
 from syncaudit_gui.widgets.filmstrip import Filmstrip
 from syncaudit_gui.widgets.label_bar import LabelBar
@@ -42,6 +44,9 @@ class WindowPanels:
         over_ruler = QtWidgets.QVBoxLayout(timeline)
         over_ruler.setContentsMargins(0, 0, 0, 0)
         over_ruler.setSpacing(0)
+        self.comparison = ComparisonView()
+        over_ruler.addWidget(self.comparison)
+        over_ruler.addSpacing(4)
         over_ruler.addWidget(self.scroller, 1)
         over_ruler.addWidget(self.ruler)
         over_ruler.addStretch(0)  # below few lanes
@@ -51,8 +56,16 @@ class WindowPanels:
         self.down.setStretchFactor(1, 1)
         self.down.setChildrenCollapsible(False)
         self.message = Message()
+        self.headline = ElidedLabel(elided=QtCore.Qt.TextElideMode.ElideRight)
+        self.headline.setProperty("role", "headline")
+        clip = QtWidgets.QWidget()
+        under_headline = QtWidgets.QVBoxLayout(clip)
+        under_headline.setContentsMargins(0, 0, 0, 0)
+        under_headline.setSpacing(2)
+        under_headline.addWidget(self.headline)
+        under_headline.addWidget(self.down, 1)
         self.left = QtWidgets.QStackedWidget()
-        self.left.addWidget(self.down)
+        self.left.addWidget(clip)
         self.left.addWidget(self.message)
         side = QtWidgets.QWidget()
         column = QtWidgets.QVBoxLayout(side)
@@ -94,6 +107,7 @@ class WindowPanels:
         for part in (
             self.films,
             self.lanes,
+            self.comparison,
             self.ruler,
             self.sources,
             self.evidence,
@@ -122,6 +136,7 @@ class WindowPanels:
     def fit_films(self) -> None:
         """Give the cameras the height that suits their number and the width."""
         room = self.down.height()
+        self.comparison.setFixedHeight(comparison_height(room))
         wanted = self.films.wanted_height(self.down.width(), room)
         self.down.setSizes([wanted, max(1, room - wanted)])
 

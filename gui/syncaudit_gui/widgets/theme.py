@@ -86,6 +86,7 @@ def stylesheet(theme: Theme) -> str:
     QLabel {{ background: transparent; }}
     QLabel[role="heading"] {{ color: {theme.dim}; font-weight: 600; letter-spacing: 1px;
         font-size: 11px; }}
+    QLabel[role="headline"] {{ font-size: 15px; font-weight: 600; padding: 3px 6px; }}
     QLabel[role="dim"] {{ color: {theme.dim}; }}
     QFrame[role="panel"] {{ background: {theme.panel}; border: none; border-radius: 6px; }}
     QFrame[role="panel"] QWidget {{ background: {theme.panel}; }}

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from pyqtgraph.Qt import QtGui
+from pyqtgraph.Qt import QtGui, QtWidgets
 
 from syncaudit_gui.viewmodel.bindings import Action
 from syncaudit_gui.viewmodel.events import EventKind
@@ -72,6 +72,7 @@ class Actions:
     ) -> None:
         self._work, self._panels, self._display, self._player = work, panels, display, player
         self._audits, self._decisions, self._window = audits, decisions, window
+        self._is_clip_focused = True
         self._verbs: dict[Action, Callable[[], object]] = {
             Action.PLAY: player.toggle,
             Action.FRAME_BACK: partial(self._step, -1),
@@ -106,9 +107,9 @@ class Actions:
             Action.ENLARGE: self.enlarge,
             Action.GRID: partial(self._arrange, Arrangement.GRID),
             Action.SPECTROGRAM: self._spectrogram,
-            Action.ACCEPT: partial(decisions.give_label, Label.ACCEPT),
-            Action.REJECT: partial(decisions.give_label, Label.REJECT),
-            Action.UNSURE: partial(decisions.give_label, Label.UNSURE),
+            Action.ACCEPT: partial(self._label, Label.ACCEPT),
+            Action.REJECT: partial(self._label, Label.REJECT),
+            Action.UNSURE: partial(self._label, Label.UNSURE),
             Action.NOTE: panels.labels.note.setFocus,
             Action.BLIND: decisions.toggle_blind,
             Action.NEXT_CLIP: partial(opening.open_neighbour, 1),
@@ -129,6 +130,26 @@ class Actions:
             if action in (Action.SHEET, Action.ESCAPE):
                 return
         self._verbs[action]()
+
+    def focus(self, clicked: QtWidgets.QWidget | None) -> None:
+        """Learn from a click whether the clip is looked at, or others are looked for.
+
+        Parameters
+        ----------
+        clicked : QWidget, optional
+            Where; None: the clip was opened. Around the list of clips somebody may have missed the
+            filter, and what is typed then shall label nothing.
+        """
+        clips = self._panels.clips
+        is_beside = clicked is clips or (clicked is not None and clips.isAncestorOf(clicked))
+        is_line = clicked is not None and clips.view.isAncestorOf(clicked)
+        self._is_clip_focused = is_line or not is_beside
+
+    def _label(self, label: Label) -> None:
+        if self._is_clip_focused:
+            self._decisions.give_label(label)
+        else:
+            self._panels.transport.announce("to label it by keys, click the clip first")
 
     def enlarge(self, camera: str = "") -> None:
         """Show a camera large, or all again."""

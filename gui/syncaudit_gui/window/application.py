@@ -106,17 +106,27 @@ def run_viewer(start: Start) -> int:
     Raises
     ------
     UsageError
-        If there is no screen.
+        If there is no screen, or what is to be opened cannot be.
     """
     _check_screen()
     application = make_application()
     window = make_window(start)
+    refusals: list[str] = []
+
+    def refuse(why: str) -> None:
+        """End with the reason where nothing at all could be opened."""
+        if window.session is None:
+            refusals.append(why)
+            window.close()
+            application.quit()
+
     settings = QtCore.QSettings("syncaudit", "viewer")
     restore_layout(window, settings, keeps_theme=start.theme is not None)
     if start.source is not None:
         window.opening.clip_shown.connect(
             lambda: show_start(window, start), QtCore.Qt.ConnectionType.SingleShotConnection
         )
+        window.opening.refused.connect(refuse)
         window.opening.open_source(
             start.source,
             verdicts=start.verdicts,
@@ -135,6 +145,8 @@ def run_viewer(start: Start) -> int:
     finally:
         save_layout(window, settings)
         window.shut_down()
+    if refusals:
+        raise UsageError(refusals[0])
     return code
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from syncaudit_gui.viewmodel.comparing import compare
 from syncaudit_gui.viewmodel.timeline import TimeRange
 from syncaudit_gui.viewmodel.workspace import Workspace
 from syncaudit_gui.widgets.panels import WindowPanels
@@ -144,6 +145,11 @@ class ClipDisplay:
             selected if model is not None else "",
             is_hidden=is_hidden,
             can_audit=model is not None and not is_audited,
+        )
+        panels.headline.setText(panels.clips.headline_of(clip_id))
+        panels.comparison.show_comparison(
+            None if model is None or is_hidden else compare(model, selected),
+            is_corrected=model is not None and model.is_corrected,
         )
         panels.labels.show_label(
             None if session is None else session.labels.of(clip_id),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from syncaudit.errors import SyncAuditError
 from syncaudit_gui.viewmodel.labels import Label
+from syncaudit_gui.viewmodel.session import Session
 from syncaudit_gui.viewmodel.wording import word_nudge
 from syncaudit_gui.viewmodel.workspace import Workspace
 from syncaudit_gui.widgets.clips_panel import ClipsPanel
@@ -85,7 +86,11 @@ class DecisionController:
             return
         session, note = opened.session, self._labels.note.text()
         self._labels.note.setModified(False)
-        self._is_saved(lambda: session.label(label, note))
+        if self._is_saved(lambda: session.label(label, note)):
+            is_given = session.labels.of(session.clip_id) is not None
+            given = f"{session.clip_id} labelled {label}"
+            words = given if is_given else f"label of {session.clip_id} taken back"
+            self._transport.announce(f"{words} (Ctrl+Z: undo)")
         self._clips.refresh()
         if session.is_blind:
             self._hide_corrections()
@@ -100,17 +105,23 @@ class DecisionController:
             self._is_saved(lambda: session.write_note(note))
 
     def undo(self) -> None:
-        """Take the last nudge back."""
-        session = self._work.session
-        words = None if session is None else session.undo.undo()
-        self._transport.announce("nothing to undo" if words is None else f"undone: {words}")
-        self._display.show_clocks()
+        """Take the last nudge or label back."""
+        self._go("undo", lambda session: session.undo.undo())
 
     def redo(self) -> None:
-        """Nudge again what was taken back."""
+        """Do again what was taken back."""
+        self._go("redo", lambda session: session.undo.redo())
+
+    def _go(self, verb: str, step: Callable[[Session], str | None]) -> None:
         session = self._work.session
-        words = None if session is None else session.undo.redo()
-        self._transport.announce("nothing to redo" if words is None else f"redone: {words}")
+        done: list[str | None] = []
+        if session is None or self._is_saved(lambda: done.append(step(session))):
+            words = done[0] if done else None
+            self._transport.announce(
+                f"nothing to {verb}" if words is None else f"{verb}ne: {words}"
+            )
+        self._clips.refresh()
+        self._hide_corrections()
         self._display.show_clocks()
 
     def toggle_blind(self) -> None:

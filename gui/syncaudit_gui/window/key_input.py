@@ -60,6 +60,8 @@ class KeyInput(QtCore.QObject):
     """C was held, and is let go of."""
     typing_ended = QtCore.Signal()
     """Keys are actions again."""
+    clicked = QtCore.Signal(object)
+    """A click in the window: on which widget."""
 
     def __init__(self, window: QtWidgets.QWidget) -> None:
         super().__init__(window)
@@ -79,8 +81,14 @@ class KeyInput(QtCore.QObject):
         """Take keys before any widget does."""
         if not isinstance(watched, QtWidgets.QWidget):
             return False
-        if event is not None and event.type() == QtCore.QEvent.Type.MouseButtonPress:
+        if isinstance(event, QtGui.QMouseEvent) and (
+            event.type() == QtCore.QEvent.Type.MouseButtonPress
+        ):
             self._clicked(watched)
+            if watched.window() is self._window:
+                # A click that no widget takes comes to all that lie beneath.
+                place = self._window.mapFromGlobal(event.globalPosition().toPoint())
+                self.clicked.emit(self._window.childAt(place))
         if not isinstance(event, QtGui.QKeyEvent):
             return False
         if watched.window() is not self._window:

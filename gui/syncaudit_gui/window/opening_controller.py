@@ -74,7 +74,6 @@ class OpeningController(QtCore.QObject):
         self._clips.loaded.connect(self._take_clip)
         self._clips.failed.connect(self._cannot_read)
         self._wanted_clip: str | None = None
-        self._opens_blind = False
         self._source = ""
         self._emptying = QtCore.QTimer(self)
         self._emptying.setSingleShot(True)
@@ -95,11 +94,14 @@ class OpeningController(QtCore.QObject):
         With `is_blind` verdicts are hidden from the start.
         """
         self._wanted_clip = clip_id
-        self._opens_blind = is_blind
         self._panels.show_message("…", "opening", source)
         self._source = source
         self._collections.load(
-            partial(_session_of, partial(open_collection, source, verdicts=verdicts, labels=labels))
+            partial(
+                _session_of,
+                partial(open_collection, source, verdicts=verdicts, labels=labels),
+                is_blind=is_blind,
+            )
         )
 
     def _show_progress(self, words: str) -> None:
@@ -109,7 +111,6 @@ class OpeningController(QtCore.QObject):
         self.close_clip()
         self._audits.forget()
         self._work.session = session
-        session.is_blind = self._opens_blind
         collection, panels = session.collection, self._panels
         self._window.setWindowTitle(f"{collection.name} – syncaudit")
         panels.labels.note.setToolTip(f"Labels are kept in {collection.labels_path}")
@@ -204,7 +205,9 @@ class OpeningController(QtCore.QObject):
         self._clips.close()
 
 
-def _session_of(opened: Callable[..., Collection], on_progress: Callable[[str], None]) -> Session:
+def _session_of(
+    opened: Callable[..., Collection], on_progress: Callable[[str], None], *, is_blind: bool
+) -> Session:
     """Return the session of what is opened, without holding the window's thread meanwhile.
 
     Looking for cycles among a hundred thousand rows would stop all threads for 0.2 s at a time.
@@ -212,7 +215,7 @@ def _session_of(opened: Callable[..., Collection], on_progress: Callable[[str], 
     """
     gc.disable()
     try:
-        return Session(opened(on_progress=on_progress))
+        return Session(opened(on_progress=on_progress), is_blind=is_blind)
     finally:
         gc.freeze()
         gc.enable()

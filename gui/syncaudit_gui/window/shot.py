@@ -113,6 +113,7 @@ def _open(window: ViewerWindow, start: Start, process: Callable[[], None]) -> No
     show_start(window, start)
     window.panels.fit_films()
     settled = time.monotonic() + 0.3  # the layout, and a spectrogram if there is one
+    window.panels.comparison.end_slide()
     _wait(process, lambda: time.monotonic() > settled and window.panels.films.is_settled, SETTLE_S)
 
 

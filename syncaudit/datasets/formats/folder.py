@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from syncaudit.datasets.formats.protocol import Import
-from syncaudit.datasets.formats.starts import assume_start
+from syncaudit.datasets.formats.starts import assume_starts
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.naming import (
     DEFAULT_RULES,
@@ -128,8 +128,7 @@ class _Importer:
         if not rows:
             return None
         self._add_tracks(folder, rows)
-        if not any(_is_dated(row) for row in rows.values()):
-            assume_start(rows, 0, job)
+        if not assume_starts(rows, job):
             uris = [row["uri"] for row in found.sources.values()]
             job.undated.add(folder, uris, found.ignored)
         name = clip_id or folder or source.base_uri.rstrip("/").rpartition("/")[2]
@@ -168,12 +167,6 @@ def _signals(source: Source, row: Mapping[str, Any]) -> dict[str, str]:
         return roles_of(names_in_dbc(source.read(row["dbc"])))
     except (ManifestError, OSError, ValueError):
         return {}
-
-
-def _is_dated(row: Mapping[str, Any]) -> bool:
-    if row["kind"] in ("camera", "audio"):
-        return "timestamps" in row or "start_ns" in row
-    return str(row["kind"]) != "transcript"
 
 
 def _beside(folder: str, name: str) -> str:

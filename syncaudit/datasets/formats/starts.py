@@ -7,33 +7,49 @@ from typing import Any
 
 from syncaudit.datasets.formats.protocol import Import
 
-__all__ = ["assume_start"]
+__all__ = ["assume_starts"]
+
+_PLACED = ("camera", "audio")  # kinds whose samples need no stamp each
 
 
-def assume_start(rows: Mapping[str, dict[str, Any]], start_ns: int, job: Import) -> None:
-    """Give cameras and sounds a start, marked as assumed where several share it.
+def assume_starts(rows: Mapping[str, dict[str, Any]], job: Import, *, start_ns: int = 0) -> bool:
+    """Mark cameras and sounds that nothing dates: they are taken to begin with the others.
 
     The start of a single file is the zero of its clip, and no assumption.
 
     Parameters
     ----------
     rows : mapping of str to dict
-        Sources of one clip without any stamps; changed.
-    start_ns : int
-        When all begin.
+        Sources of one clip; changed.
     job : Import
         Gets the note.
+    start_ns : int
+        When all begin, if nothing is dated.
+
+    Returns
+    -------
+    bool
+        Whether any source of the clip is dated.
     """
-    undated = [
-        row for row in rows.values() if row["kind"] in ("camera", "audio") and "start_ns" not in row
-    ]
-    n_files = len({row["uri"] for row in undated})
-    for row in undated:
-        row["start_ns"] = start_ns
-        if n_files > 1:
+    undated = {name: row for name, row in rows.items() if _is_undated(row)}
+    is_any_dated = any(
+        row["kind"] != "transcript" and name not in undated for name, row in rows.items()
+    )
+    is_assumed = is_any_dated or len({row["uri"] for row in undated.values()}) > 1
+    for name, row in undated.items():
+        if is_assumed:
             row["is_start_assumed"] = True
-    if n_files > 1:
+        if not is_any_dated:
+            row["start_ns"] = start_ns
+        else:
+            job.note(f"nothing states when {name} began: taken to begin with the others")
+    if is_assumed and not is_any_dated:
         job.note(
             f"no file holds stamps: all sources are taken to start together, at {start_ns}; such "
             "sources never pass"
         )
+    return is_any_dated
+
+
+def _is_undated(row: Mapping[str, Any]) -> bool:
+    return row["kind"] in _PLACED and "timestamps" not in row and "start_ns" not in row

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from syncaudit.datasets.formats.protocol import Import
-from syncaudit.datasets.formats.starts import assume_start
+from syncaudit.datasets.formats.starts import assume_starts
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.naming import DEFAULT_RULES, NamingRule, name_sources, parse_rules
 from syncaudit.datasets.samples import ROW_PART, placed_row, split_member
@@ -27,7 +27,6 @@ _BARE = {
 _CLIP_KEYS = {"recording_id": str, "start_ns": int, "end_ns": int, "reference": str}
 _MOST_JSON = 1 << 20
 _PROBED = 50
-_STAMPED = frozenset({"imu", "can", "events", "state"})
 _MOVED = ("uri", "timestamps", "dbc")
 
 
@@ -174,8 +173,7 @@ def _clip(
         for field in _MOVED:
             if field in row:
                 row[field] = f"tar://{names[row[field]]}::{shard}"
-    if not any("timestamps" in row or row["kind"] in _STAMPED for row in rows.values()):
-        assume_start(rows, about.get("start_ns", 0), job)
+    assume_starts(rows, job, start_ns=about.get("start_ns", 0))
     return _checked({"clip_id": clip_id, **about, "sources": rows}, source, shard, key)
 
 

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.flash.lighting import BLACK_LEVELS
-from syncaudit.detectors.flash.lit_frames import LitFrames
-from syncaudit.dsp.robust import mad_std
 from syncaudit.model.evidence import FlashEdges
 
 __all__ = ["is_no_gain", "with_intervals"]
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 Ints = NDArray[np.int64]
 _Value = TypeVar("_Value", np.int64, np.float64)
 
@@ -24,27 +23,34 @@ _Value = TypeVar("_Value", np.int64, np.float64)
 # times what two halves of the frames differ by; gain takes all of them alike.
 MIN_UNEVEN = 0.03
 MIN_OVER_NOISE = 3.0
+# Width of the middle 90 % of a normal distribution: what lights a part of a picture need not change
+# half of it.
+NINETY_PERCENT_SIGMAS = 3.29
 
 
-def is_no_gain(lit: LitFrames) -> bool:
+def is_no_gain(excess: Singles, background: Singles) -> bool:
     """Tell whether light changed, not the exposure: it adds to each cell as it falls there.
 
     A gain brightens a cell as its brightness says, whatever the tone curve, wherever it lies.
 
     Parameters
     ----------
-    lit : LitFrames
-        Frames that show the change whole.
+    excess, background : ndarray of float32, shape (f, h, b)
+        Light, and brightness without it, of frames that show the change whole, in levels.
     """
-    shares = lit.excess / (lit.background + BLACK_LEVELS)
-    shares = shares / np.maximum(np.median(shares, axis=(1, 2), keepdims=True), 1e-6)
+    shares = excess / (background + BLACK_LEVELS)
+    shares = shares / np.maximum(np.mean(np.abs(shares), axis=(1, 2), keepdims=True), 1e-6)
     halves = np.median(shares[::2], axis=0), np.median(shares[1::2], axis=0)
     share, noise = 0.5 * (halves[0] + halves[1]), 0.5 * (halves[0] - halves[1])
-    brightness = np.median(lit.background, axis=0)
+    brightness = np.median(background, axis=0)
     by_gain = np.polynomial.Polynomial.fit(brightness.ravel(), share.ravel(), 2)(brightness)
-    uneven = mad_std((share - by_gain).ravel().astype(np.float64))
-    limit = max(MIN_UNEVEN, MIN_OVER_NOISE * mad_std(noise.ravel().astype(np.float64)))
-    return uneven > limit
+    return _spread(share - by_gain) > max(MIN_UNEVEN, MIN_OVER_NOISE * _spread(noise))
+
+
+def _spread(values: Singles) -> float:
+    """Return the standard deviation by which all but a twentieth at either end scatter."""
+    low, high = np.percentile(values, (5.0, 95.0))
+    return float(high - low) / NINETY_PERCENT_SIGMAS
 
 
 def with_intervals(edges: FlashEdges, whole: Mapping[int, int], frame_s: Floats) -> FlashEdges:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from syncaudit.decode import Picture
 from syncaudit.detectors.flash.bands import DatedRows, date_rows
 from syncaudit.detectors.flash.between_frames import with_intervals
+from syncaudit.detectors.flash.blinking import Blinking, find_blinking
 from syncaudit.detectors.flash.crowd import CrowdedLight
 from syncaudit.detectors.flash.dead_zone import dead_zone_shifts
 from syncaudit.detectors.flash.learning import MIN_FRAMES, UNPOOLED_SHARE, Learnt, learn
@@ -35,6 +37,16 @@ MAX_RISE_S = 0.025
 # What is nearer to one end of a screen has half of its light earlier or later, by this part of the
 # rise where one end lights it by a fifth more than the middle does, and the other by a fifth less.
 RISE_SHARE = 0.05
+# Screens are lit within their refresh, of 1/60 s mostly, each row within 8 ms at most, by a course
+# of its own. Of one that a frame cuts the middle may be anywhere.
+REFRESH_S = 1.0 / 60.0
+RESPONSE_S, RESPONSE_STD_S = 0.008, 0.002
+CUT_SHARE = 0.25
+# Read-outs that nobody states: 3 to 33 ms.
+UNSTATED_READOUT_S = 0.018
+# Where nobody states the exposure and no frame shows both edges of a pulse, these date its light if
+# it outlasts the exposure, and else that instant half an exposure before or after: of 8 ms mostly.
+UNSTATED_STD_S = 0.004
 # Frames are fitted together, as crowded ones, where no more than this share of the edges convinces
 # as long as they are taken one by one.
 NEEDLESS_SHARE = 0.6
@@ -111,11 +123,19 @@ class FlashDetector:
         kept = len(learnt.edges) / max(learnt.n_tried, 1) if learnt is not None else 0.0
         if kept < NEEDLESS_SHARE:
             learnt = self._crowded() or learnt
+        blinking = self._blinking()
         if learnt is not None and self._is_believed(learnt):
-            return self._dated(learnt)
+            dated = self._dated(learnt)
+            if dated is None or blinking is None:
+                return dated
+            places = np.searchsorted(self._indices, dated.frame_index)
+            if not blinking.replaces(places, dated.sense, is_slow=learnt.shape.blur_px > 0.0):
+                return dated
         pulses = self._intervals()
         n_pulses = 0 if pulses is None else pulses.start_s.size
         whole = learnt.whole if learnt is not None and learnt.is_light else {}
+        if blinking is not None and not (blinking.is_cut and len(whole) >= MIN_CHANGES):
+            return self._of_middle(blinking)
         if len(whole) < max(MIN_CHANGES, n_pulses):
             return pulses
         return self._edges(NO_ROWS, whole, half_light_s=0.0, half_light_std_s=ONSET_STD_S)
@@ -151,6 +171,46 @@ class FlashDetector:
             half_std_px=UNPOOLED_SHARE * crowd.shape.half_px
             if half_std_px is None
             else half_std_px,
+        )
+
+    def _blinking(self) -> Blinking | None:
+        """Return what blinks in the frames of a rolling shutter, where light may have changed."""
+        window = self._window
+        if len(window.candidates) < MIN_CHANGES or not window.has_rows:
+            return None
+        at = np.searchsorted(self._indices, window.candidates)
+        part_s = (self.stream.exposure_s or 1.0 / self._rate_hz) + MAX_RISE_S
+        n_frames = math.ceil(part_s * self._rate_hz) + 1
+        return find_blinking(window.rows(), at.tolist(), n_frames)
+
+    def _of_middle(self, blinking: Blinking) -> FlashIntervals:
+        """Return when lights changed in the middle of what blinks, between two frames."""
+        stream = self.stream
+        times_s, epoch_ns, stamp_std_s = frame_times_s(stream)
+        readout_s = (stream.line_delay_s or 0.0) * self._size[0]
+        std_s = REFRESH_S * (CUT_SHARE if blinking.is_cut else RISE_SHARE)
+        std_s = math.hypot(std_s, RESPONSE_STD_S)
+        if stream.line_delay_s is None:
+            std_s = math.hypot(std_s, abs(blinking.row - 0.5) * UNSTATED_READOUT_S)
+        middle_s = times_s[self._indices] + (blinking.row - 0.5) * readout_s
+        exposure_s = stream.exposure_s
+        start_s, stop_s = blinking.intervals_s(
+            middle_s,
+            exposure_s=(exposure_s or 0.0, exposure_s or 1.0 / self._rate_hz),
+            rise_s=MAX_RISE_S if blinking.is_cut else RESPONSE_S,
+        )
+        n = start_s.size
+        return FlashIntervals(
+            source=stream.name,
+            quantity=Quantity.FLASH,
+            epoch_ns=epoch_ns,
+            start_s=start_s,
+            stop_s=stop_s,
+            std_s=np.full(n, math.hypot(ONSET_STD_S, stamp_std_s)),
+            count=np.ones(n, dtype=np.int64),
+            sense=np.array([own.sense for own in blinking.changes], dtype=np.int64),
+            clipped_share=self._clipped_share,
+            systematic_std_s=std_s,
         )
 
     def _learnt(self) -> Learnt | None:
@@ -212,12 +272,17 @@ class FlashDetector:
             return None
         is_known = delay_s is not None or not dated.half_px
         std_s = learnt.half_std_px * (delay_s or 0.0) if dated.half_px else ONSET_STD_S
+        stays = np.isin(dated.index, self._window.steps)
+        is_guess = (
+            self.stream.exposure_s is None and dated.sense.any() and 2 * stays.sum() < stays.size
+        )
+        rise_s = learnt.shape.ramp_px * (delay_s or 0.0) if learnt.shape.blur_px else 0.0
         return self._edges(
             dated,
             learnt.whole,
             half_light_s=dated.half_px * (delay_s or 0.0) if is_known else None,
             half_light_std_s=std_s if is_known else None,
-            rise_s=learnt.shape.ramp_px * (delay_s or 0.0) if learnt.shape.blur_px else 0.0,
+            rise_std_s=UNSTATED_STD_S if is_guess else RISE_SHARE * rise_s,
         )
 
     def _edges(
@@ -227,7 +292,7 @@ class FlashDetector:
         *,
         half_light_s: float | None,
         half_light_std_s: float | None,
-        rise_s: float = 0.0,
+        rise_std_s: float = 0.0,
     ) -> FlashEdges:
         stream = self.stream
         frame_s, epoch_ns, _ = frame_times_s(stream)
@@ -252,7 +317,7 @@ class FlashDetector:
             from_stamp_s=float(frame_s[0]),  # the first stamp is the epoch
             sense=dated.sense[order] if dated.sense.any() or not dated.sense.size else None,
             clipped_share=self._clipped_share,
-            rise_std_s=RISE_SHARE * rise_s,
+            rise_std_s=rise_std_s,
         )
         return edges if edges.sense is None else with_intervals(edges, whole, frame_s)
 

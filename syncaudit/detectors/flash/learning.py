@@ -117,7 +117,7 @@ def learn(lit: LitFrames, *, exposure_px: float | None = None) -> Learnt | None:
     has_ramp = np.ptp(smooth, axis=1) > MIN_CONTRAST
     is_full = _is_full(lit, smooth) & ~has_ramp
     first = is_full & ~lit.is_late
-    is_light = bool(np.count_nonzero(first) > 1) and is_no_gain(lit.take(first))
+    is_light = bool(first.sum() > 1) and is_no_gain(lit.excess[first], lit.background[first])
     whole = dict(zip(lit.index[first].tolist(), lit.sense[first].tolist(), strict=True))
     if np.count_nonzero(has_ramp) < MIN_FRAMES:
         none = RampShape(0.0)

@@ -6,12 +6,14 @@ import math
 from dataclasses import replace
 
 from syncaudit.dsp.integral import RunningIntegral
+from syncaudit.dsp.medians import median
 from syncaudit.estimators.delay.clock_step import USUAL_DRIFT_PPM, ClockStep
+from syncaudit.estimators.delay.excerpt import excerpt_of
 from syncaudit.estimators.delay.fit import DelayFit, fit_delay
 from syncaudit.estimators.delay.increments import Increments
 from syncaudit.estimators.delay.refusals import DRIFT_Z
 from syncaudit.estimators.delay.task import DelayTask
-from syncaudit.model import PairMeasurement, nanoseconds
+from syncaudit.model import PairMeasurement, SignalExcerpt, nanoseconds
 
 __all__ = ["record_delay"]
 
@@ -61,6 +63,12 @@ def record_delay(
     if fit.line_delay_s is not None:
         # What "the row that the stamp means" may be off by, when the manifest does not tell.
         systematic_s = math.hypot(systematic_s, fit.row_shift_s)
+
+    def see(fit: DelayFit) -> SignalExcerpt | None:
+        if task.is_baseline_only:
+            return None  # physics lies between the two, not their clocks
+        return excerpt_of(fit, epoch_ns=task.source_epoch_ns, epochs_s=task.epochs_s)
+
     record = PairMeasurement(
         source=task.source,
         target=task.target,
@@ -72,14 +80,19 @@ def record_delay(
         accepted=True,
         is_baseline_only=task.is_baseline_only,
         diagnostics=figures,
+        excerpt=see(fit),
     )
     if step is not None:
         figures["step_at_std_s"] = step.at_std_s
         at_s = step.anchor_near(fit.anchor_s)
         drift_std_ppm = math.hypot(step.drift_std_ppm, _wander_ppm(systematic_s, fit.span_s))
         has_drift = step.drift_std_ppm > 0.0 and _is_told(step.drift_ppm, drift_std_ppm)
+        is_before = abs(step.before_s + task.epochs_s) > abs(step.after_s + task.epochs_s)
+        rows = step.part(increments, is_before=is_before)
+        part = fit_delay(rows, driver, start_s=step.offset_at(median(rows.mid_s)))
         return replace(
             record,
+            excerpt=see(part or fit),
             at_ns=task.source_epoch_ns + nanoseconds(at_s),
             offset_s=step.offset_at(at_s) + task.epochs_s,
             offset_std_s=math.hypot(step.offset_std_at(at_s), systematic_s),
@@ -112,6 +125,7 @@ def record_delay(
         return record
     return replace(
         record,
+        excerpt=see(drifting),
         at_ns=task.source_epoch_ns + nanoseconds(drifting.anchor_s),
         offset_s=drifting.offset_s + task.epochs_s,
         offset_std_s=math.hypot(drifting.offset_std_s, systematic_s),

@@ -88,10 +88,7 @@ def why_ambiguous(
     needed = MIN_LIKELIHOOD_GAP + MAX_LOBE_Z * share**2 * np.sqrt(0.5 * n_values)
     if gap >= needed and share <= MAX_SECOND_SHARE:
         return None
-    return (
-        f"another delay fits almost as well: score {gap:.1f}, needs {needed:.0f} "
-        f"(it explains {100.0 * share:.0f} % of the motion)"
-    )
+    return f"another delay fits almost as well (score {gap:.1f}, needs {needed:.0f})"
 
 
 def why_too_weak(fit: DelayFit) -> str | None:

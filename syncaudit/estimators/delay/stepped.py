@@ -59,9 +59,12 @@ class ClockStep:
 
     def longer_part(self, increments: Increments) -> Increments:
         """Return the increments on the side that holds more of them."""
-        is_before = increments.mid_s < self.at_s
-        is_longer = 2 * int(np.count_nonzero(is_before)) > is_before.size
-        return increments.rows(is_before if is_longer else ~is_before)
+        n_before = int(np.count_nonzero(increments.mid_s < self.at_s))
+        return self.part(increments, is_before=2 * n_before > increments.mid_s.size)
+
+    def part(self, increments: Increments, *, is_before: bool) -> Increments:
+        """Return the increments on one side."""
+        return increments.rows((increments.mid_s < self.at_s) == is_before)
 
     def anchor_near(self, time_s: float) -> float:
         """Return the instant on the same side of the step at which the delay is known best."""

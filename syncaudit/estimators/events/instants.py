@@ -200,6 +200,7 @@ def _of_intervals(evidence: FlashIntervals) -> Instants:
         half_s=half,
         row_px=np.zeros(item.size),
         item=item,
+        systematic_std_s=evidence.systematic_std_s,
         sense=_goes_on(evidence, item.size) if evidence.sense is None else evidence.sense[item],
     )
 

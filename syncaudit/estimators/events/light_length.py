@@ -15,7 +15,9 @@ def limit_light(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
 
     A frame of a global shutter says that a light was on, which may have begun long before. The rows
     of a rolling shutter show how long after its onset half of a pulse had come: the other half
-    takes as long.
+    takes as long. Where an exposure is longer than the read-out, frames show one edge of a pulse,
+    as of a light that goes on or off and stays; unless the exposure is stated, only other cameras
+    tell.
 
     Parameters
     ----------
@@ -30,6 +32,12 @@ def limit_light(evidence: Sequence[EventEvidence]) -> list[EventEvidence]:
     if not halves_s:
         return list(evidence)
     longest_s = 2.0 * max(halves_s)
-    return [
-        item.of_light(longest_s) if isinstance(item, FlashIntervals) else item for item in evidence
-    ]
+    return [_limited(item, longest_s) for item in evidence]
+
+
+def _limited(item: EventEvidence, longest_s: float) -> EventEvidence:
+    if isinstance(item, FlashIntervals):
+        return item.of_light(longest_s)
+    if isinstance(item, FlashEdges) and item.exposure_s is None:
+        return item.of_pulses()
+    return item

@@ -60,7 +60,8 @@ class FlashEdges:
         Share of the lit cells that the light drives into clipping, median of the lit frames.
     rise_std_s : float
         What all edges of a light that rises slowly may be off by: parts of it that go on early or
-        late may light what this camera sees more than what others see.
+        late may light what this camera sees more than what others see. And what they may be off by
+        where they may be those of pulses after all (`of_pulses`).
     half_s : ndarray, shape (n,), optional
         Half of the interval around its instant in which an edge lies: a light that goes on or off
         between two frames. 0, as where None, for edges that a row dates.
@@ -103,6 +104,30 @@ class FlashEdges:
             self, "watched_s", arrays.finite_matrix("watched_s", self.watched_s, width=2)
         )
 
+    def of_pulses(self) -> FlashEdges:
+        """Return the same edges as those of pulses shorter than the exposure.
+
+        What lies between two frames says nothing then: it is left out. Lights of which only one
+        sense was seen stay as they are.
+        """
+        if self.sense is None or not {-1, 1} <= set(self.sense.tolist()):
+            return self
+        used = np.ones(self.band.size, np.bool_) if self.half_s is None else self.half_s == 0.0
+        return replace(
+            self,
+            frame_index=self.frame_index[used],
+            frame_s=self.frame_s[used],
+            row_px=self.row_px[used],
+            row_std_px=self.row_std_px[used],
+            exposure_part=0.5 * self.sense[used],
+            band=self.band[used],
+            half_light_s=None,
+            half_light_std_s=None,
+            sense=None,
+            rise_std_s=0.0,
+            half_s=None,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FlashIntervals:
@@ -135,6 +160,8 @@ class FlashIntervals:
     dead_s : ndarray, shape (m, 2), optional
         Of a camera: the times between the exposures of neighbouring frames, to one of which a
         pulse belongs that was not seen.
+    systematic_std_s : float
+        What all intervals may be off by alike.
     """
 
     source: str
@@ -148,6 +175,7 @@ class FlashIntervals:
     sense: NDArray[np.int64] | None = None
     clipped_share: float = 0.0
     dead_s: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 2)))
+    systematic_std_s: float = 0.0
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""

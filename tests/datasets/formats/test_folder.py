@@ -70,11 +70,14 @@ def test_files_without_any_stamps_start_together(tmp_path):
     assert any("taken to start together" in note for note in notes)
 
 
-def test_a_camera_without_stamps_beside_stamped_sources_gets_none(tmp_path):
+def test_a_camera_without_stamps_is_taken_to_begin_with_stamped_sources(tmp_path):
     root = write_plain_folder(tmp_path / "data", 1)
     (root / "clip_000000" / "cam_front.csv").unlink()
-    clips, _ = imported(root, tmp_path)
-    assert clips[0].sources["cam_front"].start_ns is None
+    clips, notes = imported(root, tmp_path)
+    spec = clips[0].sources["cam_front"]
+    assert spec.start_ns is None
+    assert spec.is_start_assumed
+    assert "nothing states when cam_front began: taken to begin with the others" in notes
 
 
 def test_the_manifest_may_not_lie_in_the_data_set(tmp_path):

@@ -1,0 +1,35 @@
+"""Which comparison shows most of a source's offset, by the clocks of the window."""
+
+from __future__ import annotations
+
+from syncaudit.model import Comparison, compare_pair, pair_to_show
+from syncaudit_gui.viewmodel.clip_model import ClipModel
+
+__all__ = ["compare"]
+
+
+def compare(model: ClipModel, source: str) -> Comparison | None:
+    """Return the comparison that shows most of a source's offset; None where none was kept.
+
+    Parameters
+    ----------
+    model : ClipModel
+        The clip, with its judgement; nudges count.
+    source : str
+        Source.
+    """
+    judged = model.judgement
+    if judged is None:
+        return None
+    rejected = {name for name, found in judged.sources.items() if str(found.verdict) == "reject"}
+    pair = pair_to_show(judged.pairs, source, judged.reference, rejected)
+    if pair is None:
+        return None
+    ours, theirs = model.corrected_map(pair.source), model.corrected_map(pair.target)
+
+    def offset_at(time_s: float) -> float:
+        corrected_s = ours.at(time_s)
+        # Clocks run alike but for parts in a million: where the target is asked hardly matters.
+        return (corrected_s - time_s) - (theirs.at(corrected_s) - corrected_s)
+
+    return compare_pair(pair, model.epoch_ns, offset_at)

@@ -1,0 +1,67 @@
+"""How the offset of a source changes over a clip: drift, steps, and what is tolerated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit_gui.viewmodel.clip_model import ClipModel
+
+__all__ = ["OffsetCourse", "course_of"]
+
+Floats = NDArray[np.float64]
+
+N_POINTS = 201
+# A change of fewer standard errors of it is none that can be seen.
+CHANGE_Z = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OffsetCourse:
+    """Offset of a source over the time of a clip.
+
+    Parameters
+    ----------
+    times_s : ndarray, shape (n,)
+        Seconds since the clip's epoch.
+    offset_s, std_s : ndarray, shape (n,)
+        What is to be added to timestamps, and its standard error.
+    limit_s : float, optional
+        What is tolerated to either side, where it is known.
+    """
+
+    times_s: Floats
+    offset_s: Floats
+    std_s: Floats
+    limit_s: float | None
+
+
+def course_of(model: ClipModel, source: str) -> OffsetCourse | None:
+    """Return the course of an offset that drifts or steps; None of one that stays.
+
+    Parameters
+    ----------
+    model : ClipModel
+        The clip, with its judgement.
+    source : str
+        Source.
+    """
+    judged = model.judgement
+    found = None if judged is None else judged.sources.get(source)
+    if judged is None or found is None or found.offset_std_s is None:
+        return None
+    times_s = np.linspace(max(0.0, model.limits.start_s), model.limits.stop_s, N_POINTS)
+    clock = found.clock_map(judged.at_ns, model.epoch_ns)
+    offset_s = clock.change_s(times_s)
+    drift_s = 1e-6 * (found.drift_std_ppm or 0.0) * (times_s - clock.at_s)
+    change_std_s = float(np.hypot(found.offset_std_s, np.ptp(drift_s)))
+    if float(np.ptp(offset_s)) <= CHANGE_Z * change_std_s:
+        return None
+    return OffsetCourse(
+        times_s=times_s,
+        offset_s=offset_s,
+        std_s=np.hypot(found.offset_std_s, drift_s),
+        limit_s=judged.limits_s.get(source),
+    )

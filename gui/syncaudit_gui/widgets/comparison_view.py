@@ -1,0 +1,265 @@
+"""An offset as people see it at a glance: two curves apart, and where they meet."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from syncaudit.formatting import word_correction, word_duration
+from syncaudit.model import Comparison
+from syncaudit_gui.viewmodel.timeline import TimeRange
+from syncaudit_gui.viewmodel.wording import word_time
+from syncaudit_gui.widgets.theme import DARK, Theme
+from syncaudit_gui.widgets.time_scale import TimeScale
+
+__all__ = ["ComparisonView", "comparison_height"]
+
+Floats = NDArray[np.float64]
+
+# Three lanes at least, and a fifth of what cameras and lanes have together.
+LEAST_PX, SHARE = 140, 0.2
+HEAD_PX, FOOT_PX, SIDE_PX = 22, 18, 10
+# Long enough to be followed by eye.
+SLIDE_MS = 450
+# A narrower arrow has its head beside it.
+HEAD_OF_ARROW_PX = 6.0
+LINE_PX = 2.0
+
+
+def comparison_height(room_px: int) -> int:
+    """Return how high a comparison is beside cameras and lanes that have `room_px` with it."""
+    return max(LEAST_PX, round(SHARE * room_px))
+
+
+class ComparisonView(QtWidgets.QWidget):
+    """A source's curve over its target's in the second that tells most, raw or corrected."""
+
+    time_wanted = QtCore.Signal(float)
+    """A click: where in the clip this is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._theme: Theme = DARK
+        self._shown: Comparison | None = None
+        self._is_corrected = False
+        self._place = 0.0
+        self._slide = QtCore.QVariantAnimation(self)
+        self._slide.setDuration(SLIDE_MS)
+        self._slide.setEasingCurve(QtCore.QEasingCurve.Type.InOutCubic)
+        self._slide.valueChanged.connect(self.put)
+        self.setFixedHeight(LEAST_PX)
+        self.setCursor(QtCore.Qt.CursorShape.PointingHandCursor)
+        self.hide()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Change the colours."""
+        self._theme = theme
+        self.update()
+
+    @property
+    def shown(self) -> Comparison | None:
+        """What is shown."""
+        return self._shown
+
+    @property
+    def place(self) -> float:
+        """How far the source has moved from its raw (0) to its corrected timestamps (1)."""
+        return self._place
+
+    def show_comparison(self, found: Comparison | None, *, is_corrected: bool) -> None:
+        """Show a comparison; the source slides where only its clock is another one.
+
+        Parameters
+        ----------
+        found : Comparison, optional
+            None: nothing to see.
+        is_corrected : bool
+            Whether clocks are drawn corrected.
+        """
+        before = self._shown
+        is_same = before is not None and found is not None and before.source == found.source
+        self._shown = found
+        self.setVisible(found is not None)
+        if found is None:
+            return
+        wanted = 1.0 if is_corrected or not found.is_seen_raw else 0.0
+        if is_same and self.isVisible() and is_corrected is not self._is_corrected:
+            self._slide.stop()
+            self._slide.setStartValue(self._place)
+            self._slide.setEndValue(wanted)
+            self._slide.start()
+        elif self._slide.state() is not QtCore.QAbstractAnimation.State.Running:
+            self._place = wanted
+        self._is_corrected = is_corrected
+        words = self.words()
+        self.setAccessibleName(words)
+        self.setToolTip(f"{words}.\nClick: go there. C: raw, corrected.")
+        self.update()
+
+    def words(self) -> str:
+        """Return what the picture shows, in a sentence."""
+        found = self._shown
+        if found is None:
+            return ""
+        offset = word_correction(found.offset_s)
+        return f"{found.source} against {found.target} ({found.quantity}): {offset}"
+
+    def end_slide(self) -> None:
+        """Bring the source to where it slides, at once."""
+        if self._slide.state() is QtCore.QAbstractAnimation.State.Running:
+            self._slide.setCurrentTime(SLIDE_MS)
+
+    def put(self, place: float) -> None:
+        """Draw the source between its raw (0) and its corrected timestamps (1)."""
+        self._place = float(place)
+        self.update()
+
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
+        if self._shown is not None:
+            self.time_wanted.emit(self._shown.peak_s)
+
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
+        found, theme = self._shown, self._theme
+        painter = QtGui.QPainter(self)
+        painter.fillRect(self.rect(), theme.color("panel"))
+        if found is None:
+            return
+        painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
+        room = self.rect().toRectF().adjusted(SIDE_PX, HEAD_PX, -SIDE_PX, -FOOT_PX)
+        visible = TimeRange(start_s=found.visible_s[0], stop_s=found.visible_s[1])
+        scale = TimeScale(visible=visible, left_px=room.left(), right_px=room.right())
+        self._paint_head(painter, found)
+        self._paint_scale(painter, scale, room)
+        painter.save()
+        painter.setClipRect(room)
+        moved_s = self._place * found.offset_s
+        colors = theme.color(theme.axes[1]), theme.color(theme.axes[0])
+        if found.is_seen_raw and self._place > 0.0:
+            ghost = theme.color(theme.axes[0], 110)
+            self._paint_side(painter, scale, room, 0, found.source_s, ghost, is_ghost=True)
+        self._paint_side(painter, scale, room, 1, found.target_s, colors[0])
+        self._paint_side(painter, scale, room, 0, found.source_s + moved_s, colors[1])
+        painter.restore()
+        if found.is_seen_raw:
+            self._paint_arrow(painter, scale, room, found)
+
+    def _paint_head(self, painter: QtGui.QPainter, found: Comparison) -> None:
+        theme, left = self._theme, float(SIDE_PX)
+        flags = int(QtCore.Qt.AlignmentFlag.AlignVCenter | QtCore.Qt.AlignmentFlag.AlignLeft)
+        metrics = painter.fontMetrics()
+        for name, axis in ((found.source, 0), (found.target, 1)):
+            painter.setPen(QtGui.QPen(theme.color(theme.axes[axis]), LINE_PX + 1.0))
+            middle = 0.5 * HEAD_PX + 1.0
+            painter.drawLine(QtCore.QLineF(left, middle, left + 16, middle))
+            painter.setPen(theme.color("text"))
+            painter.drawText(QtCore.QRectF(left + 22, 2, self.width(), HEAD_PX), flags, name)
+            left += 22 + metrics.horizontalAdvance(name) + 16
+        state = "corrected" if self._place >= 0.5 else "as timestamped"
+        if not found.is_seen_raw:
+            state = f"corrected; raw it lies {word_duration(abs(found.offset_s))} away"
+        painter.setPen(theme.color("dim"))
+        room = QtCore.QRectF(left, 2, self.width() - left - SIDE_PX, HEAD_PX)
+        elided = metrics.elidedText(
+            f"{found.quantity}, {state} (C)", QtCore.Qt.TextElideMode.ElideRight, int(room.width())
+        )
+        painter.drawText(room, flags, elided)
+
+    def _paint_scale(self, painter: QtGui.QPainter, scale: TimeScale, room: QtCore.QRectF) -> None:
+        theme = self._theme
+        flags = int(QtCore.Qt.AlignmentFlag.AlignCenter)
+        ticks, digits = scale.ticks()
+        for time_s in ticks:
+            x = round(scale.x_of(time_s)) + 0.5
+            painter.fillRect(QtCore.QRectF(x, room.top(), 1, room.height()), theme.color("raised"))
+            painter.setPen(theme.color("dim"))
+            box = QtCore.QRectF(x - 50, room.bottom(), 100, FOOT_PX)
+            painter.drawText(box, flags, word_time(time_s, digits=digits))
+
+    def _paint_side(
+        self,
+        painter: QtGui.QPainter,
+        scale: TimeScale,
+        room: QtCore.QRectF,
+        side: int,
+        times_s: Floats,
+        color: QtGui.QColor,
+        *,
+        is_ghost: bool = False,
+    ) -> None:
+        found = self._shown
+        if found is None:
+            return
+        pen = QtGui.QPen(color, LINE_PX)
+        pen.setJoinStyle(QtCore.Qt.PenJoinStyle.RoundJoin)
+        if is_ghost:
+            pen.setStyle(QtCore.Qt.PenStyle.DotLine)
+        painter.setPen(pen)
+        xs = [scale.x_of(time_s) for time_s in times_s.tolist()]
+        ys = self._heights(side, room)
+        if ys is None:  # events: a stroke each, those of the source from above
+            middle, reach = room.center().y(), 0.32 * room.height()
+            far = middle + (reach if side else -reach)
+            for x in xs:
+                painter.drawLine(QtCore.QLineF(x, middle, x, far))
+                painter.setBrush(color)
+                painter.drawEllipse(QtCore.QPointF(x, far), 3.5, 3.5)
+            return
+        painter.drawPolyline(
+            QtGui.QPolygonF([QtCore.QPointF(x, y) for x, y in zip(xs, ys.tolist(), strict=True)])
+        )
+
+    def _heights(self, side: int, room: QtCore.QRectF) -> Floats | None:
+        """Return where the samples of a side lie, over what is seen of both."""
+        found = self._shown
+        if found is None or found.values is None:
+            return None
+        low, high = found.extremes()
+        # Above the curves there is room for the arrow.
+        top, height = room.top() + 26.0, room.height() - 32.0
+        heights: Floats = top + height * (high - found.values[side]) / (high - low)
+        return heights
+
+    def _paint_arrow(
+        self, painter: QtGui.QPainter, scale: TimeScale, room: QtCore.QRectF, found: Comparison
+    ) -> None:
+        """Paint an arrow from the raw to the corrected timestamp, as long as the offset is."""
+        theme = self._theme
+        begin, end = scale.x_of(found.peak_s - found.offset_s), scale.x_of(found.peak_s)
+        y = room.top() + 12.0
+        color = theme.color("accent")
+        drop = QtGui.QPen(theme.color("accent", 90), 1, QtCore.Qt.PenStyle.DashLine)
+        painter.setPen(drop)
+        for x in (begin, end):
+            painter.drawLine(QtCore.QLineF(x, y - 6, x, room.bottom()))
+        length = end - begin
+        side = 1.0 if length >= 0.0 else -1.0
+        painter.setPen(QtGui.QPen(color, LINE_PX))
+        head = HEAD_OF_ARROW_PX
+        if abs(length) > 1.0:
+            # Of a short arrow the shaft comes from outside.
+            tail = begin if abs(length) > 2.0 * head else end - side * 3.0 * head
+            painter.drawLine(QtCore.QLineF(tail, y, end, y))
+            painter.setBrush(color)
+            painter.setPen(QtCore.Qt.PenStyle.NoPen)
+            painter.drawPolygon(
+                QtGui.QPolygonF(
+                    [
+                        QtCore.QPointF(end, y),
+                        QtCore.QPointF(end - side * head, y - 0.6 * head),
+                        QtCore.QPointF(end - side * head, y + 0.6 * head),
+                    ]
+                )
+            )
+        font = QtGui.QFont(painter.font())
+        font.setPixelSize(15)
+        font.setBold(True)
+        painter.setFont(font)
+        painter.setPen(color)
+        words = word_correction(found.offset_s)
+        width = painter.fontMetrics().horizontalAdvance(words) + 4.0
+        left = max(begin, end) + 10.0
+        if left + width > room.right():
+            left = min(begin, end) - 10.0 - width
+        flags = int(QtCore.Qt.AlignmentFlag.AlignVCenter | QtCore.Qt.AlignmentFlag.AlignLeft)
+        painter.drawText(QtCore.QRectF(left, y - 10, width, 20), flags, words)

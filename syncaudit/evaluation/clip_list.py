@@ -1,0 +1,44 @@
+"""Lists of clips that people keep."""
+
+from __future__ import annotations
+
+import json
+
+from syncaudit.errors import UsageError
+from syncaudit.readers.csv_table import decode_text
+from syncaudit.readers.uris import read_bytes
+
+__all__ = ["read_clip_ids"]
+
+
+def read_clip_ids(path: str) -> frozenset[str]:
+    """Return the clips of a manifest, of verdict rows, or of a text with a clip_id a line.
+
+    Parameters
+    ----------
+    path : str
+        Local or any fsspec URL. Blank lines and lines that begin with ``#`` are left out.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read, holds no clip, or a line of JSON has no ``clip_id``.
+    """
+    found = set()
+    for number, line in enumerate(decode_text(path, read_bytes(path)).splitlines(), 1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        if text.startswith("{"):
+            try:
+                text = json.loads(text)["clip_id"]
+            except (ValueError, KeyError, RecursionError) as error:
+                raise UsageError(
+                    f"line {number} is not valid JSON with a 'clip_id'",
+                    path=path,
+                    hint="Expected a manifest, or one clip_id a line.",
+                ) from error
+        found.add(str(text))
+    if not found:
+        raise UsageError("lists no clip", path=path, hint="Write one clip_id a line.")
+    return frozenset(found)

@@ -1,0 +1,329 @@
+"""Choose limits for a data set, and say how well they will do on recordings not seen.
+
+What is chosen on some recordings is judged on others (M. Stone, "Cross-validatory choice and
+assessment of statistical predictions", 1974): figures on the recordings that a limit was
+chosen on flatter it. Clips of one recording share road, light and clocks, so that whole recordings
+are held out, and it is recordings, not clips, that intervals count.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from syncaudit.errors import UsageError
+from syncaudit.evaluation.injected import Injected
+from syncaudit.evaluation.judged import Judged
+from syncaudit.evaluation.outcomes import Outcome, outcome_of
+from syncaudit.evaluation.rates import LEVEL, Rate
+from syncaudit.model import Verdict
+
+__all__ = ["Goal", "Judge", "KindTuning", "Promise", "Tuning", "tune"]
+
+# Limits that are tried, as shares of the error that must be found: an error can be told from a
+# limit only where both are several standard errors apart.
+_SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+_FOLDS = 5
+
+# Judges clips by limits of kinds, in seconds.
+Judge = Callable[[Mapping[str, float], Collection[str]], Mapping[str, Judged]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """What a filter is to keep.
+
+    Parameters
+    ----------
+    max_false_reject : float
+        Largest share of good clips that may be rejected.
+    min_found : float
+        Smallest share of errors of `size_s` that must be found.
+    size_s : float
+        Size of these errors.
+    """
+
+    max_false_reject: float
+    min_found: float
+    size_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """What is shown of one share on recordings that the limits were not chosen on.
+
+    Parameters
+    ----------
+    rate : Rate
+        Clips that kept it, counted by recordings.
+    wanted : float
+        Share that must be kept.
+    n_promises : int
+        How many are made: all of them together hold with 95 % (Bonferroni).
+    """
+
+    rate: Rate
+    wanted: float
+    n_promises: int = 1
+
+    @property
+    def level(self) -> float:
+        """Of the two-sided interval whose lower end is the bound."""
+        return 1.0 - 2.0 * (1.0 - LEVEL) / self.n_promises
+
+    @property
+    def low(self) -> float:
+        """What the share is at least."""
+        return self.rate.interval(self.level)[0]
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the share is shown to be as wanted."""
+        return self.low >= self.wanted
+
+    @property
+    def is_out_of_reach(self) -> bool:
+        """Whether it is shown that the share is less than wanted."""
+        return self.rate.interval(self.level)[1] < self.wanted
+
+    @property
+    def more_needed(self) -> int:
+        """Recordings, none of them with a miss, that would show it."""
+        return self.rate.clips_to_promise(self.wanted, self.level)
+
+    def to_json(self) -> dict[str, object]:
+        """Return all of it."""
+        return {
+            **self.rate.to_json(),
+            "wanted": self.wanted,
+            "low": self.low,
+            "is_kept": self.is_kept,
+            "more_recordings_needed": self.more_needed,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindTuning:
+    """The limit of one kind of source.
+
+    Parameters
+    ----------
+    limit_s : float
+        Chosen on all recordings.
+    found : Promise
+        Errors of the wanted size that were found, by limits chosen without their recording.
+    tried : mapping of float to (float, float)
+        Every limit that was tried: the shares of errors found and of sources passed, on the
+        recordings it is chosen on. To look at: no promise.
+    """
+
+    limit_s: float
+    found: Promise
+    tried: Mapping[float, tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """Limits, and what they promise.
+
+    Parameters
+    ----------
+    kinds : mapping of str to KindTuning
+        By kind of source.
+    kept : Promise
+        Good clips that were not rejected.
+    passed : Rate
+        Good clips that passed: the rest was held back.
+    n_recordings : int
+        Different recordings.
+    """
+
+    kinds: Mapping[str, KindTuning]
+    kept: Promise
+    passed: Rate
+    n_recordings: int
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether every promise is shown."""
+        return self.kept.is_kept and all(one.found.is_kept for one in self.kinds.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Trial:
+    """Variants of one size, and controls, by recording."""
+
+    controls: Mapping[str, Injected]
+    variants: Sequence[Injected]
+    recordings: Mapping[str, str]
+
+    def clips_of(self, recordings: Collection[str]) -> set[str]:
+        """Return the variants and controls of some recordings."""
+        rows = (*self.controls.values(), *self.variants)
+        return {row.clip_id for row in rows if self.recordings[row.original] in recordings}
+
+
+def tune(
+    truth: Sequence[Injected],
+    recordings: Mapping[str, str],
+    judge: Judge,
+    goal: Goal,
+    *,
+    seed: int = 0,
+) -> Tuning:
+    """Return the limit of each kind that keeps a goal, and what is shown of it.
+
+    Of the limits by which enough errors are found and few enough good sources rejected, the one
+    by which most good sources pass; of equal ones the largest.
+
+    Parameters
+    ----------
+    truth : sequence of Injected
+        Variants in which one source was moved, and controls of the same clips.
+    recordings : mapping of str to str
+        Recording of every clip that variants were made of.
+    judge : callable
+        Judges variants by limits of kinds.
+    goal : Goal
+        What is wanted.
+    seed : int
+        Draws which recordings are held out together.
+
+    Raises
+    ------
+    UsageError
+        If there are no errors of this size, no controls, or fewer than two recordings.
+    """
+    trial = _trial(truth, recordings, goal.size_s)
+    kinds = sorted({str(row.kind) for row in trial.variants})
+    names = sorted({trial.recordings[original] for original in trial.controls})
+    if len(names) < 2:
+        raise UsageError(
+            f"the trial holds {len(names)} recording, and what is chosen on one says nothing of "
+            "others",
+            hint="Inject errors into clips of several recordings.",
+        )
+    limits = [goal.size_s * share for share in _SHARES]
+    by_limit = {
+        limit: judge(dict.fromkeys(kinds, limit), trial.clips_of(names)) for limit in limits
+    }
+    tried = {
+        kind: {limit: _shares(trial, kind, judged, names) for limit, judged in by_limit.items()}
+        for kind in kinds
+    }
+    chosen = {kind: _best(tried[kind], goal) for kind in kinds}
+    held_out: dict[str, Judged] = {}
+    order = np.random.default_rng(seed).permutation(len(names))
+    for fold in range(min(_FOLDS, len(names))):
+        out = {names[k] for k in order[fold::_FOLDS]}
+        rest = [name for name in names if name not in out]
+        of_rest = {
+            kind: _best(
+                {limit: _shares(trial, kind, judged, rest) for limit, judged in by_limit.items()},
+                goal,
+            )
+            for kind in kinds
+        }
+        held_out.update(judge(of_rest, trial.clips_of(out)))
+    verdicts = {
+        original: held_out[row.clip_id].verdict
+        for original, row in trial.controls.items()
+        if row.clip_id in held_out
+    }
+    return Tuning(
+        kinds={
+            kind: KindTuning(
+                limit_s=chosen[kind],
+                found=Promise(
+                    rate=_found(trial, kind, held_out, names),
+                    wanted=goal.min_found,
+                    n_promises=len(kinds) + 1,
+                ),
+                tried={limit: shares[:2] for limit, shares in tried[kind].items()},
+            )
+            for kind in kinds
+        },
+        kept=Promise(
+            rate=_rate([v is not Verdict.REJECT for v in verdicts.values()], len(names)),
+            wanted=1.0 - goal.max_false_reject,
+            n_promises=len(kinds) + 1,
+        ),
+        passed=_rate([v is Verdict.PASS for v in verdicts.values()], len(names)),
+        n_recordings=len(names),
+    )
+
+
+def _trial(truth: Sequence[Injected], recordings: Mapping[str, str], size_s: float) -> _Trial:
+    controls = {row.original: row for row in truth if row.is_control}
+    moved = [
+        row
+        for row in truth
+        if not row.is_control and not row.drift_ppm and row.original in controls
+    ]
+    sizes = sorted({abs(row.offset_s) for row in moved if abs(row.offset_s) >= size_s - 1e-9})
+    if not controls or not sizes:
+        lacks = "no errors of this size or more" if controls else "no controls"
+        raise UsageError(
+            f"the trial holds {lacks} ({1e3 * size_s:g} ms)",
+            hint=f"Make one with 'syncaudit inject --offsets {1e3 * size_s:g}'.",
+        )
+    return _Trial(
+        controls=controls,
+        variants=[row for row in moved if abs(row.offset_s) == sizes[0]],
+        recordings={original: recordings.get(original, original) for original in controls},
+    )
+
+
+def _best(tried: Mapping[float, tuple[float, float, float]], goal: Goal) -> float:
+    """Return the limit to choose by (found, passed, rejected) of each."""
+
+    def rank(limit: float) -> tuple[object, ...]:
+        found, passed, rejected = tried[limit]
+        is_enough = found >= goal.min_found
+        is_kind = rejected <= goal.max_false_reject
+        return is_enough, is_kind, passed if is_enough else found, limit
+
+    return max(tried, key=rank)
+
+
+def _shares(
+    trial: _Trial, kind: str, judged: Mapping[str, Judged], recordings: Collection[str]
+) -> tuple[float, float, float]:
+    """Return the shares of errors found, and of sources of controls passed and rejected."""
+    found = _found(trial, kind, judged, recordings)
+    names = {str(row.source) for row in trial.variants if row.kind == kind}
+    verdicts = [
+        judged[row.clip_id].sources[name].verdict
+        for original, row in trial.controls.items()
+        if trial.recordings[original] in recordings and row.clip_id in judged
+        for name in names & judged[row.clip_id].sources.keys()
+    ]
+    n = max(1, len(verdicts))
+    return (
+        found.share or 0.0,
+        sum(verdict is Verdict.PASS for verdict in verdicts) / n,
+        sum(verdict is Verdict.REJECT for verdict in verdicts) / n,
+    )
+
+
+def _found(
+    trial: _Trial, kind: str, judged: Mapping[str, Judged], recordings: Collection[str]
+) -> Rate:
+    """Return how many errors of a kind were found in some recordings."""
+    hits: dict[str, list[bool]] = defaultdict(list)
+    for row in trial.variants:
+        recording = trial.recordings[row.original]
+        if row.kind != kind or recording not in recordings or row.clip_id not in judged:
+            continue
+        control = judged.get(trial.controls[row.original].clip_id)
+        outcome = outcome_of(row, judged[row.clip_id], control)
+        if outcome is not None:
+            hits[recording].append(outcome is Outcome.FOUND)
+    return _rate([hit for one in hits.values() for hit in one], len(hits))
+
+
+def _rate(hits: Sequence[bool], n_recordings: int) -> Rate:
+    return Rate(n_hits=sum(hits), n=len(hits), n_clips=n_recordings)

@@ -1,0 +1,150 @@
+"""Findings and corrections of one clip, each with the reported time that it belongs to.
+
+Everything stands at the timestamps as they were reported, so that it lies beside the data, which
+players show by these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.model import (
+    ClipVerdict,
+    ClockEstimate,
+    ClockSolution,
+    Severity,
+    Stream,
+    Verdict,
+)
+
+__all__ = ["Correction", "Note", "Overlay", "overlay_of"]
+
+_LEVELS = {Verdict.REJECT: "error", Verdict.UNVERIFIED: "warning", Verdict.PASS: "info"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """One sentence about a clip.
+
+    Parameters
+    ----------
+    time_ns : int
+        When: at a step of the clock, else at the first timestamp of the clip.
+    level : str
+        ``error`` of what rejects the clip, ``warning`` of doubts and warnings, else ``info``.
+    source : str
+        What it is about; empty for the clip as a whole.
+    message : str
+        The sentence.
+    """
+
+    time_ns: int
+    level: str
+    source: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Correction:
+    """What must be added to the timestamps of one source.
+
+    Parameters
+    ----------
+    time_ns : ndarray of int64, shape (n,)
+        Its timestamps as reported.
+    offset_s, offset_std_s : ndarray of float64, shape (n,)
+        To be added to each, and its standard error.
+    """
+
+    time_ns: NDArray[np.int64]
+    offset_s: NDArray[np.float64]
+    offset_std_s: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Overlay:
+    """What an audit found in one clip, over time.
+
+    Parameters
+    ----------
+    clip_id : str
+        The clip.
+    notes : tuple of Note
+        Verdict, reasons and warnings, in order of time.
+    corrections : mapping of str to Correction
+        By source; only those that could be measured.
+    """
+
+    clip_id: str
+    notes: tuple[Note, ...]
+    corrections: Mapping[str, Correction]
+
+
+def overlay_of(
+    verdict: ClipVerdict, solution: ClockSolution, streams: Mapping[str, Stream]
+) -> Overlay:
+    """Return what was found in a clip, over time.
+
+    Parameters
+    ----------
+    verdict : ClipVerdict
+        Of the clip.
+    solution : ClockSolution
+        Its clocks.
+    streams : mapping of str to Stream
+        With the timestamps.
+    """
+    corrections = {}
+    for name, stream in streams.items():
+        clock = solution.clocks.get(stream.clock)
+        if clock is not None and clock.offset_s is not None and stream.time_ns.size:
+            corrections[name] = _correction(clock, stream.time_ns, solution.at_ns)
+    firsts = [int(stream.time_ns.min()) for stream in streams.values() if stream.time_ns.size]
+    start_ns = min(firsts, default=verdict.at_ns or 0)
+    steps = {
+        name: clock.step_at_ns
+        for name, stream in streams.items()
+        if (clock := solution.clocks.get(stream.clock)) is not None and clock.step_at_ns is not None
+    }
+    found = [*verdict.reasons, *verdict.warnings]
+    notes = [
+        Note(
+            time_ns=start_ns,
+            level=_LEVELS[verdict.verdict],
+            source="",
+            message=f"{verdict.clip_id}: {verdict.verdict}",
+        ),
+        *(
+            Note(
+                time_ns=steps.get(finding.source or "", start_ns)
+                if finding.code == "step"
+                else start_ns,
+                level="error" if finding.severity is Severity.DEFECT else "warning",
+                source=finding.source or "",
+                message=finding.message,
+            )
+            for finding in found
+        ),
+    ]
+    return Overlay(
+        clip_id=verdict.clip_id,
+        notes=tuple(sorted(notes, key=lambda note: note.time_ns)),
+        corrections=corrections,
+    )
+
+
+def _correction(clock: ClockEstimate, time_ns: NDArray[np.int64], at_ns: int) -> Correction:
+    """Return the correction at every timestamp (`syncaudit.model.clocks`)."""
+    after_s = (time_ns - at_ns).astype(np.float64) * 1e-9
+    offset_s = (clock.offset_s or 0.0) + 1e-6 * (clock.drift_ppm or 0.0) * after_s
+    std_s = np.hypot(clock.offset_std_s or 0.0, 1e-6 * (clock.drift_std_ppm or 0.0) * after_s)
+    if clock.step_s is not None and clock.step_at_ns is not None:
+        is_other_side = (time_ns >= clock.step_at_ns) != clock.is_step_past
+        sign = -1.0 if clock.is_step_past else 1.0
+        offset_s = np.where(is_other_side, offset_s + sign * clock.step_s, offset_s)
+        std_s = np.where(is_other_side, np.hypot(std_s, clock.step_std_s or 0.0), std_s)
+    return Correction(time_ns=time_ns, offset_s=offset_s, offset_std_s=std_s)

@@ -1,0 +1,17 @@
+"""Do train and validation share what they should not: recordings, files, episodes, video."""
+
+from syncaudit.splits.duplicates import Duplicate, VideoSet, count_videos, find_duplicates
+from syncaudit.splits.shared import SharedData, find_shared
+from syncaudit.splits.split_lists import Split, splits_by_lists, splits_of_lerobot
+
+__all__ = [
+    "Duplicate",
+    "SharedData",
+    "Split",
+    "VideoSet",
+    "count_videos",
+    "find_duplicates",
+    "find_shared",
+    "splits_by_lists",
+    "splits_of_lerobot",
+]

@@ -1,0 +1,118 @@
+"""What splits share by name: clips, recordings, episodes, and parts of files."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from syncaudit.model import Clip
+from syncaudit.readers.uris import resolve
+from syncaudit.splits.split_lists import Split
+
+__all__ = ["SharedData", "find_shared"]
+
+_ALL = (float("-inf"), float("inf"))
+# Tables of signal definitions are the same for a whole fleet.
+_MEDIA = ("uri", "timestamps")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedData:
+    """Something that clips of several splits have in common.
+
+    Parameters
+    ----------
+    kind : str
+        ``clip``, ``recording``, ``episode`` or ``file``.
+    what : str
+        The id, or the file.
+    clips : mapping of str to tuple of str
+        By split, the clips that have it.
+    """
+
+    kind: str
+    what: str
+    clips: Mapping[str, tuple[str, ...]]
+
+
+def find_shared(splits: Sequence[Split]) -> list[SharedData]:
+    """Return what clips of different splits share by what their manifests say.
+
+    A file counts where the parts of it that two clips use overlap: presentation times, rows, or
+    stated windows. What a more telling kind has said already is not repeated: clips before
+    recordings, recordings before episodes, these before files.
+    """
+    found: list[SharedData] = []
+    told: set[frozenset[tuple[str, str]]] = set()
+    for kind, groups in _groups(splits):
+        for what, members in groups.items():
+            clips = {
+                name: tuple(dict.fromkeys(clip_id for split, clip_id in members if split == name))
+                for name in dict.fromkeys(split for split, _ in members)
+            }
+            key = frozenset(members)
+            if len(clips) > 1 and key not in told:
+                told.add(key)
+                found.append(SharedData(kind=kind, what=what, clips=clips))
+    return found
+
+
+def _groups(
+    splits: Sequence[Split],
+) -> Iterator[tuple[str, Mapping[str, Sequence[tuple[str, str]]]]]:
+    """Yield each kind with its members, as pairs of split and clip, by what they have."""
+    keyed: dict[str, dict[str, list[tuple[str, str]]]] = {
+        kind: defaultdict(list) for kind in ("clip", "recording", "episode")
+    }
+    parts: dict[tuple[str, str], list[tuple[tuple[float, float], str, str]]] = defaultdict(list)
+    for split in splits:
+        for clip in split.clips:
+            member = (split.name, clip.clip_id)
+            keyed["clip"][clip.clip_id].append(member)
+            keyed["recording"][clip.recording_id].append(member)
+            if clip.origin is not None:
+                episode = f"{clip.origin.dataset}, episode {clip.origin.episode_index}"
+                keyed["episode"][episode].append(member)
+            for kind, uri, part in _parts(clip):
+                parts[uri, kind].append((part, *member))
+    yield from keyed.items()
+    yield "file", dict(_overlapping(parts))
+
+
+def _parts(clip: Clip) -> Iterator[tuple[str, str, tuple[float, float]]]:
+    """Yield (kind of part, file, part) of all data of a clip."""
+    window = (
+        clip.start_ns if clip.start_ns is not None else _ALL[0],
+        clip.end_ns if clip.end_ns is not None else _ALL[1],
+    )
+    for spec in clip.sources.values():
+        for key in _MEDIA:
+            uri = getattr(spec, key, None)
+            if not uri:
+                continue
+            ranges = [
+                (name, found)
+                for name in ("pts_ns", "picture_rows", "rows")
+                if (found := getattr(spec, name, None)) is not None
+                and (key == "timestamps") == (name == "rows" and spec.kind == "camera")
+            ]
+            kind, part = ranges[0] if ranges else ("time", window)
+            yield kind, resolve(uri, clip.base_uri), (float(part[0]), float(part[1]))
+
+
+def _overlapping(
+    parts: Mapping[tuple[str, str], Sequence[tuple[tuple[float, float], str, str]]],
+) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield files with the clips of different splits whose parts of it overlap."""
+    for (uri, _), used in parts.items():
+        members: dict[tuple[str, str], None] = {}
+        open_parts: list[tuple[float, str, str]] = []
+        for (start, stop), split, clip_id in sorted(used):
+            open_parts = [one for one in open_parts if one[0] > start]
+            for _, other, other_clip in open_parts:
+                if other != split:
+                    members[other, other_clip] = members[split, clip_id] = None
+            open_parts.append((stop, split, clip_id))
+        if members:
+            yield uri, list(members)

@@ -1,0 +1,92 @@
+"""Screens that cameras film."""
+
+import numpy as np
+import pytest
+
+from syncaudit.detectors.flash.blinking import Blinking, Change, find_blinking
+from syncaudit.model.evidence import FlashIntervals
+from testkit.flash_footage import camera, detected
+
+FPS, N, HEIGHT, WIDTH = 24.0, 360, 120, 160
+TOP, BOTTOM, LEFT, RIGHT = 50, 110, 30, 130
+TIMING = {"exposure_s": 0.008, "line_delay_s": 1.6e-4}
+SCAN_S, LENGTH_S = 0.015, 0.2
+
+
+def onsets_s():
+    rng = np.random.default_rng(5)
+    times_s = 0.7 + np.cumsum(LENGTH_S + rng.uniform(0.2, 0.5, 40))
+    return times_s[times_s < N / FPS - 0.8]
+
+
+def filmed(*, scan_s=SCAN_S, answer=0.0):
+    """Return frames of a screen that lights line by line; an exposure may answer its light."""
+    rng = np.random.default_rng(6)
+    scene = rng.uniform(30.0, 60.0, (HEIGHT // 10, WIDTH // 10)).repeat(10, 0).repeat(10, 1)
+    rows, on_s, gain = np.arange(HEIGHT), onsets_s(), 1.0
+    late_s = scan_s * (rows - TOP) / (BOTTOM - TOP)
+    frames = []
+    for k in range(N):
+        end_s = k / FPS + (rows - 0.5 * (HEIGHT - 1)) * TIMING["line_delay_s"]
+        end_s = end_s[:, None] + 0.5 * TIMING["exposure_s"] - late_s[:, None] - on_s
+        dose = np.clip(end_s, 0.0, LENGTH_S)
+        dose -= np.clip(end_s - TIMING["exposure_s"], 0.0, LENGTH_S)
+        light = dose.sum(axis=1) / TIMING["exposure_s"]
+        frame = scene.copy()
+        frame[TOP:BOTTOM, LEFT:RIGHT] = 12.0 + 150.0 * light[TOP:BOTTOM, None]
+        frame = frame * gain + rng.normal(0.0, 1.0, frame.shape)
+        gain *= (45.0 / max(float(frame.mean()), 1.0)) ** answer
+        frames.append(np.clip(frame, 0, 255).astype(np.uint8))
+    return frames
+
+
+@pytest.mark.parametrize("scan_s", [SCAN_S, -SCAN_S], ids=["from the top", "from the bottom"])
+@pytest.mark.parametrize("answer", [0.0, 0.25], ids=["steady", "auto-exposure"])
+def test_screens_are_dated_by_their_middle(scan_s, answer):
+    found = detected(camera(N, fps=FPS, **TIMING), filmed(scan_s=scan_s, answer=answer))
+    assert isinstance(found, FlashIntervals)
+    # Whichever way it is lit, half of its light has come when its middle lights.
+    true_s = onsets_s() + 0.5 * scan_s
+    for sense, late_s in ((1, 0.0), (-1, LENGTH_S)):
+        start_s, stop_s = (each[found.sense == sense] for each in (found.start_s, found.stop_s))
+        assert start_s.size >= 0.9 * true_s.size
+        instants_s = true_s + late_s
+        # A row of cells more or less is 0.6 ms of the scan.
+        holds = (start_s[:, None] < instants_s + 1e-3) & (instants_s < stop_s[:, None] + 1e-3)
+        assert np.all(holds.sum(axis=1) == 1)
+        assert np.max(stop_s - start_s) < 2.01 / FPS
+    assert 1e-3 < found.systematic_std_s < 3e-3
+
+
+def test_gain_does_not_blink():
+    rng = np.random.default_rng(7)
+    scene = rng.uniform(30.0, 90.0, (1, 60, 16))
+    gain = np.where(np.arange(300) // 10 % 2, 1.4, 1.0)[:, None, None]
+    noise = rng.normal(0.0, 0.5, (300, 60, 16))
+    levels = (scene * gain + noise).astype(np.float32)
+    assert find_blinking(levels, list(range(300)), 2) is None
+    levels[:, 20:40, 4:12] = (60.0 + 60.0 * (gain > 1.0) + noise[:, 20:40, 4:12]).astype(np.float32)
+    assert find_blinking(levels, list(range(300)), 2) is not None
+
+
+def blinking(starts, length):
+    """Return what is lit for some frames from each of some on."""
+    changes = [
+        Change(foot=k, before=k, after=k + 1, peak=k + 1, sense=sense)
+        for start in starts
+        for k, sense in ((start, 1), (start + length, -1))
+    ]
+    return Blinking(row=0.5, is_cut=False, course=np.zeros(300), changes=tuple(changes))
+
+
+def test_edges_of_pulses_are_not_those_of_what_blinks_beside_them():
+    screen = blinking(range(10, 290, 20), 4)
+    within = np.array([k + n for k in range(10, 290, 20) for n in (0, 1, 4)])
+    right = np.tile([1, 1, -1], 14)
+    assert screen.replaces(within, None, is_slow=False)
+    assert screen.replaces(within, right, is_slow=True)
+    assert screen.replaces(within, -right, is_slow=False)
+    assert not screen.replaces(within, right, is_slow=False)
+    # Pulses come at any time, and nearly any time is one of what flickers.
+    assert not screen.replaces(np.arange(5, 295, 7), None, is_slow=False)
+    assert not blinking(range(2, 290, 6), 3).replaces(within, None, is_slow=False)

@@ -1,0 +1,155 @@
+"""Copies of a video agree; distinct recordings do not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from typer.testing import CliRunner
+
+from syncaudit.cli.app import build_app
+from syncaudit.splits.duplicates import MIN_AGREEMENT, common_part
+from syncaudit.splits.fingerprint import STEP_S, changes_of
+from testkit.videos import grey_frame, write_video
+
+Floats = NDArray[np.float64]
+# Cells of 12 x 8, and how they lie.
+PLACES = np.stack(np.meshgrid(np.arange(12.0), np.arange(8.0)), axis=-1).reshape(-1, 2)
+
+
+def scene(seed: int) -> Callable[[Floats], Floats]:
+    """Return cells over time of blobs that wander over a picture of one brightness."""
+    rng = np.random.default_rng(seed)
+    rates = rng.uniform(0.3, 2.0, (12, 2))
+    phases = rng.uniform(0.0, 2.0 * np.pi, (12, 2))
+    sizes = rng.uniform(20.0, 60.0, 12)
+
+    def cells(times_s: Floats) -> Floats:
+        centres = np.array([6.0, 4.0]) * (1.0 + np.sin(rates * times_s[:, None, None] + phases))
+        apart = PLACES[None, :, None] - centres[:, None]
+        blobs = np.exp(-0.5 * np.sum(apart**2, axis=-1) / 1.5**2)
+        return np.asarray(100.0 + blobs @ sizes)
+
+    return cells
+
+
+def seen(
+    seed: int, start_s: float, stop_s: float, rate_hz: float = 12.0, noise: float = 0.3
+) -> NDArray[np.float32]:
+    times_s = np.arange(start_s, stop_s, 1.0 / rate_hz)
+    cells = scene(seed)(times_s)
+    return changes_of(times_s, cells + np.random.default_rng(9).normal(0.0, noise, cells.shape))
+
+
+@pytest.mark.parametrize(
+    ("start_s", "stop_s", "rate_hz"),
+    [(1.0, 20.0, 12.0), (2.37, 20.0, 30.0), (7.04, 11.0, 12.0), (0.0, 8.0, 10.0)],
+)
+def test_a_copy_is_found_with_its_place(start_s: float, stop_s: float, rate_hz: float) -> None:
+    found = common_part(seen(1, 0.0, 20.0), 0.8 * seen(1, start_s, stop_s, rate_hz))
+    assert found is not None
+    agreement, later_s, common_s = found
+    assert agreement > 0.95
+    assert later_s == pytest.approx(start_s, abs=STEP_S)
+    assert common_s == pytest.approx(stop_s - start_s, abs=1.0)
+
+
+def test_both_ways_round_say_the_same() -> None:
+    one, other = seen(1, 0.0, 20.0), seen(1, 4.0, 15.0)
+    there, back = common_part(one, other), common_part(other, one)
+    assert there is not None
+    assert back is not None
+    assert there[0] == pytest.approx(back[0], abs=1e-6)
+    assert there[1] == pytest.approx(-back[1])
+
+
+def test_distinct_recordings_do_not_agree() -> None:
+    """Seeds 1 to 12 against each other: 66 pairs, all lags that leave 3 s."""
+    made = [seen(seed, 0.0, 20.0) for seed in range(1, 13)]
+    pairs = [common_part(a, b) for k, a in enumerate(made) for b in made[k + 1 :]]
+    assert pairs == [None] * len(pairs)
+
+
+def test_what_is_still_agrees_with_nothing() -> None:
+    """Coding noise of one grey level in a cell is the same in no two videos, and tells nothing."""
+    still = changes_of(np.arange(0.0, 20.0, 0.1), np.full((200, 96), 90.0))
+    assert common_part(still, still) is None
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_short_videos_have_no_changes(n: int) -> None:
+    assert changes_of(np.arange(n) / 10.0, np.zeros((n, 96))).shape == (0, 96)
+
+
+def test_frames_out_of_order_are_put_in_order() -> None:
+    times_s = np.arange(0.0, 5.0, 0.1)
+    cells = scene(3)(times_s)
+    mixed = np.random.default_rng(0).permutation(times_s.size)
+    expected = changes_of(times_s, cells)
+    assert changes_of(times_s[mixed], cells[mixed]) == pytest.approx(expected)
+
+
+class TestCommand:
+    """Videos that were coded again, as files."""
+
+    @pytest.fixture
+    def splits(self, tmp_path: Path) -> list[str]:
+        def video(name: str, seed: int, start_s: float, width: int, height: int) -> dict[str, str]:
+            cells = scene(seed)(np.arange(start_s, 8.0, 1.0 / 12.0)).reshape(-1, 8, 12)
+            frames = (
+                grey_frame(cv2.resize(np.clip(f, 0, 255).astype(np.uint8), (width, height)))
+                for f in cells
+            )
+            write_video(tmp_path / name, frames, rate=12, options={"crf": "32"})
+            return {"kind": "camera", "uri": name, "start_ns": 0}
+
+        rows = {
+            "train": {"a": video("a.mp4", 1, 0.0, 192, 128), "b": video("b.mp4", 2, 0.0, 192, 128)},
+            "val": {"c": video("c.mp4", 1, 1.0, 96, 64), "d": video("d.mp4", 3, 0.0, 192, 128)},
+        }
+        for name, clips in rows.items():
+            lines = [
+                json.dumps({"clip_id": clip_id, "sources": {"cam": source}})
+                for clip_id, source in clips.items()
+            ]
+            (tmp_path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+        return [str(tmp_path / f"{name}.jsonl") for name in rows]
+
+    def run(self, *words: str) -> tuple[int, str]:
+        result = CliRunner().invoke(build_app(), ["check-split", *words, "--workers", "1"])
+        return result.exit_code, result.output
+
+    def test_a_copy_is_found_and_nothing_else(self, splits: list[str]) -> None:
+        code, said = self.run(*splits, "--json")
+        assert code == 1
+        (copy,) = json.loads(said)["same_video"]
+        assert copy["clips"] == ["a", "c"]
+        assert copy["agreement"] > MIN_AGREEMENT
+        assert copy["start_s"] == pytest.approx(1.0, abs=0.11)
+
+    def test_without_video_names_alone_are_compared(self, splits: list[str]) -> None:
+        code, said = self.run(*splits, "--no-video")
+        assert code == 0
+        assert "nothing shared was found" in said
+
+    def test_a_video_that_cannot_be_decoded_is_told(self, splits: list[str]) -> None:
+        (Path(splits[0]).parent / "b.mp4").write_bytes(b"no video")
+        code, said = self.run(*splits)
+        assert code == 1  # the copy is still found
+        assert "1 video that could not be decoded" in said
+        assert "b.mp4" in said
+
+    def test_lists_of_one_manifest(self, splits: list[str], tmp_path: Path) -> None:
+        for name, clip_id in (("x", "a"), ("y", "b")):
+            (tmp_path / name).write_text(f"{clip_id}\n")
+        lists = (str(tmp_path / "x"), str(tmp_path / "y"))
+        assert self.run(*lists, "--manifest", splits[0])[0] == 0
+        (tmp_path / "y").write_text("z\n")
+        code, said = self.run(*lists, "--manifest", splits[0])
+        assert code == 2
+        assert "'z'" in said
