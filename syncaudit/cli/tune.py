@@ -126,6 +126,7 @@ def _goal(max_false_reject: str, min_found: str) -> Goal:
 def _judge(clips: Mapping[str, Clip], known: VerdictFile, rules: Policy) -> Judge:
     """Return what judges measured clips by limits of kinds."""
     from syncaudit.batch.task import JudgeTask
+    from syncaudit.errors import UsageError
     from syncaudit.evaluation.judged import Judged
     from syncaudit.policy import Limits
 
@@ -136,7 +137,13 @@ def _judge(clips: Mapping[str, Clip], known: VerdictFile, rules: Policy) -> Judg
         task = JudgeTask(policy=replace(rules, kinds=kinds))
         found = {}
         for clip_id in sorted(wanted & clips.keys()):
-            result = task((clips[clip_id], json.loads(known.line(clip_id))))
+            result = task((clips[clip_id], known.line(clip_id)))
+            if result.trace is not None:
+                raise UsageError(
+                    f"what was measured of clip '{clip_id}' cannot be judged",
+                    path=str(known.path),
+                    hint="Measure the variants anew with 'syncaudit validate'.",
+                )
             found[clip_id] = Judged.from_row(json.loads(result.line))
         return found
 

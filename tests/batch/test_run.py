@@ -173,7 +173,7 @@ def test_parquet_holds_the_same_as_jsonl(tmp_path):
             pair["diagnostics"] = dict(pair["diagnostics"])
             if pair["evidence"] is not None:  # a curve and residuals have one schema
                 pair["evidence"] = {k: v for k, v in pair["evidence"].items() if v is not None}
-        optional = ("step_s", "step_std_s", "step_at_ns", "evidence")
+        optional = ("step_s", "step_std_s", "step_at_ns", "evidence", "excerpt")
         row["pairs"] = [dict.fromkeys(optional) | pair for pair in row["pairs"]]
         assert other == row
     assert any(pair["evidence"] is not None for pair in row["pairs"])

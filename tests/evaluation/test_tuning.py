@@ -203,6 +203,13 @@ class TestCommand:
         assert 0.0 < policy["kinds"]["camera"]["offset_ms"] < 20.0
         assert policy["kinds"].keys() == {"camera"}
 
+    def test_a_clip_that_cannot_be_judged_is_no_rejection(self, trial: Path) -> None:
+        place = trial / "out" / "verdicts.jsonl"
+        place.write_text(place.read_text().replace('"span_s": 20.0', '"span_s": "long"', 1))
+        code, said = self.run(trial)
+        assert code == 2
+        assert "cannot be judged" in said
+
     @pytest.mark.parametrize("goal", ["95%", "120%@20ms", "95%@0ms", "x@y"])
     def test_goals_that_are_none_are_told(self, trial: Path, goal: str) -> None:
         code, said = self.run(trial, "--min-found", goal)
