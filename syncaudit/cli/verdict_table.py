@@ -243,25 +243,22 @@ def _clip_lines(clip: ClipVerdict) -> list[tuple[Text, Text]]:
     is_unseen = any(
         reason.source is None and reason.code is ReasonCode.UNOBSERVABLE for reason in clip.reasons
     )
-    is_passed = clip.verdict is Verdict.PASS
-    if is_passed:
-        lines += [
-            (Text("clip", style="dim"), _warned(finding))
-            for finding in clip.warnings
-            if finding.source not in clip.sources
-        ]
+    lines += [
+        (Text("clip", style="dim"), _warned(finding))
+        for finding in clip.warnings
+        if finding.source not in clip.sources
+    ]
     for name, source in clip.sources.items():
         findings = [reason for reason in clip.reasons if reason.source == name]
         if is_unseen and source.verdict is Verdict.UNVERIFIED and not findings:
             continue
         said = source_lines(source, findings, clip.reference)
-        if is_passed:
-            known = source.why_unmeasured  # its own line says that
-            said += [
-                _warned(finding)
-                for finding in clip.warnings
-                if finding.source == name and not (known and known in finding.message)
-            ]
+        known = source.why_unmeasured  # its own line says that
+        said += [
+            _warned(finding)
+            for finding in clip.warnings
+            if finding.source == name and not (known and known in finding.message)
+        ]
         text = Text("\n").join(said)
         lines.append((Text(printable(name)), text))
     return lines or [(Text(), Text("no source", style="dim"))]

@@ -207,9 +207,9 @@ def test_copied_rows_are_told_on_the_console(invoke, tmp_path):
     assert "... and 2 more clips with the data of another" in result.stdout
 
 
-def test_warnings_of_passed_clips_are_shown(validate):
+def test_warnings_are_shown_of_every_verdict(validate):
     result = validate("pass1", "reject1")
-    assert result.stdout.count("! uneven stamps") == 1  # the rejected one has reasons to show
+    assert result.stdout.count("! uneven stamps") == 2
 
 
 def test_warnings_of_many_passed_clips_are_summed_up(validate):
