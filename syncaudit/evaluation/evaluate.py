@@ -55,6 +55,7 @@ def evaluate_run(
     labels: str | None = None,
     originals: str | None = None,
     partial: bool = False,
+    detection: Detection | None = None,
 ) -> Evaluation:
     """Compare a run with what was injected, with labels, or with both.
 
@@ -70,6 +71,8 @@ def evaluate_run(
         Run over the clips that the variants were made of; used where the run has no control.
     partial : bool
         Take what is there of runs that were not finished.
+    detection : Detection, optional
+        What the run's policy makes of variants of its clips, where those were not judged by a run.
 
     Raises
     ------
@@ -97,7 +100,7 @@ def evaluate_run(
         clip_id = next(iter(given.by_clip), None)
         raise _of_another_run("labels", labels, clip_id or "none", next(iter(verdicts)))
     return Evaluation(
-        detection=None if truth is None else detect(injected.values(), judged, before),
+        detection=detection if truth is None else detect(injected.values(), judged, before),
         agreement=None if given is None else agreement_of(given, verdicts),
     )
 

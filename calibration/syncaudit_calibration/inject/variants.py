@@ -11,7 +11,10 @@ from typing import Any, TextIO
 
 from syncaudit.datasets import write_manifest
 from syncaudit.errors import UsageError
+from syncaudit.evaluation.change import Change
+from syncaudit.evaluation.draw import Draw
 from syncaudit.evaluation.injected import TRUTH, Injected
+from syncaudit.evaluation.movable import movable_sources
 from syncaudit.model import Clip, ClockCorrection
 from syncaudit.writing import replacing_text
 from syncaudit_calibration.apply.corrections import SourceCorrection
@@ -19,8 +22,6 @@ from syncaudit_calibration.apply.names import file_names
 from syncaudit_calibration.apply.originals import MANIFEST, check_target
 from syncaudit_calibration.apply.outcomes import ClipOutcome
 from syncaudit_calibration.apply.rewrite import corrected_rows
-from syncaudit_calibration.inject.draw import Change, Draw
-from syncaudit_calibration.inject.movable import movable_sources
 
 __all__ = ["Injection", "inject_variants"]
 

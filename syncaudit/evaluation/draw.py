@@ -4,44 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from syncaudit.formatting import word_direction, word_duration
+from syncaudit.evaluation.change import Change
 
-__all__ = ["Change", "Draw", "all_changes"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """What is done to a clock, as the correction that undoes it: an offset, or a drift.
-
-    Parameters
-    ----------
-    offset_s : float
-        Positive: stamps become too early.
-    drift_ppm : float
-        Positive: the clock becomes too slow, from its first stamp on.
-    """
-
-    offset_s: float = 0.0
-    drift_ppm: float = 0.0
-
-    @property
-    def name(self) -> str:
-        """What was done, as a part of an id: ``20ms_early``, ``50ppm_slow``."""
-        if self.drift_ppm:
-            return f"{abs(self.drift_ppm):g}ppm_{'slow' if self.drift_ppm > 0.0 else 'fast'}"
-        size = word_duration(abs(self.offset_s)).replace(" ", "")
-        return f"{size}_{word_direction(self.offset_s)}"
-
-
-def all_changes(offsets_s: Sequence[float], drifts_ppm: Sequence[float]) -> list[Change]:
-    """Return every size, with either sign."""
-    signs = (1.0, -1.0)
-    offsets = [Change(offset_s=sign * abs(size)) for size in offsets_s for sign in signs]
-    return offsets + [Change(drift_ppm=sign * abs(size)) for size in drifts_ppm for sign in signs]
+__all__ = ["Draw"]
 
 
 class Draw:
