@@ -241,6 +241,7 @@ def failed_verdict(
         verdict=verdict,
         reasons=(reason,),
         sources=sources,
+        about=clip.about,
     )
 
 

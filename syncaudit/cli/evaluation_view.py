@@ -11,13 +11,13 @@ from rich.text import Text
 
 from syncaudit.cli.console import printable
 from syncaudit.cli.glyphs import verdict_text
+from syncaudit.dsp.rates import Rate
 from syncaudit.evaluation.agreement import Agreement
 from syncaudit.evaluation.change import Quantity
 from syncaudit.evaluation.detection import Detection, Group, Size
 from syncaudit.evaluation.evaluate import Evaluation
 from syncaudit.evaluation.labels import PersonSays
 from syncaudit.evaluation.outcomes import Outcome
-from syncaudit.evaluation.rates import Rate
 from syncaudit.formatting import word_count
 from syncaudit.model import Verdict
 

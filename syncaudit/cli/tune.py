@@ -213,12 +213,13 @@ def _print(console: Console, found: Tuning, goal: Goal) -> None:
     size = f"{1e3 * goal.size_s:g} ms"
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, show_edge=False)
     table.add_column("limit of", overflow="fold")
-    for title in ("limit", f"{size} found", "good sources pass", "rejected", "unverified"):
+    for title in ("limit", f"{size} found", "let through", "good pass", "rejected", "unverified"):
         table.add_column(title, justify="right")
     for name, one in found.limits.items():
         tried = one.tried[one.limit_s]
         passed, rejected = tried.passed.share or 0.0, tried.rejected.share or 0.0
-        shares = (tried.found.share or 0.0, passed, rejected, 1.0 - passed - rejected)
+        errors = (tried.found.share or 0.0, tried.let_through.share or 0.0)
+        shares = (*errors, passed, rejected, 1.0 - passed - rejected)
         table.add_row(
             printable(name), f"{1e3 * one.limit_s:g} ms", *(f"{100 * x:.1f} %" for x in shares)
         )
@@ -232,6 +233,11 @@ def _print(console: Console, found: Tuning, goal: Goal) -> None:
     ]
     for words, promise in promises:
         console.print(Text(printable(_word_promise(words, promise))), soft_wrap=True)
+    through = [one.let_through for one in found.limits.values()]
+    console.print(
+        f"Errors of {size} let through: {sum(rate.n_hits for rate in through):,} of "
+        f"{sum(rate.n for rate in through):,}; what is not found is held back as unverified"
+    )
     held = found.passed
     console.print(
         f"Good clips that pass: {held.n_hits} of {held.n}; "

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from syncaudit.dsp.rates import Rate
 from syncaudit.evaluation.change import Quantity
 from syncaudit.evaluation.injected import Injected
 from syncaudit.evaluation.judged import Judged, JudgedSource
-from syncaudit.evaluation.rates import Rate
 
 __all__ = ["Accuracy", "Miss", "accuracy_of", "miss_of"]
 

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from syncaudit.dsp.rates import Rate
 from syncaudit.evaluation.accuracy import Accuracy, Miss, accuracy_of, miss_of
 from syncaudit.evaluation.change import Quantity
 from syncaudit.evaluation.injected import Injected
 from syncaudit.evaluation.judged import Judged
 from syncaudit.evaluation.outcomes import Outcome, outcome_of
-from syncaudit.evaluation.rates import Rate
 from syncaudit.model import Verdict
 
 __all__ = ["WANTED", "Detection", "Group", "Size", "detect"]

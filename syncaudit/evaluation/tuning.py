@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from syncaudit.dsp.rates import LEVEL, Rate
 from syncaudit.errors import UsageError
 from syncaudit.evaluation.change import Quantity
 from syncaudit.evaluation.injected import Injected
 from syncaudit.evaluation.judged import Judged
 from syncaudit.evaluation.outcomes import Outcome, outcome_of
-from syncaudit.evaluation.rates import LEVEL, Rate
 from syncaudit.model import Verdict
 
 __all__ = ["Goal", "Judge", "LimitTuning", "Promise", "Tried", "Tuning", "tune"]
@@ -28,6 +28,8 @@ __all__ = ["Goal", "Judge", "LimitTuning", "Promise", "Tried", "Tuning", "tune"]
 # limit only where both are several standard errors apart.
 _SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _FOLDS = 5
+_FOUND = frozenset({Outcome.FOUND})
+_THROUGH = frozenset({Outcome.PASSED, Outcome.UNJUDGED})
 
 # Judges clips by limits of kinds or sources, in seconds.
 Judge = Callable[[Mapping[str, float], Collection[str]], Mapping[str, Judged]]
@@ -116,20 +118,32 @@ class LimitTuning:
         Chosen on all recordings.
     found : Promise
         Errors of the wanted size that were found, by limits chosen without their recording.
+    let_through : Rate
+        Of these errors, those that got into what passed: the rest was held back.
     tried : mapping of float to Tried
         By every limit that was tried, on the recordings it is chosen on. To look at: no promise.
     """
 
     limit_s: float
     found: Promise
+    let_through: Rate
     tried: Mapping[float, Tried]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """What a limit does: errors `found`, and good sources `passed` and `rejected`."""
+    """What a limit does to errors of the wanted size, and to good sources.
+
+    Parameters
+    ----------
+    found, let_through : Rate
+        Errors; the rest is held back, or another source is blamed.
+    passed, rejected : Rate
+        Good sources; the rest is unverified.
+    """
 
     found: Rate
+    let_through: Rate
     passed: Rate
     rejected: Rate
 
@@ -250,7 +264,8 @@ def tune(
         of_all = tried(group, names)
         limits[group] = LimitTuning(
             limit_s=_best(of_all, goal),
-            found=promise(_found(trial, group, held_out, names), goal.min_found),
+            found=promise(_outcomes(trial, group, held_out, names, _FOUND), goal.min_found),
+            let_through=_outcomes(trial, group, held_out, names, _THROUGH),
             tried=of_all,
         )
     return Tuning(
@@ -317,16 +332,21 @@ def _tried(
         for name in names & judged[row.clip_id].sources.keys()
     ]
     return Tried(
-        found=_found(trial, group, judged, recordings),
+        found=_outcomes(trial, group, judged, recordings, _FOUND),
+        let_through=_outcomes(trial, group, judged, recordings, _THROUGH),
         passed=_rate([v is Verdict.PASS for v in verdicts], len(recordings)),
         rejected=_rate([v is Verdict.REJECT for v in verdicts], len(recordings)),
     )
 
 
-def _found(
-    trial: _Trial, group: str, judged: Mapping[str, Judged], recordings: Collection[str]
+def _outcomes(
+    trial: _Trial,
+    group: str,
+    judged: Mapping[str, Judged],
+    recordings: Collection[str],
+    wanted: Collection[Outcome],
 ) -> Rate:
-    """Return how many errors of a group were found in some recordings."""
+    """Return how many errors of a group came out so in some recordings."""
     hits: dict[str, list[bool]] = defaultdict(list)
     for row in trial.variants:
         recording = trial.recordings[row.original]
@@ -335,7 +355,7 @@ def _found(
         control = judged.get(trial.controls[row.original].clip_id)
         outcome = outcome_of(row, judged[row.clip_id], control)
         if outcome is not None:
-            hits[recording].append(outcome is Outcome.FOUND)
+            hits[recording].append(outcome in wanted)
     return _rate([hit for one in hits.values() for hit in one], len(hits))
 
 

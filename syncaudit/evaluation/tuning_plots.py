@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from syncaudit.dsp.rates import Rate
 from syncaudit.errors import MissingExtraError
 from syncaudit.evaluation.detection import Group, detect
 from syncaudit.evaluation.injected import Injected
 from syncaudit.evaluation.judged import Judged
 from syncaudit.evaluation.outcomes import Outcome
-from syncaudit.evaluation.rates import Rate
 from syncaudit.evaluation.tuning import Goal, LimitTuning, Tuning
 from syncaudit.writing import Signature, check_target, replacing
 
@@ -90,6 +90,7 @@ def _draw_limits(axes: Axes, name: str, one: LimitTuning, goal: Goal) -> None:
     ]
     for label, colour, rates in (
         (f"errors of {1e3 * goal.size_s:g} ms found", "C0", [t.found for t in tried]),
+        ("... let through", "C2", [t.let_through for t in tried]),
         ("good sources rejected", "C3", [t.rejected for t in tried]),
         ("good sources unverified", "C1", unverified),
     ):
