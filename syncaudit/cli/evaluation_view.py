@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich import box
 from rich.console import Console
@@ -34,6 +34,9 @@ def print_evaluation(console: Console, found: Evaluation) -> None:
         if found.detection is not None:
             console.print()
         _print_agreement(console, found.agreement)
+    if found.by_week:
+        console.print()
+        console.print(_week_table(found.by_week))
 
 
 def _print_detection(console: Console, found: Detection) -> None:
@@ -171,6 +174,16 @@ def _print_agreement(console: Console, found: Agreement) -> None:
     if found.n_damaged:
         lines = word_count(found.n_damaged, "line")
         console.print(Text(f"{lines} without a label in the label file", style="yellow"))
+
+
+def _week_table(by_week: Mapping[str, Agreement]) -> Table:
+    table = _table("week of", "labels", "precision", "recall")
+    for week, one in by_week.items():
+        share, low, high = one.recall
+        recall = "unknown" if share is None else f"{100.0 * share:.0f} %"
+        labels = str(one.counts.total())
+        table.add_row(week, labels, _rate(one.precision), f"{recall} ({_bounds(low, high)})")
+    return table
 
 
 def _table(*columns: str) -> Table:

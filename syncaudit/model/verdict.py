@@ -144,6 +144,11 @@ class ClipVerdict:
     common: CommonOffsets | None = None
     about: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def middle_ns(self) -> int | None:
+        """Middle of the clip's window, where it was opened."""
+        return self.at_ns if self.record is None else self.record.at_ns
+
     def to_json(self) -> dict[str, object]:
         """Return the row of ``verdicts.jsonl`` (formats, section 3)."""
         return {

@@ -118,7 +118,7 @@ class Trends:
 
     def add(self, clip: ClipVerdict) -> None:
         """Take in the verdict on one clip."""
-        at_ns = clip.at_ns if clip.record is None else clip.record.at_ns
+        at_ns = clip.middle_ns
         week = week_of(at_ns)
         if week is not None:
             self._weeks[week].add(clip)
