@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from syncaudit.batch import run_batch
+from syncaudit.batch import BatchSummary, run_batch
 from syncaudit.datasets import clip_to_row
 from syncaudit.model import (
     CameraSpec,
@@ -137,11 +137,12 @@ def _drive(
         measurements.append(
             PairMeasurement(**pair, offset_s=measured_s, offset_std_s=std_s, accepted=True)
         )
-    sources = {name: CameraSpec(uri=f"{name}.mp4") for name in CAMERAS}
-    sources |= {"imu": ImuSpec(uri="imu.csv"), "can": CanSpec(uri="can.csv", signals={})}
+    place = f"{recording}/{number}"
+    sources = {name: CameraSpec(uri=f"{place}/{name}.mp4") for name in CAMERAS}
+    sources |= {"imu": ImuSpec(uri=f"{place}/imu.csv"), "can": CanSpec(uri=f"{place}/can.csv")}
     rates = {name: 12.0 if name in CAMERAS else 100.0 for name in sources}
     clip = Clip(
-        clip_id=f"{recording}/{number}",
+        clip_id=place,
         recording_id=recording,
         sources=sources,
         reference="imu",
@@ -158,11 +159,13 @@ def _drive(
     return Drive(clip=clip, record=record, offsets_s=offsets_s)
 
 
-def write_run(drives: list[Drive], policy: Policy, out: Path) -> None:
+def write_run(drives: list[Drive], policy: Policy, out: Path) -> BatchSummary:
     """Judge the clips and write what `syncaudit validate` would write."""
     records = {drive.clip.clip_id: drive.record for drive in drives}
     clips = [drive.clip for drive in drives]
-    run_batch(clips, policy, out=out, workers=0, audit=_auditing(records), to_row=clip_to_row)
+    return run_batch(
+        clips, policy, out=out, workers=0, audit=_auditing(records), to_row=clip_to_row
+    )
 
 
 def _auditing(records: dict[str, ClipRecord]) -> Callable[..., ClipVerdict]:

@@ -1,10 +1,10 @@
 """Hold the promises of tuned policies against recordings that they were not tuned on.
 
 ``python benchmarks/strictness.py`` tunes on half of the recordings of a simulated fleet
-(``fleet.py``: 300 clips of 150 recordings by 10 vehicles, by their measurements) and looks at the other
-half, 100 times; then likewise on 100 fleets of their own, against 300 recordings not seen.
+(``fleet.py``: 300 clips of 150 recordings by 10 vehicles, by their measurements) and looks at the
+other half, 100 times; then likewise on fleets of their own, against 300 recordings not seen.
 ``--run OUT`` does the first on a run of yours. Prints tables and writes
-``benchmarks/out/strictness.json``; ``--pages FOLDER`` keeps the run with its report, and the plots.
+``benchmarks/out/strictness.json``; ``--pages FOLDER`` keeps the run, its report, and the plots.
 """
 
 from __future__ import annotations

@@ -84,4 +84,4 @@ def weekly_sample(
 
 
 def _lot(clip_id: str, seed: int) -> bytes:
-    return blake2b(f"{seed} {clip_id}".encode(), digest_size=8).digest()
+    return blake2b(f"{seed} {clip_id}".encode("utf-8", "surrogatepass"), digest_size=8).digest()

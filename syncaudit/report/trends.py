@@ -134,7 +134,7 @@ class Trends:
 
     def _add_to_series(self, clip: ClipVerdict, at_ns: int) -> None:
         name = clip.recording_id
-        if zlib.crc32(name.encode()) % self._every:
+        if zlib.crc32(_bytes(name)) % self._every:
             return
         one = self._recordings.get(name)
         if one is None:
@@ -149,9 +149,7 @@ class Trends:
         if len(self._recordings) > _MOST_RECORDINGS:
             self._every *= 2
             self._recordings = {
-                k: v
-                for k, v in self._recordings.items()
-                if not zlib.crc32(k.encode()) % self._every
+                k: v for k, v in self._recordings.items() if not zlib.crc32(_bytes(k)) % self._every
             }
 
     def to_view(self) -> dict[str, Any]:
@@ -283,6 +281,10 @@ def _word_rate(rate: Rate) -> dict[str, Any]:
         "words": f"{100 * share:.0f} %",
         "interval": f"{100 * low:.0f}–{100 * high:.0f} %",
     }
+
+
+def _bytes(name: str) -> bytes:
+    return name.encode("utf-8", "surrogatepass")
 
 
 def _mean(values: Sequence[float]) -> float:
