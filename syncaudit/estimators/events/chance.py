@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.estimators.events.companions import companion_shares
-from syncaudit.estimators.events.hypotheses import MIN_MATCHED, Hypothesis
+from syncaudit.estimators.events.hypotheses import MIN_MATCHED, Hypothesis, matched_by
 from syncaudit.estimators.events.instants import Instants
-from syncaudit.estimators.events.pair_fit import gates_s, residuals_s
+from syncaudit.estimators.events.pair_fit import PairFit, gates_s, residuals_s
 from syncaudit.estimators.events.voting import chance_of
 
-__all__ = ["Chance", "chance_of_match", "tail_of"]
+__all__ = ["Chance", "chance_of_intervals", "chance_of_match", "tail_of"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -115,6 +115,49 @@ def chance_of_match(
     if n_alike > CROWDED_SHARE * n and _is_flat(source, target, found):
         tail = 1.0
     return Chance(probability=min(1.0, n_trials * tail), expected=expected, n_trials=n_trials)
+
+
+def chance_of_intervals(source: Instants, target: Instants, fit: PairFit) -> float:
+    """Return how likely chance puts as many intervals beside events of the other train.
+
+    The clock map is that of sharp events alone, so that nothing is searched for. Where both trains
+    know intervals, these may be of the same lights: the larger probability counts.
+
+    Parameters
+    ----------
+    source, target : Instants
+        Of the pair, with their intervals.
+    fit : PairFit
+        By their sharp events.
+    """
+    tails = []
+    own, other = _vague(source), _vague(target)
+    if own.n:
+        i, j = matched_by(fit, own, target)
+        gates = 2.0 * gates_s(own, target, i, j)
+        predicted = fit.predict(own.times_s, own.row_px)
+        tails.append(_tail_of_pairs(predicted, own, target, (i, j), gates))
+    if other.n:
+        i, j = matched_by(fit, source, other)
+        order = np.argsort(j, kind="stable")
+        gates = 2.0 * gates_s(source, other, i, j)[order]
+        returned = fit.source_of(other.times_s + other.row_px * fit.target_line_s)
+        tails.append(_tail_of_pairs(returned, other, source, (j[order], i[order]), gates))
+    return max(tails, default=1.0)
+
+
+def _vague(events: Instants) -> Instants:
+    return events.take(np.flatnonzero(events.half_s > 0.0).astype(np.int64))
+
+
+def _tail_of_pairs(
+    predicted: Floats, own: Instants, other: Instants, pairs: tuple[Ints, Ints], gates: Floats
+) -> float:
+    if not pairs[0].size:
+        return 1.0
+    kinds = _kinds(own), _kinds(other)
+    shares = _shares(predicted, other.times_s, kinds, pairs[0], gates)
+    return _tail(predicted, other.times_s, kinds, pairs, gates, shares)
 
 
 def tail_of(shares: Floats, n_matched: int) -> float:
