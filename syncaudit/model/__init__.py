@@ -15,6 +15,7 @@ from syncaudit.model.clip import (
     TranscriptSpec,
     clock_of,
 )
+from syncaudit.model.clock_map import ClockMap
 from syncaudit.model.clocks import (
     ClockEstimate,
     ClockJump,
@@ -24,7 +25,6 @@ from syncaudit.model.clocks import (
 )
 from syncaudit.model.common_offsets import CommonOffset, CommonOffsets, DataSetClocks
 from syncaudit.model.comparison import Comparison, compare_pair, pair_to_show
-from syncaudit.model.correction import ClockCorrection
 from syncaudit.model.course import ClockCourse, CourseStep
 from syncaudit.model.evidence import (
     Activity,
@@ -81,10 +81,10 @@ __all__ = [
     "ClipEvidence",
     "ClipRecord",
     "ClipVerdict",
-    "ClockCorrection",
     "ClockCourse",
     "ClockEstimate",
     "ClockJump",
+    "ClockMap",
     "ClockSolution",
     "CommonOffset",
     "CommonOffsets",

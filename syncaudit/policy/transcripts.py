@@ -117,25 +117,20 @@ def judge_transcript(
 def _estimate(name: str, m: PairMeasurement, at_ns: int, expected_offset_s: float) -> ClockEstimate:
     """Return the measurement as a clock's estimate at the middle of the clip."""
     after_s = (at_ns - m.at_ns) * 1e-9
-    offset_s, std_s = m.offset_s or 0.0, m.offset_std_s or 0.0
+    std_s = m.offset_std_s or 0.0
     if m.drift_ppm is not None:
-        offset_s += 1e-6 * m.drift_ppm * after_s
         std_s = math.hypot(std_s, 1e-6 * (m.drift_std_ppm or 0.0) * after_s)
-    is_step_past = m.step_at_ns is not None and at_ns >= m.step_at_ns
-    if m.step_at_ns is not None and m.step_s is not None:
-        # A measurement's offset holds on the side of the step on which its own stamp lies.
-        offset_s += m.step_s * (is_step_past - (m.at_ns >= m.step_at_ns))
     return ClockEstimate(
         clock=name,
         is_observable=True,
-        offset_s=offset_s - expected_offset_s,
+        offset_s=m.clock_map().change_at(at_ns) - expected_offset_s,
         offset_std_s=std_s,
         drift_ppm=m.drift_ppm,
         drift_std_ppm=m.drift_std_ppm,
         step_s=m.step_s,
         step_std_s=m.step_std_s,
         step_at_ns=m.step_at_ns,
-        is_step_past=is_step_past,
+        is_step_past=m.step_at_ns is not None and at_ns >= m.step_at_ns,
         n_measurements=1,
     )
 
