@@ -11,10 +11,9 @@ from functools import cache
 
 from syncaudit.errors import UsageError
 from syncaudit.estimators.events import EventEvidence, measure_flashes
-from syncaudit.estimators.events.pairs import LIGHT
 from syncaudit.estimators.inertial import measure_imu_imu
 from syncaudit.estimators.knocks import estimate_knocks
-from syncaudit.estimators.motion_pairs import BUSES, IMUS
+from syncaudit.estimators.pairs import BUSES, IMUS, KNOCKS, LIGHT, MICROPHONES, ROBOT, SPEECH
 from syncaudit.estimators.protocol import Estimator
 from syncaudit.estimators.rotation.measure import (
     measure_camera_camera,
@@ -23,10 +22,8 @@ from syncaudit.estimators.rotation.measure import (
 )
 from syncaudit.estimators.rotation.pairs import MAX_HUBS, ROTATION, rank_by_motion
 from syncaudit.estimators.sound import estimate_microphones
-from syncaudit.estimators.sound_pairs import KNOCKS, MICROPHONES, SPEECH
 from syncaudit.estimators.speech import measure_speech
 from syncaudit.estimators.state import measure_camera_state, measure_states
-from syncaudit.estimators.state.pairs import ROBOT
 from syncaudit.estimators.vehicle import measure_can_imu
 from syncaudit.plugins import ESTIMATORS, entry_points_of, package_of
 

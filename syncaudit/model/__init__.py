@@ -1,5 +1,6 @@
 """Types that the steps hand to one another; numpy only, no behaviour beyond checks."""
 
+from syncaudit.model.arrays import MOST_VALUE, is_usable
 from syncaudit.model.clip import (
     SPEC_OF_KIND,
     AudioSpec,
@@ -60,7 +61,6 @@ from syncaudit.model.stream import (
 )
 from syncaudit.model.time import nanoseconds, seconds_since
 from syncaudit.model.timing import ArrivalAudit, StampAudit, StampRemark
-from syncaudit.model.usable import MOST_VALUE, is_usable
 from syncaudit.model.verdict import ClipVerdict, SourceVerdict, Verdict
 
 __all__ = [

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from syncaudit.formatting import word_correction, word_drift, word_duration, word_measure
 from syncaudit.model import ClockEstimate, ReasonCode, Verdict
-from syncaudit.policy.check_result import CheckResult, defect
+from syncaudit.policy.case import CheckResult, defect
 from syncaudit.policy.equivalence import Course, Equivalence, compare, worst
 from syncaudit.policy.frame_words import word_hidden, word_slip
 from syncaudit.policy.limits import Limits

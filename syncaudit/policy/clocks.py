@@ -13,7 +13,7 @@ from syncaudit.model import (
     ReasonCode,
     Verdict,
 )
-from syncaudit.policy.check_result import CheckResult, defect, remark
+from syncaudit.policy.case import CheckResult, defect, remark
 from syncaudit.policy.clock_offsets import judge_offset
 from syncaudit.policy.equivalence import (
     QUARTZ_PPM,

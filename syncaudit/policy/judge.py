@@ -18,11 +18,9 @@ from syncaudit.model import (
     Verdict,
 )
 from syncaudit.policy.arrivals import check_arrivals
-from syncaudit.policy.baselines import check_baselines
-from syncaudit.policy.case import Case, Check
-from syncaudit.policy.check_result import CheckResult, remark
+from syncaudit.policy.case import Case, Check, CheckResult, remark
 from syncaudit.policy.clocks import judge_clock
-from syncaudit.policy.contradictions import check_contradictions
+from syncaudit.policy.contradictions import check_baselines, check_contradictions
 from syncaudit.policy.coverage import check_coverage
 from syncaudit.policy.limits import Policy
 from syncaudit.policy.pictures import check_pictures

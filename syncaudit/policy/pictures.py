@@ -15,8 +15,7 @@ from syncaudit.model import (
     ReasonCode,
     Severity,
 )
-from syncaudit.policy.case import Case, Findings
-from syncaudit.policy.check_result import defect, remark
+from syncaudit.policy.case import Case, Findings, defect, remark
 from syncaudit.policy.limits import Limits
 
 __all__ = ["check_pictures", "judge_pictures"]

@@ -19,7 +19,7 @@ from syncaudit.model import (
     Verdict,
     clock_of,
 )
-from syncaudit.policy.check_result import remark
+from syncaudit.policy.case import remark
 from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.equivalence import quantile
 from syncaudit.policy.limits import Policy

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from syncaudit.formatting import word_duration
 from syncaudit.model import Finding, PairMeasurement, ReasonCode, SourceKind, StampAudit
-from syncaudit.policy.check_result import defect, remark
+from syncaudit.policy.case import defect, remark
 from syncaudit.policy.limits import Limits
 
 __all__ = ["Witness", "judge_jitter", "witness_of"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from syncaudit.formatting import word_count, word_duration
 from syncaudit.model import Finding, ReasonCode, StampAudit
-from syncaudit.policy.case import Case, Findings
-from syncaudit.policy.check_result import defect, remark
+from syncaudit.policy.case import Case, Findings, defect, remark
 from syncaudit.policy.limits import Limits
 from syncaudit.policy.stamp_jitter import Witness, judge_jitter, witness_of
 

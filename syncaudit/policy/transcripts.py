@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from syncaudit.formatting import word_correction, word_duration
 from syncaudit.model import ClockEstimate, ClockSolution, PairMeasurement, ReasonCode, Verdict
-from syncaudit.policy.check_result import CheckResult, defect, remark
+from syncaudit.policy.case import CheckResult, defect, remark
 from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.equivalence import QUARTZ_PPM, Equivalence, compare
 from syncaudit.policy.limits import Limits

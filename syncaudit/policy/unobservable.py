@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from syncaudit.formatting import word_count
 from syncaudit.model import ClockSolution, PairMeasurement, ReasonCode, Verdict
-from syncaudit.policy.check_result import CheckResult, remark
+from syncaudit.policy.case import CheckResult, remark
 
 __all__ = ["unknown", "unmeasured", "why_unobservable", "word_method"]
 
