@@ -1,4 +1,4 @@
-"""Robust scale, robust weights and the variance of correlated scores.
+"""Medians and quantiles, robust scale and weights, and the variance of correlated scores.
 
 `numpy.median` and `numpy.quantile` serve any shape, axis and masked values; on the few hundred
 stamps of a clip that care costs ten times what the selection itself does.

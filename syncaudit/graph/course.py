@@ -2,8 +2,7 @@
 
 Each clip gives one offset with its standard error. The clock is a state of offset and rate that
 both wander (`clock_filter`) by strengths that are averaged over (`wander`); clips that disagree
-with all others weigh less, and steps are looked for in every gap
-(`course_steps`).
+with all others weigh less, and steps are looked for in every gap.
 """
 
 from __future__ import annotations

@@ -1,6 +1,14 @@
 """Types that the steps hand to one another; numpy only, no behaviour beyond checks."""
 
 from syncaudit.model.arrays import MOST_VALUE, is_usable
+from syncaudit.model.audits import (
+    ArrivalAudit,
+    PictureAudit,
+    PictureFault,
+    PictureSpell,
+    StampAudit,
+    StampRemark,
+)
 from syncaudit.model.clip import (
     SPEC_OF_KIND,
     AudioSpec,
@@ -43,7 +51,6 @@ from syncaudit.model.finding import Finding, ReasonCode, Severity
 from syncaudit.model.lens import Distortion
 from syncaudit.model.measurement import PairMeasurement
 from syncaudit.model.pair_evidence import AgreementCurve, EventResiduals, PairEvidence
-from syncaudit.model.pictures import PictureAudit, PictureFault, PictureSpell
 from syncaudit.model.record import ClipRecord
 from syncaudit.model.speech import BandEnergies, SpokenTier
 from syncaudit.model.stream import (
@@ -60,7 +67,6 @@ from syncaudit.model.stream import (
     TranscriptStream,
 )
 from syncaudit.model.time import nanoseconds, seconds_since
-from syncaudit.model.timing import ArrivalAudit, StampAudit, StampRemark
 from syncaudit.model.verdict import ClipVerdict, SourceVerdict, Verdict
 
 __all__ = [

@@ -40,6 +40,13 @@ __all__ = ["find_flashes", "find_in_pictures", "find_rotation"]
 MIN_INCREMENTS = 8
 
 
+class _Watcher(Protocol):
+    """A detector that looks at every picture of a camera."""
+
+    def update(self, picture: Picture) -> None:
+        """Take one picture."""
+
+
 def find_in_pictures(
     stream: CameraStream,
     stages: Stages,
@@ -170,13 +177,6 @@ def _keep_flashes(detector: FlashDetector, evidence: ClipEvidence) -> None:
 def _n_in_order(times_s: NDArray[np.float64]) -> int:
     """Count the times that are later than all before them."""
     return int(np.count_nonzero(np.diff(np.maximum.accumulate(times_s)) > 0.0)) + 1
-
-
-class _Watcher(Protocol):
-    """A detector that looks at every picture of a camera."""
-
-    def update(self, picture: Picture) -> None:
-        """Take one picture."""
 
 
 def _decode_once(

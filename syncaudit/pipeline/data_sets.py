@@ -38,6 +38,45 @@ MAX_UNLIKE = 1000
 MIN_RECORDINGS = 4
 
 
+@dataclass(slots=True)
+class _PairOffsets:
+    """What clips, by their numbers, say of two clocks: offsets from the first to the second."""
+
+    clips: list[int] = field(default_factory=list)
+    offsets_s: list[float] = field(default_factory=list)
+    stds_s: list[float] = field(default_factory=list)
+    systematic_s: list[float] = field(default_factory=list)
+
+    def add(self, clip: int, offset_s: float, std_s: float, systematic_s: float) -> None:
+        """Take what one more clip says."""
+        self.clips.append(clip)
+        self.offsets_s.append(offset_s)
+        self.stds_s.append(std_s)
+        self.systematic_s.append(systematic_s)
+
+
+@dataclass(frozen=True, slots=True)
+class _Agreement:
+    """What recordings agree on.
+
+    Parameters
+    ----------
+    effects : RandomEffects
+        Of the recordings.
+    systematic_s : float
+        Typical systematic part of an error.
+    share : dict of int to float
+        By clip: probability of sharing what is common.
+    offset_s : dict of int to float
+        By clip: what it measured.
+    """
+
+    effects: RandomEffects
+    systematic_s: float
+    share: dict[int, float]
+    offset_s: dict[int, float]
+
+
 class DataSet:
     """Gathers the measurements of the clips of one data set, row by row.
 
@@ -222,45 +261,6 @@ def _measured(
         if clip in common.offset_s:
             return common.offset_s[clip] * (1.0 if source == name else -1.0)
     return None
-
-
-@dataclass(slots=True)
-class _PairOffsets:
-    """What clips, by their numbers, say of two clocks: offsets from the first to the second."""
-
-    clips: list[int] = field(default_factory=list)
-    offsets_s: list[float] = field(default_factory=list)
-    stds_s: list[float] = field(default_factory=list)
-    systematic_s: list[float] = field(default_factory=list)
-
-    def add(self, clip: int, offset_s: float, std_s: float, systematic_s: float) -> None:
-        """Take what one more clip says."""
-        self.clips.append(clip)
-        self.offsets_s.append(offset_s)
-        self.stds_s.append(std_s)
-        self.systematic_s.append(systematic_s)
-
-
-@dataclass(frozen=True, slots=True)
-class _Agreement:
-    """What recordings agree on.
-
-    Parameters
-    ----------
-    effects : RandomEffects
-        Of the recordings.
-    systematic_s : float
-        Typical systematic part of an error.
-    share : dict of int to float
-        By clip: probability of sharing what is common.
-    offset_s : dict of int to float
-        By clip: what it measured.
-    """
-
-    effects: RandomEffects
-    systematic_s: float
-    share: dict[int, float]
-    offset_s: dict[int, float]
 
 
 def _agreement(

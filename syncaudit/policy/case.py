@@ -1,4 +1,4 @@
-"""A clip as the checks see it: what was measured, its clocks, and the policy."""
+"""A clip as the checks see it (what was measured, its clocks, the policy), and what they return."""
 
 from __future__ import annotations
 
@@ -21,6 +21,31 @@ from syncaudit.policy.equivalence import quantile
 from syncaudit.policy.limits import Limits, Policy
 
 __all__ = ["Case", "Check", "CheckResult", "Findings", "defect", "remark"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """Verdict of one check and the findings behind it.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        Of this check alone.
+    defects : tuple of Finding
+        What rejects.
+    gaps : tuple of Finding
+        What is missing to tell (code ``unobservable``).
+    warnings : tuple of Finding
+        What decides nothing.
+    why_unmeasured : str, optional
+        Where no measurement tells of its clock: what was tried and refused.
+    """
+
+    verdict: Verdict
+    defects: tuple[Finding, ...] = ()
+    gaps: tuple[Finding, ...] = ()
+    warnings: tuple[Finding, ...] = ()
+    why_unmeasured: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,31 +124,6 @@ class Findings:
 
 
 Check = Callable[[Case], Findings]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckResult:
-    """Verdict of one check and the findings behind it.
-
-    Parameters
-    ----------
-    verdict : Verdict
-        Of this check alone.
-    defects : tuple of Finding
-        What rejects.
-    gaps : tuple of Finding
-        What is missing to tell (code ``unobservable``).
-    warnings : tuple of Finding
-        What decides nothing.
-    why_unmeasured : str, optional
-        Where no measurement tells of its clock: what was tried and refused.
-    """
-
-    verdict: Verdict
-    defects: tuple[Finding, ...] = ()
-    gaps: tuple[Finding, ...] = ()
-    warnings: tuple[Finding, ...] = ()
-    why_unmeasured: str | None = None
 
 
 def defect(

@@ -1,4 +1,4 @@
-"""Judge measurements that contradict each other around loops of clocks."""
+"""Judge measurements that contradict each other around loops of clocks, or their baseline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remember from frame to frame where a camera travels to, in its own axes.
+"""Where a camera travels to, in its own axes: remembered, and how it turns with the camera.
 
 A camera ahead of the point about which its vehicle turns moves with every turn, by its lever arm
 ``l``: at speed v a rate w bends its direction of travel by ``w x l / v``. With a rolling shutter
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 __all__ = ["Heading", "bounded", "travel_turns"]
 
 Floats = NDArray[np.float64]
+
 # Share of the direction of travel that is remembered from frame to frame.
 MEMORY = 0.9
 # The direction of travel changes by so much from frame to frame (one sigma).

@@ -1,4 +1,4 @@
-"""Errors of a fitted delay where residuals are neither independent nor alike."""
+"""Errors of residuals, at rest and in motion, and of a delay fitted to them."""
 
 from __future__ import annotations
 

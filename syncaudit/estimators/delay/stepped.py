@@ -1,4 +1,4 @@
-"""A delay that changes once, beside a steady drift."""
+"""A delay that changes once, beside a steady drift; and where it does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Correlate the envelopes of a sound and an acceleration, where single knocks do not show."""
+"""Envelopes of a sound and an acceleration: single knocks, or the whole where none stands out."""
 
 from __future__ import annotations
 
@@ -47,6 +47,27 @@ ONSET_SHARE = 0.5
 LATE_SAMPLES = 0.15
 # A rise must exceed the loudest of this span before it.
 LOOK_BACK_S = 0.04
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Onsets:
+    """Onsets of one signal."""
+
+    times_s: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    start_s: float
+    stop_s: float
+    interval_s: float
+
+    def moved(self, by_s: float) -> Onsets:
+        """Return the same onsets on a time axis that begins `by_s` earlier."""
+        return Onsets(
+            times_s=self.times_s + by_s,
+            weights=self.weights,
+            start_s=self.start_s + by_s,
+            stop_s=self.stop_s + by_s,
+            interval_s=self.interval_s,
+        )
 
 
 def correlate_envelopes(
@@ -182,27 +203,6 @@ def _peak(curve: NDArray[np.float64]) -> float:
     bend = low - 2.0 * top + high
     part = 0.5 * (low - high) / bend if bend < 0.0 else 0.0
     return (k - curve.size // 2 + part) * ENVELOPE_GRID_S
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Onsets:
-    """Onsets of one signal."""
-
-    times_s: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    start_s: float
-    stop_s: float
-    interval_s: float
-
-    def moved(self, by_s: float) -> Onsets:
-        """Return the same onsets on a time axis that begins `by_s` earlier."""
-        return Onsets(
-            times_s=self.times_s + by_s,
-            weights=self.weights,
-            start_s=self.start_s + by_s,
-            stop_s=self.stop_s + by_s,
-            interval_s=self.interval_s,
-        )
 
 
 def find_onsets(activity: Activity, clicks: EventTrain | None) -> Onsets | str:
