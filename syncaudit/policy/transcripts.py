@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from syncaudit.formatting import word_correction, word_duration
 from syncaudit.model import ClockEstimate, ClockSolution, PairMeasurement, ReasonCode, Verdict
-from syncaudit.policy.case import CheckResult, defect, remark
+from syncaudit.policy.case import CheckResult, ClockCase, defect, remark
 from syncaudit.policy.clocks import judge_clock
 from syncaudit.policy.equivalence import QUARTZ_PPM, Equivalence, compare
 from syncaudit.policy.limits import Limits
@@ -73,9 +73,9 @@ def judge_transcript(
     if heard_s < span_s:  # nothing is said, and nothing vouched for, beyond the tier
         at_ns, span_s = m.at_ns, heard_s
         estimate = _estimate(name, m, at_ns, expected_offset_s)
-    result = judge_clock(
-        name,
-        name,
+    own_case = ClockCase(
+        name=name,
+        clock=name,
         limits=limits,
         solution=ClockSolution(
             reference=audio,
@@ -84,13 +84,14 @@ def judge_transcript(
             clocks={name: estimate},
         ),
         measurements=own,
-        clock_of_source={name: name, audio: audio},
+        clocks={name: name, audio: audio},
         expected_offset_s=expected_offset_s,
         span_s=span_s,
         z=z,
         # Text that was aligned here has no times of its own.
         prior_ppm=_STRETCH_PPM if m.method == "speech" else QUARTZ_PPM,
     )
+    result = judge_clock(own_case)
     warning = limits.offset_warning_s
     value_s, std_s = estimate.offset_s or 0.0, estimate.offset_std_s or 0.0
     if (
