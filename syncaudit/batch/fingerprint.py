@@ -16,7 +16,7 @@ from syncaudit.batch.json_encoding import json_line, plain
 from syncaudit.batch.remote_version import remote_version
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, Clip
-from syncaudit.plugins import ESTIMATORS, versions_of
+from syncaudit.plugins import DETECTORS, ESTIMATORS, versions_of
 from syncaudit.policy import Policy
 from syncaudit.readers.remote import answer_within, file_system
 from syncaudit.readers.roots import treated_apart
@@ -95,8 +95,9 @@ def fingerprint_of(
         "calibration": plain(calibration),
         "files": files,
     }
-    if added := versions_of(ESTIMATORS):
-        subject["estimators"] = added
+    for name, group in (("estimators", ESTIMATORS), ("detectors", DETECTORS)):
+        if added := versions_of(group):
+            subject[name] = added
     if settings:
         subject["settings"] = plain(settings)
     if apart := treated_apart(named):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from syncaudit.model import Clip, ClockCorrection, clock_of
+from syncaudit.model import Clip, ClockMap, clock_of
 
 __all__ = ["Corrections", "SourceCorrection", "number", "shared_by_clock"]
 
@@ -18,7 +18,7 @@ class SourceCorrection:
 
     Parameters
     ----------
-    correction : ClockCorrection, optional
+    correction : ClockMap, optional
         What to add to its stamps; None where nothing is known.
     offset_std_s : float, optional
         Standard error of the offset.
@@ -30,7 +30,7 @@ class SourceCorrection:
         Whether it was measured on this very clip; else drift counts within a day only.
     """
 
-    correction: ClockCorrection | None = None
+    correction: ClockMap | None = None
     offset_std_s: float | None = None
     why: str | None = None
     remarks: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from typing import Any
 
 from syncaudit.errors import UsageError
 from syncaudit.formatting import word_correction
-from syncaudit.model import Clip, ClockCorrection, ReasonCode
+from syncaudit.model import Clip, ClockMap, ReasonCode
 from syncaudit_calibration.apply.corrections import SourceCorrection, number, shared_by_clock
 
 __all__ = ["VerdictCorrections"]
@@ -99,7 +99,7 @@ class VerdictCorrections:
         if drift_ppm is not None and abs(drift_ppm) <= self._z * (drift_std_ppm or 0.0):
             drift_ppm = None
         return SourceCorrection(
-            correction=ClockCorrection(
+            correction=ClockMap(
                 offset_s=offset_s, drift_ppm=drift_ppm, at_ns=at_ns if drift_ppm else None
             ),
             offset_std_s=offset_std_s,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from syncaudit.model import ClockCorrection
+from syncaudit.model import ClockMap
 
 __all__ = ["ClipOutcome", "SourceOutcome"]
 
@@ -17,7 +17,7 @@ class SourceOutcome:
     ----------
     source : str
         Its name.
-    correction : ClockCorrection, optional
+    correction : ClockMap, optional
         What was added to its stamps; None where they stay.
     why : str, optional
         Reason why they stay.
@@ -28,7 +28,7 @@ class SourceOutcome:
     """
 
     source: str
-    correction: ClockCorrection | None = None
+    correction: ClockMap | None = None
     why: str | None = None
     is_failure: bool = False
     remarks: tuple[str, ...] = ()

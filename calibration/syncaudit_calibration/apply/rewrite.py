@@ -14,7 +14,7 @@ from syncaudit.errors import SyncAuditError
 from syncaudit.model import (
     AudioSpec,
     Clip,
-    ClockCorrection,
+    ClockMap,
     SourceSpec,
     TranscriptSpec,
 )
@@ -173,9 +173,7 @@ def _correct_source(
     return outcome, result
 
 
-def _why_kept(
-    spec: SourceSpec, known: SourceCorrection, of_sound: ClockCorrection | None
-) -> str | None:
+def _why_kept(spec: SourceSpec, known: SourceCorrection, of_sound: ClockMap | None) -> str | None:
     """Return why a source stays as it is, or None if there is something to correct."""
     if isinstance(spec, TranscriptSpec):
         follows = f"its times count from {spec.audio}"

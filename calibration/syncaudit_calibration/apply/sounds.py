@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from syncaudit.errors import StreamReadError
-from syncaudit.model import AudioSpec, AudioStream, ClockCorrection
+from syncaudit.model import AudioSpec, AudioStream, ClockMap
 from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.audio import read_audio
 from syncaudit.readers.tables import STAMPS
@@ -56,13 +56,13 @@ def write_audio(task: Task, spec: AudioSpec) -> Written:
     )
 
 
-def _start(spec: AudioSpec, correction: ClockCorrection) -> dict[str, object]:
+def _start(spec: AudioSpec, correction: ClockMap) -> dict[str, object]:
     if spec.start_ns is None:
         return {}
     return {"start_ns": int(correction.apply(spec.start_ns))}
 
 
-def _anchors(sound: AudioStream, start_ns: int, correction: ClockCorrection) -> bytes:
+def _anchors(sound: AudioStream, start_ns: int, correction: ClockMap) -> bytes:
     n_samples = int(sound.samples.size)
     stop_ns = start_ns + round(n_samples / sound.rate_hz * 1e9)
     first, last = correction.apply(np.array([start_ns, stop_ns], dtype=np.int64)).tolist()

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from syncaudit.errors import StreamReadError
-from syncaudit.model import ClockCorrection
+from syncaudit.model import ClockMap
 from syncaudit.readers.csv_table import decode_text
 from syncaudit.readers.tables import STAMPS, read_table
 from syncaudit.readers.uris import read_bytes
@@ -34,14 +34,14 @@ class Restamped:
     ----------
     path : Path
         The copy.
-    correction : ClockCorrection
+    correction : ClockMap
         What was added.
     remarks : tuple of str
         Of the correction, and of rows that stayed as they were.
     """
 
     path: Path
-    correction: ClockCorrection
+    correction: ClockMap
     remarks: tuple[str, ...]
 
 

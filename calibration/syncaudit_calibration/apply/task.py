@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from syncaudit.model import ClockCorrection, SourceSpec
+from syncaudit.model import ClockMap, SourceSpec
 from syncaudit.readers.uris import resolve
 from syncaudit.writing import make_parent, replacing
 from syncaudit_calibration.apply.corrections import SourceCorrection
@@ -45,7 +45,7 @@ class Task:
         """Return a URI of the source as a path or URL that stands for itself."""
         return resolve(uri, self.base_uri)
 
-    def settled(self, first_ns: int) -> tuple[ClockCorrection, tuple[str, ...]]:
+    def settled(self, first_ns: int) -> tuple[ClockMap, tuple[str, ...]]:
         """Return what of the correction counts for stamps from `first_ns` on, and remarks."""
         known = self.known.near(first_ns)
         if known.correction is None:
@@ -63,7 +63,7 @@ class Written:
 
     Parameters
     ----------
-    correction : ClockCorrection
+    correction : ClockMap
         What was added to the stamps.
     files : mapping of str to Path
         Manifest key to the file written.
@@ -73,7 +73,7 @@ class Written:
         What a user should know.
     """
 
-    correction: ClockCorrection
+    correction: ClockMap
     files: Mapping[str, Path] = field(default_factory=dict)
     fields: Mapping[str, object] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ import io
 import numpy as np
 
 from syncaudit.errors import ClipInputError
-from syncaudit.model import ClockCorrection, Interval, TranscriptSpec
+from syncaudit.model import ClockMap, Interval, TranscriptSpec
 from syncaudit.readers.transcript import read_transcript
 from syncaudit_calibration.apply.task import Task, Written, put
 
@@ -16,7 +16,7 @@ __all__ = ["write_transcript"]
 
 
 def write_transcript(
-    task: Task, spec: TranscriptSpec, *, start_ns: int, of_sound: ClockCorrection | None
+    task: Task, spec: TranscriptSpec, *, start_ns: int, of_sound: ClockMap | None
 ) -> Written:
     """Write all tiers as CSV (start, end, label, tier) with times that fit the corrected sound.
 
@@ -30,7 +30,7 @@ def write_transcript(
         The transcript.
     start_ns : int
         Reported stamp of sample 0 of the sound.
-    of_sound : ClockCorrection, optional
+    of_sound : ClockMap, optional
         What was added to the stamps of the sound.
 
     Raises
@@ -42,7 +42,7 @@ def write_transcript(
     stream = read_transcript(task.name, spec, task.base_uri)
     if not stream.tiers:
         raise ClipInputError("it is text without times, so there is nothing to shift")
-    sound = of_sound or ClockCorrection(offset_s=0.0)
+    sound = of_sound or ClockMap(offset_s=0.0)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(("start", "end", "label", "tier"))
@@ -60,7 +60,7 @@ def write_transcript(
 
 
 def _shifted(
-    interval: Interval, start_ns: int, own: ClockCorrection, sound: ClockCorrection
+    interval: Interval, start_ns: int, own: ClockMap, sound: ClockMap
 ) -> tuple[float, float]:
     """Return start and stop in seconds of the corrected sound."""
     times = np.array([interval.start_s, interval.stop_s])

@@ -10,13 +10,13 @@ from rich.text import Text
 
 from syncaudit.cli.console import printable
 from syncaudit.formatting import word_count, word_duration
-from syncaudit.model import ClockCorrection
+from syncaudit.model import ClockMap
 from syncaudit_calibration.apply.outcomes import ClipOutcome, SourceOutcome
 
 __all__ = ["Tally", "outcome_table", "word_correction", "word_outcome"]
 
 
-def word_correction(correction: ClockCorrection) -> str:
+def word_correction(correction: ClockMap) -> str:
     """Return what was done to the stamps: ``35.1 ms later, drift 19.8 ppm taken out``."""
     parts: list[str] = []
     if correction.offset_s:

@@ -10,7 +10,7 @@ import numpy as np
 from syncaudit.model import CameraStream, Clip, Stream
 from syncaudit.pipeline import ReadClip
 from syncaudit.pipeline.window import MARGIN_S, crop, wanted_frames, window_of
-from syncaudit_gui.viewmodel.clock_map import ClockMap
+from syncaudit_gui.viewmodel.clock_map import DrawnClock
 from syncaudit_gui.viewmodel.events import Event, EventKind, Events, motion_events
 from syncaudit_gui.viewmodel.frames import FrameTable
 from syncaudit_gui.viewmodel.judgement import Judgement
@@ -80,19 +80,19 @@ class ClipModel:
         """Cameras of the manifest, readable or not."""
         return tuple(name for name, spec in self.clip.sources.items() if spec.kind == "camera")
 
-    def corrected_map(self, source: str) -> ClockMap:
+    def corrected_map(self, source: str) -> DrawnClock:
         """Return estimate and nudge of a source."""
         nudge_s = self.nudges_s.get(source, 0.0)
         judged = self.judgement
         if judged is None or source not in judged.sources:
-            return ClockMap(nudge_s=nudge_s)
+            return DrawnClock(nudge_s=nudge_s)
         found = judged.sources[source].clock_map(judged.at_ns, self.epoch_ns)
-        return replace(found, nudge_s=nudge_s)
+        return DrawnClock(clock=found, nudge_s=nudge_s)
 
-    def map_of(self, source: str | None) -> ClockMap:
+    def map_of(self, source: str | None) -> DrawnClock:
         """Return by which clock a source is drawn now."""
         if source is None or not self.is_corrected:
-            return ClockMap()
+            return DrawnClock()
         return self.corrected_map(source)
 
     def frames_of(self, camera: str) -> FrameTable | None:

@@ -25,7 +25,7 @@ from syncaudit.model import (
     SignalStream,
     Stream,
 )
-from syncaudit_gui.viewmodel.clock_map import ClockMap
+from syncaudit_gui.viewmodel.clock_map import DrawnClock
 
 __all__ = ["Event", "EventKind", "Events", "flash_times", "motion_events", "train_events"]
 
@@ -75,9 +75,9 @@ class Events:
         self.times_s: Floats = np.empty(0)
         self.place({})
 
-    def place(self, maps: Mapping[str, ClockMap]) -> None:
+    def place(self, maps: Mapping[str, DrawnClock]) -> None:
         """Place the events by the clocks of their sources."""
-        nothing = ClockMap()
+        nothing = DrawnClock()
         times = np.array(
             [maps.get(e.source, nothing).at(e.stamp_s) for e in self._events], dtype=np.float64
         )

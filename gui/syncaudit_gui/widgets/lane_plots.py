@@ -14,7 +14,7 @@ import pyqtgraph as pg
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from syncaudit_gui.viewmodel.clip_model import ClipModel
-from syncaudit_gui.viewmodel.clock_map import ClockMap
+from syncaudit_gui.viewmodel.clock_map import DrawnClock
 from syncaudit_gui.viewmodel.lanes import (
     CurveLane,
     EventsLane,
@@ -238,11 +238,11 @@ class LanePlots(pg.GraphicsLayoutWidget):
         self, source: str, pyramid: MinMaxPyramid, colors: tuple[str, ...]
     ) -> list[_Drawn]:
         model = self._model
-        now = ClockMap() if model is None else model.map_of(source)
+        now = DrawnClock() if model is None else model.map_of(source)
         drawn = [_Drawn(pyramid, now, color, k) for k, color in enumerate(colors)]
-        ends_s = np.array(pyramid.ends_s or (0.0, now.at_s))
+        ends_s = np.array(pyramid.ends_s or (0.0, 1e-9 * (now.clock.at_ns or 0)))
         if bool(np.max(np.abs(now.change_s(ends_s))) > GHOST_LEAST_S):
-            ghosts = [_Drawn(pyramid, ClockMap(), x.color, x.channel, True) for x in drawn]
+            ghosts = [_Drawn(pyramid, DrawnClock(), x.color, x.channel, True) for x in drawn]
             drawn = [*ghosts, *drawn]
         return drawn
 
@@ -297,7 +297,7 @@ class _Drawn:
     """One curve to draw."""
 
     pyramid: MinMaxPyramid
-    clock: ClockMap
+    clock: DrawnClock
     color: str
     channel: int = 0
     is_ghost: bool = False

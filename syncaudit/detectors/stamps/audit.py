@@ -28,7 +28,7 @@ from syncaudit.detectors.stamps.words import (
     order_remarks,
     synthetic_remark,
 )
-from syncaudit.dsp.medians import median
+from syncaudit.dsp.robust import median
 from syncaudit.model import ReasonCode, StampAudit, StampRemark
 from syncaudit.model.time import MAX_SPAN_S
 

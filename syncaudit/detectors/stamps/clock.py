@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.dsp.medians import median, quantiles
+from syncaudit.dsp.robust import median, quantiles
 from syncaudit.dsp.sound import robust_line
 
 __all__ = [

@@ -12,7 +12,7 @@ from syncaudit.detectors.stamps.column import StampColumn
 from syncaudit.detectors.stamps.grid import SETTLED
 from syncaudit.detectors.stamps.rhythm import Rhythm
 from syncaudit.detectors.stamps.words import container_rate, container_remarks, irregular_remark
-from syncaudit.dsp.medians import median
+from syncaudit.dsp.robust import median
 from syncaudit.model import StampAudit, StampRemark
 
 __all__ = ["audit_irregular"]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.stamps.clock import has_floor, mean_waiting
-from syncaudit.dsp.medians import median, quantiles
+from syncaudit.dsp.robust import median, quantiles
 
 __all__ = ["MIN_SCATTER_S", "Rhythm", "rhythm_of"]
 

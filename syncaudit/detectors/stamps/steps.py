@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.stamps.clock import centred
-from syncaudit.dsp.medians import median, median_of_five
+from syncaudit.dsp.robust import median, median_of_five
 from syncaudit.dsp.sound import robust_line
 
 __all__ = ["MIN_SAMPLES", "LevelStep", "find_level_steps", "find_lone_steps"]

@@ -18,7 +18,7 @@ from syncaudit.detectors.stamps.order import order_of
 from syncaudit.detectors.stamps.steps import MIN_SAMPLES, find_level_steps, find_lone_steps
 from syncaudit.detectors.stamps.words import order_remarks, unit_remarks
 from syncaudit.detectors.strobe import STROBE_ROLE
-from syncaudit.dsp.medians import median
+from syncaudit.dsp.robust import median
 from syncaudit.model import (
     AudioStream,
     CameraStream,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from syncaudit.detectors.stamps.clock import ClockFit
 from syncaudit.detectors.stamps.grid import Grid
 from syncaudit.detectors.stamps.ledger import Ledger
-from syncaudit.dsp.medians import quantiles
+from syncaudit.dsp.robust import quantiles
 from syncaudit.model import ReasonCode, StampAudit, StampRemark
 from syncaudit.model.time import MAX_SPAN_S
 

@@ -1,4 +1,4 @@
-"""How a camera turns from frame to frame."""
+"""How a camera turns, and how the parts of its picture move, from frame to frame."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from syncaudit.model import arrays
 
-__all__ = ["RotationIncrements"]
+__all__ = ["PictureMotion", "RotationIncrements"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -66,18 +66,45 @@ class RotationIncrements:
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
         n = np.asarray(self.angles_rad).shape[0]
-        for name in ("regular_start_s", "regular_stop_s"):
-            if getattr(self, name) is not None:
-                column = arrays.finite_column(name, getattr(self, name), n=n)
-                object.__setattr__(self, name, column)
-        for name in ("start_s", "stop_s"):
-            object.__setattr__(self, name, arrays.finite_column(name, getattr(self, name), n=n))
-        for name in ("angles_rad", "std_rad"):
-            object.__setattr__(
-                self, name, arrays.finite_matrix(name, getattr(self, name), n=n, width=3)
-            )
+        times = ("start_s", "stop_s", "regular_start_s", "regular_stop_s")
+        arrays.freeze_columns(self, *times, n=n)
+        arrays.freeze_matrices(self, "angles_rad", "std_rad", n=n, width=3)
         for name in ("row_moments_px", "row_moves_px"):
             flat = np.asarray(getattr(self, name)).reshape(n, 9)
             checked = arrays.finite_matrix(name, flat, n=n, width=9).reshape(n, 3, 3)
             checked.flags.writeable = False
             object.__setattr__(self, name, checked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PictureMotion:
+    """Mean displacement of every cell of a picture between pairs of frames.
+
+    Parameters
+    ----------
+    source : str
+        Camera.
+    epoch_ns : int
+        Zero of the times on the camera's clock.
+    start_s, stop_s : ndarray, shape (n,)
+        When the middle rows of the two frames were exposed.
+    moves : ndarray, shape (n, m)
+        Displacements, in parts of the picture's width: right and down of every cell in turn.
+    stamp_std_s : float
+        Systematic uncertainty of the frame times (exposure or read-out not stated).
+    coded_width_px : int, optional
+        Width of a video whose frames are told from those before them. None: images of their own.
+    """
+
+    source: str
+    epoch_ns: int
+    start_s: NDArray[np.float64]
+    stop_s: NDArray[np.float64]
+    moves: NDArray[np.float64]
+    stamp_std_s: float = 0.0
+    coded_width_px: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check and freeze the arrays."""
+        arrays.freeze_matrices(self, "moves")
+        arrays.freeze_columns(self, "start_s", "stop_s", n=self.moves.shape[0])

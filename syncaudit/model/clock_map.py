@@ -1,15 +1,17 @@
-"""The correction that turns a clock's stamps into reference time."""
+"""The map from a clock's stamps to reference time: the one place that holds its formula."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["ClockCorrection"]
+from syncaudit.model.time import nanoseconds
+
+__all__ = ["ClockMap"]
 
 _LIMITS = np.iinfo(np.int64)
 # An oscillator's drift is no constant over longer times.
@@ -20,8 +22,15 @@ _ROUNDED_NS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClockCorrection:
-    """Correction of one clock: ``t_ref = t + offset_s + drift_ppm * 1e-6 * (t - at)``.
+class ClockMap:
+    """Map of one clock: what is added to its stamps `t` to get reference time.
+
+    ``offset_s + drift_ppm * 1e-6 * (t - at) + step_s * ((t >= step_at) - is_step_past)``
+
+    So the offset holds at the stamp `at_ns`, and a step moves only what lies on the other side of
+    it. On which side `at_ns` lies is said by `is_step_past` and by nothing else: the stamps of a
+    clock that jumps repeat or leave a hole, and those of one that is far off reach the step earlier
+    or later, so that near it own stamps and reference time do not agree.
 
     Parameters
     ----------
@@ -31,14 +40,24 @@ class ClockCorrection:
         None where it is unknown: then only the offset counts.
     at_ns : int, optional
         Stamp of the clock itself at which the offset holds; drift needs it.
+    step_s : float
+        Change of the correction at the step.
+    step_at_ns : int, optional
+        Stamp of the step; None without one.
+    is_step_past : bool
+        Whether the offset holds after the step.
     """
 
-    offset_s: float
+    offset_s: float = 0.0
     drift_ppm: float | None = None
     at_ns: int | None = None
+    step_s: float = 0.0
+    step_at_ns: int | None = None
+    is_step_past: bool = False
 
     def __post_init__(self) -> None:
-        for name, value in (("offset_s", self.offset_s), ("drift_ppm", self.drift_ppm)):
+        for name in ("offset_s", "drift_ppm", "step_s"):
+            value = getattr(self, name)
             if value is not None and not math.isfinite(value):
                 raise ValueError(f"{name} is {value}, expected a finite number")
         if self.drift_ppm and self.at_ns is None:
@@ -47,9 +66,53 @@ class ClockCorrection:
     @property
     def is_nothing(self) -> bool:
         """Whether it changes no stamp."""
-        return self.offset_s == 0.0 and not self.drift_ppm
+        return self.offset_s == 0.0 and not self.drift_ppm and not self.step_s
 
-    def near(self, time_ns: int) -> ClockCorrection:
+    def since(self, epoch_ns: int) -> ClockMap:
+        """Return the same map for stamps that are counted from `epoch_ns`."""
+        return replace(
+            self,
+            at_ns=None if self.at_ns is None else self.at_ns - epoch_ns,
+            step_at_ns=None if self.step_at_ns is None else self.step_at_ns - epoch_ns,
+        )
+
+    def inverse(self) -> ClockMap:
+        """Return the map from reference time back to the clock's stamps.
+
+        Near a step it is true but for what the drift does until there.
+        """
+        after_ns = nanoseconds(self.offset_s)
+        drift_ppm = self.drift_ppm
+        return ClockMap(
+            offset_s=-self.offset_s,
+            drift_ppm=None if drift_ppm is None else -drift_ppm / (1.0 + 1e-6 * drift_ppm),
+            at_ns=None if self.at_ns is None else self.at_ns + after_ns,
+            step_s=-self.step_s,
+            step_at_ns=None if self.step_at_ns is None else self.step_at_ns + after_ns,
+            is_step_past=self.is_step_past,
+        )
+
+    def change_s(self, times_s: ArrayLike) -> NDArray[np.float64]:
+        """Return what is added to stamps, in seconds.
+
+        Parameters
+        ----------
+        times_s : array_like of float, any shape
+            Stamps in seconds from where `at_ns` counts from (`since`).
+        """
+        times = np.asarray(times_s, dtype=np.float64)
+        after_s = times - 1e-9 * (self.at_ns or 0)
+        change_s = self.offset_s + 1e-6 * (self.drift_ppm or 0.0) * after_s
+        if self.step_at_ns is not None:
+            is_past = times >= 1e-9 * self.step_at_ns
+            change_s = change_s + self.step_s * (is_past.astype(float) - float(self.is_step_past))
+        return np.asarray(change_s, dtype=np.float64)
+
+    def change_at(self, time_ns: int) -> float:
+        """Return what is added to one stamp, in seconds."""
+        return float(self.since(time_ns).change_s(0.0))
+
+    def near(self, time_ns: int) -> ClockMap:
         """Return what of it counts for stamps around `time_ns`.
 
         Drift counts only within a day of `at_ns`: an oscillator's drift is no constant over
@@ -57,7 +120,7 @@ class ClockCorrection:
         """
         if not self.drift_ppm or self.at_ns is None or abs(time_ns - self.at_ns) <= _REACH_NS:
             return self
-        return ClockCorrection(offset_s=self.offset_s)
+        return replace(self, drift_ppm=None, at_ns=None)
 
     def apply(self, time_ns: ArrayLike) -> NDArray[np.int64]:
         """Return corrected stamps.
@@ -90,6 +153,9 @@ class ClockCorrection:
         if self.drift_ppm and self.at_ns is not None:
             rest = 1e-6 * self.drift_ppm * _since(stamps, self.at_ns) + float(offset_ns - whole)
             change += np.rint(np.clip(rest, -(2.0**61), 2.0**61)).astype(np.int64)
+        if self.step_at_ns is not None:
+            is_past = (stamps >= self.step_at_ns).astype(np.int64)
+            change += nanoseconds(self.step_s) * (is_past - int(self.is_step_past))
         with np.errstate(over="ignore"):
             moved = np.asarray(stamps + change, dtype=np.int64)
         has_left = ((stamps ^ moved) & (change ^ moved)) < 0
@@ -99,15 +165,16 @@ class ClockCorrection:
     def before(self, corrected_ns: int) -> tuple[int, int]:
         """Return the lowest and the highest stamp that may become `corrected_ns`.
 
-        They differ where it is not known yet whether the drift counts (`near`), and by what
-        `apply` rounds.
+        They differ where it is not known yet whether the drift counts (`near`), by the step, and
+        by what `apply` rounds.
         """
         plain_ns = corrected_ns - round(Fraction(self.offset_s) * 10**9)
         found = [plain_ns]
         if self.drift_ppm and self.at_ns is not None and abs(plain_ns - self.at_ns) <= _LONGEST_NS:
             rate = 1 + Fraction(self.drift_ppm) / 10**6
             found.append(self.at_ns + round((plain_ns - self.at_ns) / rate))
-        low, high = min(found) - _ROUNDED_NS, max(found) + _ROUNDED_NS
+        slack_ns = _ROUNDED_NS + nanoseconds(abs(self.step_s))
+        low, high = min(found) - slack_ns, max(found) + slack_ns
         return max(low, int(_LIMITS.min)), min(high, int(_LIMITS.max))
 
 
