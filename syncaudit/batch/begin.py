@@ -31,13 +31,7 @@ _MISSING = object()
 
 
 def make_folder(out: str | Path) -> Path:
-    """Return the output folder, made where missing.
-
-    Raises
-    ------
-    UsageError
-        If it has no name, cannot be made, or is a URL.
-    """
+    """Return the output folder, made where missing; refuse a URL, and what cannot be made."""
     if not str(out).strip():
         raise UsageError("--out is empty", hint="Name a folder; '.' is the working folder.")
     if is_url(str(out)):
@@ -59,21 +53,9 @@ def make_folder(out: str | Path) -> Path:
 
 
 def check_outputs(folder: Path, *, inputs: Sequence[str] = (), is_forced: bool = False) -> None:
-    """Refuse a folder in which a run would write over what syncaudit did not write, or reads.
+    """Refuse a folder in which a run would write over its `inputs`, or files of others.
 
-    Parameters
-    ----------
-    folder : Path
-        Output folder, resolved.
-    inputs : sequence of str
-        Files that the run reads: its manifest.
-    is_forced : bool
-        The user allows to write over files of others; never over the inputs.
-
-    Raises
-    ------
-    UsageError
-        Naming the first such file.
+    With `is_forced` the user allows the latter, never the former.
     """
     read = {Path(name).resolve() for name in inputs if name and not is_url(name)}
     # A manifest or a table of one's own may look like an output: a run must have been here.
@@ -101,11 +83,6 @@ def keep_others(ledger: Ledger, clip_ids: Sequence[str], *, is_pruning: bool) ->
 
     With `is_pruning` they leave the outputs, but their rows are put aside and count again when a
     later manifest names the clips.
-
-    Raises
-    ------
-    UsageError
-        Naming how many, and the first.
     """
     named = set(clip_ids)
     others = [clip_id for clip_id in ledger.clip_ids if clip_id not in named]
@@ -123,19 +100,7 @@ def keep_others(ledger: Ledger, clip_ids: Sequence[str], *, is_pruning: bool) ->
 def refuse_other_run(folder: Path, about: Mapping[str, object], *, is_forced: bool) -> None:
     """Refuse to write over the verdicts of another run: those of 'validate', say, by 'judge'.
 
-    Parameters
-    ----------
-    folder : Path
-        Output folder.
-    about : mapping
-        What the summary of a repetition of this run states alike.
-    is_forced : bool
-        The user allows it.
-
-    Raises
-    ------
-    UsageError
-        If a ledger lies there and its summary states something else, or there is none.
+    `about` is what the summary of a repetition of this run states alike.
     """
     ledger = folder / "verdicts.jsonl"
     if is_forced or not ledger.exists() or not ledger.stat().st_size:
@@ -150,13 +115,7 @@ def refuse_other_run(folder: Path, about: Mapping[str, object], *, is_forced: bo
 
 
 def refuse_screen(folder: Path, about: Mapping[str, object], *, is_forced: bool) -> None:
-    """Refuse to write what stamps alone say over what was measured.
-
-    Raises
-    ------
-    UsageError
-        If the run is a screen, and that in the folder was none.
-    """
+    """Refuse to write what stamps alone say over what was measured."""
     if about.get("screen") and _summary(folder).get("screen") is False and not is_forced:
         raise UsageError(
             "the folder holds verdicts of a run that measured, which those of --screen would "

@@ -28,15 +28,6 @@ class DataSets:
     A data set is what the manifest says that clips come from (their `origin`), or else all clips:
     sources of one name are then taken for the same device. Verdicts are not looked at, so that it
     comes out the same whatever became of them before.
-
-    Parameters
-    ----------
-    clips : sequence of Clip
-        The manifest.
-    ledger : Ledger
-        Rows of the clips that are done.
-    policy : Policy
-        What is judged by.
     """
 
     def __init__(self, clips: Sequence[Clip], ledger: Ledger, policy: Policy) -> None:

@@ -13,17 +13,7 @@ __all__ = ["log_defect"]
 
 
 def log_defect(folder: Path, subject: str, trace: str) -> None:
-    """Append a traceback to the log of a run.
-
-    Parameters
-    ----------
-    folder : Path
-        Output folder of the run.
-    subject : str
-        What was worked on: ``clip a/7``, ``recording a``.
-    trace : str
-        The traceback.
-    """
+    """Append a traceback to the log of a run; `subject` was worked on: ``clip a/7``."""
     stamp = datetime.now(UTC).isoformat(timespec="seconds")
     with suppress(OSError):  # a full disk: the verdict tells the error itself
         append_line(folder / "errors.log", f"{stamp} {subject}, syncaudit {__version__}\n{trace}\n")

@@ -32,27 +32,13 @@ _PICTURES_S = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """What a run knows of itself, for its summary.
+    """What a run knows of itself, for its summary."""
 
-    Parameters
-    ----------
-    reused : int
-        Verdicts kept from an earlier run.
-    wall_s : float
-        Wall time.
-    workers : int
-        Worker processes; 0 for none.
-    stopped : str, optional
-        ``interrupted`` or ``terminated`` where the run was stopped.
-    about : mapping
-        Further entries of ``summary.json``.
-    """
-
-    reused: int
+    reused: int  # verdicts kept from an earlier run
     wall_s: float
-    workers: int
-    stopped: str | None
-    about: Mapping[str, object]
+    workers: int  # processes; 0 for none
+    stopped: str | None  # ``interrupted`` or ``terminated``
+    about: Mapping[str, object]  # further entries of ``summary.json``
 
 
 def finish(
@@ -65,24 +51,10 @@ def finish(
     to_row: RowMaker | None = None,
     with_pictures: bool = True,
 ) -> BatchSummary:
-    """Pool recordings and write every output from the ledger.
+    """Pool recordings and write every output from the ledger, which is open in `folder`.
 
-    Parameters
-    ----------
-    clips : sequence of Clip
-        The manifest; those without a line in the ledger are not done.
-    ledger : Ledger
-        Open, in `folder`.
-    policy : Policy
-        What was judged by.
-    folder : Path
-        Of the outputs.
-    facts : RunFacts
-        For the summary.
-    to_row : callable, optional
-        Makes manifest rows; without it the split manifests are not written.
-    with_pictures : bool
-        Whether the report may open the cameras of its few worst clips to show a frame of each.
+    Without `to_row` split manifests are not written; `with_pictures` lets the report open the
+    cameras of its few worst clips to show a frame of each.
     """
     clip_ids = [clip.clip_id for clip in clips]
     ledger.settle()

@@ -19,22 +19,8 @@ __all__ = ["json_line", "plain"]
 def plain(value: Any) -> Any:
     """Return `value` as dicts, lists, strings, finite numbers, booleans and None.
 
-    A number that is not finite becomes None: JSON has no word for it, and None means unknown.
-
-    Parameters
-    ----------
-    value : object
-        A dataclass, a pydantic model, a mapping, a sequence, a numpy scalar or array, an enum.
-
-    Returns
-    -------
-    object
-        Something that `json.dumps(..., allow_nan=False)` takes.
-
-    Raises
-    ------
-    TypeError
-        If the value has no plain form.
+    Dataclasses, pydantic models, numpy and enums are taken apart; TypeError for all else. A number
+    that is not finite becomes None: JSON has no word for it, and None means unknown.
     """
     # Most values are of these very types.
     kind = type(value)

@@ -11,15 +11,7 @@ _Item = TypeVar("_Item")
 
 
 class LazySequence(Generic[_Item]):
-    """Items at some positions, each made by a function of its position.
-
-    Parameters
-    ----------
-    positions : sequence of int
-        Which items, in order.
-    make : callable
-        Makes the item at a position.
-    """
+    """Items at some positions, each made by a function of its position."""
 
     def __init__(self, positions: Sequence[int], make: Callable[[int], _Item]) -> None:
         self._positions = positions

@@ -104,13 +104,7 @@ class VerdictFile:
 
 
 class Ledger:
-    """Append-only file of verdict rows with an index by clip.
-
-    Parameters
-    ----------
-    path : Path
-        The file; its folder must exist. A lock file beside it keeps a second run out.
-    """
+    """Append-only file of verdict rows with an index by clip; a lock keeps a second run out."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -71,10 +71,7 @@ def write_verdicts(ledger: Ledger, clip_ids: Sequence[str], out: Path) -> None:
 def check_rows(clips: Iterable[Clip], to_row: RowMaker, out: Path) -> None:
     """Refuse places of which no manifest can be written, before anything is measured.
 
-    Raises
-    ------
-    UsageError
-        If the path from `out` to the files of the clips is no UTF-8, as JSON is.
+    JSON is UTF-8, so the path from `out` to the files of the clips has to be.
     """
     one_each = {clip.base_uri: clip for clip in clips}
     for base_uri, clip in one_each.items():
@@ -92,19 +89,7 @@ def check_rows(clips: Iterable[Clip], to_row: RowMaker, out: Path) -> None:
 def write_split(
     clips: Iterable[Clip], verdict_of: Callable[[str], str | None], to_row: RowMaker, out: Path
 ) -> None:
-    """Write the manifest rows that passed, were rejected and are unverified.
-
-    Parameters
-    ----------
-    clips : iterable of Clip
-        All clips, in manifest order.
-    verdict_of : callable
-        Verdict of a clip id; None where the clip is not done.
-    to_row : callable
-        Makes the manifest row.
-    out : Path
-        Folder of the files.
-    """
+    """Write the manifest rows of the clips that passed, were rejected and are unverified."""
     with ExitStack() as stack:
         files = {
             str(verdict): stack.enter_context(replacing(out / name, is_durable=True))

@@ -36,53 +36,20 @@ def map_isolated(
     timeout_s: float | None = None,
     memory: MemoryLimit = NO_LIMIT,
 ) -> Iterator[tuple[int, _Value | Lost]]:
-    """Run `function` on every task in worker processes and yield results as they come.
+    """Run `function` on every task in worker processes; yield (index, value) as they come.
 
-    Workers are spawned, never forked: threads and decoders of the caller stay out of them.
-    A task whose worker died or held too much memory is tried once more, alone, when all others
-    are done: a neighbour that took all the memory must not cost an innocent task, and alone it
-    may have the share of all.
-
-    Parameters
-    ----------
-    function : callable
-        Picklable; sent to each worker once.
-    tasks : sequence
-        Picklable arguments.
-    workers : int
-        Processes at work at a time.
-    timeout_s : float, optional
-        Wall time after which a task's worker is killed.
-    memory : MemoryLimit
-        Memory above which a task's worker is killed.
-
-    Yields
-    ------
-    tuple of (int, value or Lost)
-        Index of the task and its value, in order of completion.
-
-    Raises
-    ------
-    SyncAuditError
-        If workers cannot start at all.
+    As `WorkerPool.map`, with workers that end with the tasks.
     """
     with WorkerPool(function, workers=workers, timeout_s=timeout_s, memory=memory) as crew:
         yield from crew.map(tasks)
 
 
 class WorkerPool(Generic[_Task, _Value]):
-    """Worker processes that stay for several rounds of tasks (see `map_isolated`).
+    """Worker processes that stay for several rounds of tasks.
 
-    Parameters
-    ----------
-    function : callable
-        Picklable; sent to each worker once.
-    workers : int
-        Processes at work at a time.
-    timeout_s : float, optional
-        Wall time after which a task's worker is killed.
-    memory : MemoryLimit
-        Memory above which a task's worker is killed.
+    They are spawned, never forked: threads and decoders of the caller stay out of them. `function`
+    is picklable and sent to each once. A worker whose task takes longer than `timeout_s`, or holds
+    more than `memory`, is killed.
     """
 
     def __init__(
@@ -110,7 +77,12 @@ class WorkerPool(Generic[_Task, _Value]):
         self.close()
 
     def map(self, tasks: Sequence[_Task]) -> Iterator[tuple[int, _Value | Lost]]:
-        """Yield (index, value) of every task as they come."""
+        """Yield (index, value) of every task as they come.
+
+        A task whose worker died or held too much memory is tried once more, alone, when all others
+        are done: a neighbour that took all the memory must not cost an innocent task, and alone it
+        may have the share of all. SyncAuditError where workers cannot start at all.
+        """
         second_try: list[int] = []
         for index, value in self._run(tasks, range(len(tasks)), self._n_workers):
             if isinstance(value, Lost) and not value.is_timeout:

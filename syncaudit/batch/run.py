@@ -192,13 +192,7 @@ def run_batch(
 
 
 def check_unique(clip_ids: Sequence[str]) -> None:
-    """Refuse clip ids that repeat.
-
-    Raises
-    ------
-    UsageError
-        Naming the first.
-    """
+    """Refuse clip ids that repeat."""
     repeated = [name for name, n in Counter(clip_ids).items() if n > 1]
     if repeated:
         raise UsageError(

@@ -51,17 +51,7 @@ class Progress:
 
 
 class VerdictCounter:
-    """Counts verdicts as they come and tells the caller.
-
-    Parameters
-    ----------
-    total : int
-        Clips of the manifest.
-    on_progress : callable, optional
-        Called by every `tell`.
-    kept : sequence of str
-        Verdicts from an earlier run.
-    """
+    """Counts verdicts as they come, after those `kept` of an earlier run, and tells the caller."""
 
     def __init__(
         self,
@@ -263,13 +253,7 @@ def _urgency(recording: Mapping[str, Any]) -> tuple[float, str]:
 
 
 def stated_roots(summary: object) -> tuple[str, ...]:
-    """Return the folders that a run held the files of its clips to, as its summary states them.
-
-    Parameters
-    ----------
-    summary : object
-        Parsed ``summary.json``; nothing is stated where it is none.
-    """
+    """Return the folders that a run held the files of its clips to, as its summary states them."""
     roots = summary.get("roots") if isinstance(summary, dict) else None
     return (
         tuple(place for place in roots if isinstance(place, str)) if isinstance(roots, list) else ()

@@ -159,15 +159,7 @@ def verdict_schema() -> Any:
 
 
 def write_parquet(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
-    """Write verdict rows to `path`, a row group of 1000 at a time.
-
-    Parameters
-    ----------
-    rows : iterable of mapping
-        Rows of ``verdicts.jsonl``.
-    path : Path
-        File to write; replaced in one step.
-    """
+    """Write verdict rows to `path`, a row group of 1000 at a time; replaced in one step."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

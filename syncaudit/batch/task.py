@@ -52,58 +52,26 @@ AuditFunction = Callable[..., ClipVerdict]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskResult:
-    """What a task hands back; text only, so that every way of running gives the same bytes.
-
-    Parameters
-    ----------
-    clip_id : str
-        Clip concerned.
-    verdict : str
-        The clip's verdict.
-    line : str
-        Row of ``verdicts.jsonl``.
-    fingerprint : str, optional
-        Circumstances; None where the next run shall try again.
-    trace : str, optional
-        Traceback of an unexpected error, for the log.
-    is_passing : bool
-        Whether the machine failed, not the data, and trying again soon may help.
-    """
+    """What a task hands back; text only, so that every way of running gives the same bytes."""
 
     clip_id: str
     verdict: str
-    line: str
-    fingerprint: str | None
-    trace: str | None = None
-    is_passing: bool = False
+    line: str  # row of ``verdicts.jsonl``
+    fingerprint: str | None  # None where the next run shall try again
+    trace: str | None = None  # of an unexpected error, for the log
+    is_passing: bool = False  # the machine failed, not the data; trying again soon may help
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditTask:
-    """The function that workers run: call it with a clip.
+    """The function that workers run: call it with a clip."""
 
-    Parameters
-    ----------
-    audit : callable
-        ``audit(clip, policy, calibration=..., **settings) -> ClipVerdict``.
-    policy : Policy
-        Policy handed on.
-    calibration : mapping, optional
-        Known corrections handed on.
-    settings : mapping
-        Further arguments of `audit` that change what is measured.
-    roots : Roots, optional
-        What all that is read is held to; None: what holds here already.
-    waits_s : tuple of float
-        How long to wait, before each further attempt, where the machine failed.
-    """
-
-    audit: AuditFunction
+    audit: AuditFunction  # ``audit(clip, policy, calibration=..., **settings) -> ClipVerdict``
     policy: Policy
     calibration: Mapping[str, object] | None = None
-    settings: Mapping[str, object] = field(default_factory=dict)
-    roots: Roots | None = None
-    waits_s: tuple[float, ...] = WAITS_S
+    settings: Mapping[str, object] = field(default_factory=dict)  # what changes the measurements
+    roots: Roots | None = None  # None: what holds here already
+    waits_s: tuple[float, ...] = WAITS_S  # before each further attempt, where the machine failed
     _judged_by: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -175,13 +143,7 @@ class AuditTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeTask:
-    """Judges a clip anew by what was measured before: call it with (clip, row).
-
-    Parameters
-    ----------
-    policy : Policy
-        The new policy.
-    """
+    """Judges a clip anew by what was measured before: call it with (clip, row)."""
 
     policy: Policy
     _judged_by: str = field(init=False)

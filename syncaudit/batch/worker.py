@@ -49,19 +49,12 @@ _PARENTS = (signal.SIGINT, signal.SIGHUP)
 class Lost:
     """A task that brought no value because its worker died or was stopped.
 
-    Parameters
-    ----------
-    exit_code : int, optional
-        Of the worker that died by itself (negative: the signal that killed it).
-    limit_bytes : int, optional
-        Memory limit that it was stopped for exceeding. With neither it was out of time.
-    at_work : str, optional
-        What it was at then.
+    With neither exit code nor limit it was out of time.
     """
 
-    exit_code: int | None = None
-    limit_bytes: int | None = None
-    at_work: str | None = None
+    exit_code: int | None = None  # of one that died by itself (negative: the signal that killed it)
+    limit_bytes: int | None = None  # of memory, that it was stopped for exceeding
+    at_work: str | None = None  # what it was at then
 
     @property
     def is_timeout(self) -> bool:
@@ -95,13 +88,7 @@ class Lost:
 
 
 class Worker(Generic[_Task, _Value]):
-    """One process that serves tasks through its pipe, one at a time.
-
-    Parameters
-    ----------
-    function : callable
-        Picklable; sent to the process once.
-    """
+    """One process that serves tasks through its pipe, one at a time."""
 
     def __init__(self, function: Callable[[_Task], _Value]) -> None:
         context = multiprocessing.get_context("spawn")

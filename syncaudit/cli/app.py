@@ -135,13 +135,7 @@ def build_app() -> typer.Typer:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line and return its exit code; whatever happens, no traceback is shown.
-
-    Parameters
-    ----------
-    arguments : sequence of str
-        Without the program's name.
-    """
+    """Run the command line and return its exit code; whatever happens, no traceback is shown."""
     # Workers and this process compute alike: one thread each (design, section 8).
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")

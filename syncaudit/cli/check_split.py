@@ -92,13 +92,7 @@ def check_split(
 
 
 def _load(splits: Sequence[str], manifest: str | None, scratch: Path) -> list[Split]:
-    """Return the splits that the user named.
-
-    Raises
-    ------
-    UsageError
-        If they are none, or fewer than two.
-    """
+    """Return the splits that the user named, two or more."""
     from syncaudit.cli.inputs import import_if_needed, load_clips
     from syncaudit.errors import UsageError
     from syncaudit.evaluation.clip_list import read_clip_ids

@@ -24,13 +24,7 @@ class CiFiles:
 
 
 def check_for_ci(files: CiFiles, *, force: bool) -> None:
-    """Refuse, before anything is audited, files that syncaudit may not write.
-
-    Raises
-    ------
-    UsageError
-        If one cannot be written, or is not of the kind that is to be written.
-    """
+    """Refuse, before anything is audited, files that syncaudit may not write."""
     from syncaudit.writing import Signature, check_target
 
     for path, signature in (
@@ -43,13 +37,7 @@ def check_for_ci(files: CiFiles, *, force: bool) -> None:
 
 
 def write_for_ci(summary: BatchSummary, manifest: str, files: CiFiles, *, force: bool) -> None:
-    """Write the files that were asked for.
-
-    Raises
-    ------
-    UsageError
-        As `check_for_ci`: the run itself may have written there since.
-    """
+    """Write the files that were asked for, checked again: the run itself may have written there."""
     from syncaudit.report import write_junit, write_markdown, write_sarif
 
     check_for_ci(files, force=force)

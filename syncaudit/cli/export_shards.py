@@ -127,13 +127,7 @@ def _roots_in(verdicts: str, depth: int = 0) -> list[str]:
 
 
 def _bytes_of(text: str) -> int:
-    """Return the bytes of ``500M``.
-
-    Raises
-    ------
-    UsageError
-        If it is no size.
-    """
+    """Return the bytes of ``500M``."""
     from syncaudit.errors import UsageError
 
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)b?", text.strip().lower())

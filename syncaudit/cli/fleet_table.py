@@ -23,13 +23,7 @@ MOST_LINES = 10
 
 
 def cause_table(causes: Sequence[Mapping[str, Any]]) -> Table:
-    """Return a table with a line for every reason and source.
-
-    Parameters
-    ----------
-    causes : sequence of mapping
-        From `syncaudit.report.Causes.to_view`, those of most clips first.
-    """
+    """Return a table with a line for every reason and source (`report.Causes.to_view`)."""
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, show_edge=False)
     table.add_column("cause", no_wrap=True)
     table.add_column("source", overflow="fold", max_width=18)

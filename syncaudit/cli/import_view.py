@@ -35,17 +35,7 @@ class ImportView(LiveView):
 
 
 def print_import(console: Console, imported: Imported, out: str) -> None:
-    """Print what was made and what was taken for what.
-
-    Parameters
-    ----------
-    console : Console
-        Where to.
-    imported : Imported
-        The import.
-    out : str
-        The manifest as the user named it.
-    """
+    """Print what was made and what was taken for what."""
     noun = "clip" if imported.n_clips == 1 else "clips"
     console.print(
         Text(f"{printable(out)}: {imported.n_clips} {noun} of a {imported.format} data set"),

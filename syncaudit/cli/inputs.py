@@ -50,31 +50,9 @@ def import_if_needed(
 ) -> str:
     """Return the manifest to judge: `source` itself, or one written into `out` of a data set.
 
-    Parameters
-    ----------
-    source : str
-        A manifest, a folder with one, or a data set.
-    out : Path, optional
-        Folder for the manifest of a data set; None: there is no local one.
-    format_name : str, optional
-        Format of the data set; None: `source` may be a manifest, else the format is probed.
-    limit : int, optional
-        Most clips to import.
-    rules : mapping, optional
-        What is what in the data set.
-    memory_limit : str
-        Memory above which an import is given up.
-    is_quiet : bool
-        Say nothing of the import.
-    force : bool
-        As for `import_dataset`.
-
-    Raises
-    ------
-    UsageError
-        If it is neither; says of every format why. Or if a data set has no place for its manifest.
-    ManifestError
-        If the data set is broken.
+    Without a local folder `out` there is no place for the latter. With a `format_name`, `source` is
+    a data set; without, it may be a manifest or a folder with one, else the format is probed.
+    UsageError where it is neither: of every format it says why.
     """
     if format_name is None and _is_manifest(source):
         if rules:
@@ -125,13 +103,7 @@ def _is_manifest(source: str) -> bool:
 
 
 def load_rules(path: Path | None) -> Mapping[str, Any]:
-    """Return the content of a rules file; {} without one.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read or is neither TOML nor JSON.
-    """
+    """Return the content of a rules file; {} without one."""
     if path is None:
         return {}
     try:
@@ -161,12 +133,7 @@ def load_rules(path: Path | None) -> Mapping[str, Any]:
 def load_clips(manifest: str, *, limit: int | None = None) -> Sequence[Clip]:
     """Return the clips of a manifest, or of the manifest in a folder; at most `limit`.
 
-    Raises
-    ------
-    ManifestError
-        If it breaks the contract or holds no clip.
-    UsageError
-        If a folder has no manifest, or the run whose passed clips these are was not finished.
+    UsageError also where they passed in a run that was not finished.
     """
     from syncaudit.datasets import ClipTable, iter_manifest
 
@@ -186,13 +153,7 @@ def load_clips(manifest: str, *, limit: int | None = None) -> Sequence[Clip]:
 
 
 def _refuse_outdated_passes(manifest: str) -> None:
-    """Refuse the clips that passed in a run which a later one, not finished, has put in question.
-
-    Raises
-    ------
-    UsageError
-        If the manifest is the ``passed.jsonl`` of such a folder.
-    """
+    """Refuse clips that passed in a run which a later one, not finished, has put in question."""
     path = Path(manifest)
     if "://" in manifest or path.name != "passed.jsonl":
         return
@@ -210,13 +171,7 @@ def _refuse_outdated_passes(manifest: str) -> None:
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """Return (number, count) of ``3/8``.
-
-    Raises
-    ------
-    UsageError
-        If it is no shard.
-    """
+    """Return (number, count) of ``3/8``."""
     number, _, count = text.partition("/")
     if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
         raise UsageError(
@@ -226,13 +181,7 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 def pick_clip(clips: Sequence[Clip], clip_id: str | None) -> Clip:
-    """Return the clip called `clip_id`, or the only one.
-
-    Raises
-    ------
-    UsageError
-        If there is no such clip, or several and none was named.
-    """
+    """Return the clip called `clip_id`, or the only one."""
     if clip_id is None:
         if len(clips) == 1:
             return clips[0]
@@ -255,13 +204,7 @@ _EXPECTED_CALIBRATION = "Expected the output of 'syncaudit calibrate'."
 
 
 def load_calibration(path: Path | None) -> Mapping[str, Any] | None:
-    """Return the content of a calibration file (formats, section 4).
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read or is no calibration.
-    """
+    """Return the content of a calibration file (formats, section 4)."""
     if path is None:
         return None
     try:
@@ -301,13 +244,7 @@ def load_calibration(path: Path | None) -> Mapping[str, Any] | None:
 def refuse_idle(
     calibration: Mapping[str, Any] | None, clips: Iterable[Clip], path: Path | None
 ) -> None:
-    """Refuse a calibration that speaks of no source of any clip: it would change nothing.
-
-    Raises
-    ------
-    UsageError
-        Naming sources of both.
-    """
+    """Refuse a calibration that speaks of no source of any clip: it would change nothing."""
     if calibration is None:
         return
     known = calibration["sources"].keys()

@@ -35,17 +35,8 @@ def import_isolated(
 ) -> Imported:
     """Write the manifest of a data set as `import_dataset` does, in a worker process.
 
-    Parameters
-    ----------
-    uri, out, format_name, rules, limit, on_clip, force
-        As for `import_dataset`.
-    memory_limit : str
-        Memory above which the import is given up: a size, ``none`` or ``auto``.
-
-    Raises
-    ------
-    SyncAuditError
-        As `import_dataset`; or if the import took too much memory, stalled or crashed.
+    SyncAuditError also where the import took more than `memory_limit` (a size, ``none`` or
+    ``auto``), stalled or crashed.
     """
     limit_bytes = MemoryLimit.parse(memory_limit).bytes_each(1)
     counter = multiprocessing.get_context("spawn").RawArray(c_int64, 1)

@@ -24,15 +24,7 @@ class _Moving(Protocol):
 
 
 class LiveView:
-    """A context in which a bar or status is shown.
-
-    Parameters
-    ----------
-    console : Console
-        Where to, standard error as a rule.
-    is_quiet : bool
-        Show nothing.
-    """
+    """A context in which a bar or status is shown on a console, standard error as a rule."""
 
     def __init__(self, console: Console, *, is_quiet: bool = False) -> None:
         self.console = console

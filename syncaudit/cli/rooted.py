@@ -17,16 +17,10 @@ _MOST_NAMED = 3
 
 
 def roots_of(manifest: str, stated: Sequence[str] | None, *, trusted: Iterable[str] = ()) -> Roots:
-    """Return the roots of a run.
+    """Return the roots of a run over a file or folder, as the user named it.
 
-    Parameters
-    ----------
-    manifest : str
-        File or folder as the user named it.
-    stated : sequence of str, optional
-        ``--root``: nothing else is opened. Without it files elsewhere are, unquoted.
-    trusted : iterable of str
-        Folders that are trusted anyway: a data set that the user named.
+    With `stated` (``--root``) nothing else is opened; without it files elsewhere are, unquoted.
+    Folders in `trusted` are trusted anyway: a data set that the user named.
     """
     place = resolve(manifest)
     own = place if not is_url(place) and Path(place).is_dir() else parent_of(place)

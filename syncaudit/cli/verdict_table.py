@@ -62,18 +62,8 @@ def print_outcome(
 ) -> None:
     """Print what is wrong with which source, the worst clips, totals, and where outputs lie.
 
-    Parameters
-    ----------
-    console : Console
-        Where to.
-    summary : BatchSummary
-        The run.
-    out : str
-        The output folder as the user named it.
-    is_detailed : bool
-        Print every source of every clip, as of a few clips is done anyway.
-    kept : str
-        What became of the verdicts that were there already.
+    With `is_detailed` every source of every clip, as of a few clips is done anyway. `kept` is what
+    became of the verdicts that were there already.
     """
     if is_detailed or summary.done <= IN_DETAIL_UP_TO:
         verdicts = summary.verdicts()
@@ -211,13 +201,7 @@ def recording_lines(recordings: Sequence[Mapping[str, Any]]) -> list[Text]:
 
 
 def verdict_table(clips: Iterable[ClipVerdict]) -> Table:
-    """Return a table with one section a clip and one line a source.
-
-    Parameters
-    ----------
-    clips : iterable of ClipVerdict
-        What to show.
-    """
+    """Return a table with a section for each clip and a line for each source."""
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, show_edge=False)
     table.add_column("clip", max_width=28, overflow="fold")
     table.add_column("source", no_wrap=True, max_width=18)

@@ -29,30 +29,17 @@ _URI_KEYS = ("uri", "timestamps", "dbc", "arrivals")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What an import did.
-
-    Parameters
-    ----------
-    format : str
-        Name of the format.
-    n_clips : int
-        Rows of the manifest.
-    notes : Counter of str
-        What was taken for what, and what was ignored, with the number of times.
-    """
+    """What an import did."""
 
     format: str
-    n_clips: int
-    notes: Counter[str]
+    n_clips: int  # rows of the manifest
+    notes: Counter[str]  # what was taken for what, and what was ignored, with the number of times
 
 
 def pick_format(source: Source, name: str = AUTO) -> DatasetFormat:
     """Return the format called `name`, or with ``auto`` the first that accepts the source.
 
-    Raises
-    ------
-    UsageError
-        If there is no such format or none accepts; each says why.
+    UsageError where none accepts: each says why.
     """
     if name != AUTO:
         return get_format(name)
@@ -81,30 +68,14 @@ def import_dataset(
 ) -> Imported:
     """Write the manifest of a data set, and beside it the tables that had to be converted.
 
-    Parameters
-    ----------
-    uri : str
-        Folder or file: local path or any fsspec URL. Never written to.
-    out : Path
-        Manifest to write, ``.jsonl`` or ``.parquet``.
-    format_name : str
-        A format's name, or ``auto``.
-    rules : mapping, optional
-        Naming rules, for the formats that take them.
-    limit : int, optional
-        Stop after so many clips.
-    on_clip : callable, optional
-        Called with the number of clips so far.
-    force : bool
-        Write also over a manifest that syncaudit did not write, or that was edited since.
+    The data set (a folder or file, local or any fsspec URL) is never written to. `format_name` may
+    be ``auto``; `rules` are for the formats that take them; `on_clip` is called with the number of
+    clips so far. `force` writes also over a manifest that syncaudit did not write, or that was
+    edited since.
 
-    Raises
-    ------
-    UsageError
-        If nothing accepts the source, the manifest would lie inside of it, or its place holds
-        what syncaudit did not write.
-    ManifestError
-        If the data set is broken, holds no clip, or two of one name.
+    UsageError where nothing accepts the source, the manifest would lie inside of it, or its place
+    holds what syncaudit did not write. ManifestError where the data set is broken, holds no clip,
+    or two of one name.
     """
     source = Source(uri)
     found = pick_format(source, format_name)

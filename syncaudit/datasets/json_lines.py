@@ -17,13 +17,7 @@ _CHUNK = 1 << 16
 
 
 def iter_json_lines(source: Source, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield ("line 3", object) of a JSON Lines file.
-
-    Raises
-    ------
-    ManifestError
-        If it is missing, or a line is no JSON object.
-    """
+    """Yield ("line 3", object) of a JSON Lines file."""
     with source.open(name) as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
@@ -36,13 +30,7 @@ def iter_json_lines(source: Source, name: str) -> Iterator[tuple[str, dict[str, 
 
 
 def iter_json_list(source: Source, name: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a file that is one list, without holding it: tables of gigabytes.
-
-    Raises
-    ------
-    ManifestError
-        If it is missing, no list, cut off, or an item is no object.
-    """
+    """Yield the objects of a file that is one list, without holding it: tables of gigabytes."""
     decoder = json.JSONDecoder()
     decode = codecs.getincrementaldecoder("utf-8")()
     text, at, number = "", 0, 0

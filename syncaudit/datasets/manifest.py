@@ -80,18 +80,7 @@ def load_manifest(uri: str, *, limit: int | None = None) -> list[Clip]:
 
 
 def iter_manifest(uri: str) -> Iterator[Clip]:
-    """Yield the clips of a manifest in order, each checked as it comes.
-
-    Parameters
-    ----------
-    uri : str
-        JSON Lines or Parquet file: local path or any fsspec URL.
-
-    Raises
-    ------
-    ManifestError
-        As `load_manifest`.
-    """
+    """Yield the clips of a manifest in order, each checked as it comes."""
     uri = str(uri)
     place = resolve(uri)
     base_uri = parent_of(place)
@@ -133,21 +122,10 @@ def _no_clips(uri: str) -> ManifestError:
 def clip_from_row(
     row: object, *, base_uri: str = "", path: str | None = None, where: str = "row"
 ) -> Clip:
-    """Return the clip that a manifest row describes.
+    """Return the clip that a manifest row describes; nulls mean absent.
 
-    Parameters
-    ----------
-    row : object
-        Parsed JSON; nulls mean absent.
-    base_uri : str
-        Folder that relative URIs start at.
-    path, where : str
-        Manifest and line, for messages.
-
-    Raises
-    ------
-    ManifestError
-        If the row breaks the contract.
+    Relative URIs start at `base_uri`; manifest and line (`path`, `where`) are for messages.
+    ManifestError where the row breaks the contract.
     """
     if not isinstance(row, Mapping):
         raise ManifestError(

@@ -31,39 +31,22 @@ _TEXT_ONLY = (".txt", ".lab")
 class NamingRule:
     """What files of certain names are.
 
-    Parameters
-    ----------
-    match : tuple of str
-        Globs; one that ends in ``/`` means a folder of images.
-    name : str
-        Source name; ``{stem}`` is the file's name up to its last dot.
-    spec : mapping
-        ``kind`` and any other key of the manifest. ``timestamps``, ``dbc`` and ``audio`` may be
-        lists of globs with ``{stem}``, of which the first that exists is taken.
+    `spec` holds ``kind`` and any other key of the manifest. ``timestamps``, ``dbc`` and ``audio``
+    may be lists of globs with ``{stem}``, of which the first that exists is taken.
     """
 
-    match: tuple[str, ...]
-    name: str
+    match: tuple[str, ...]  # globs; one that ends in ``/`` means a folder of images
+    name: str  # of the source; ``{stem}`` is the file's name up to its last dot
     spec: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedSources:
-    """What the names of one clip turned out to be.
+    """What the names of one clip turned out to be."""
 
-    Parameters
-    ----------
-    sources : dict of str to dict
-        Name to manifest row of the source.
-    rules : dict of str to NamingRule
-        Which rule made it.
-    ignored : tuple of str
-        Names that no rule takes.
-    """
-
-    sources: dict[str, dict[str, Any]]
-    rules: dict[str, NamingRule]
-    ignored: tuple[str, ...]
+    sources: dict[str, dict[str, Any]]  # name to manifest row
+    rules: dict[str, NamingRule]  # by the source that it made
+    ignored: tuple[str, ...]  # names that no rule takes
 
 
 def _rule(match: str, kind: str, name: str = "{stem}", **spec: Any) -> NamingRule:
@@ -99,13 +82,7 @@ OWN_SOUND = "_sound"
 
 
 def parse_rules(content: Mapping[str, Any]) -> tuple[NamingRule, ...]:
-    """Return the rules of a rules file: a list ``source`` of tables.
-
-    Raises
-    ------
-    UsageError
-        If a rule lacks ``match`` or ``kind``, or the file has anything else in it.
-    """
+    """Return the rules of a rules file: a list ``source`` of tables, and nothing else."""
     if not content:
         return DEFAULT_RULES
     listed = content.get("source")
@@ -155,14 +132,9 @@ def name_sources(
 ) -> NamedSources:
     """Return the sources that the names of one clip's files stand for.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Files; folders with a ``/`` at their end; files beside the clip with ``../`` before.
-    rules : sequence of NamingRule
-        The first that matches takes a file.
-    has_sound : callable
-        Whether the video of this name has a sound track, which is a source of its own.
+    Folders have a ``/`` at their end, files beside the clip ``../`` before. The first rule that
+    matches takes a file. `has_sound` tells whether the video of a name has a sound track, which is
+    a source of its own.
     """
     sources: dict[str, dict[str, Any]] = {}
     made_by: dict[str, NamingRule] = {}

@@ -31,20 +31,9 @@ def split_member(name: str) -> tuple[str, str] | None:
 def placed_row(content: object, members: Mapping[str, str], shard: str) -> dict[str, Any] | None:
     """Return the manifest row that a sample holds, with URIs into its shard.
 
-    Parameters
-    ----------
-    content : object
-        Parsed JSON of a part. In a row of ours every URI names a part of the same sample, or by
-        ``NAME.*`` the pictures among them.
-    members : mapping of str to str
-        Part to the full name of its member.
-    shard : str
-        The archive.
-
-    Returns
-    -------
-    dict or None
-        None if the content is something else: it may be anything that a data set says.
+    In a row of ours every URI names a part of the same sample, or by ``NAME.*`` the pictures among
+    them; `members` is part to the full name of its member. None where the content is something
+    else: it may be anything that a data set says.
     """
     if not isinstance(content, dict) or not isinstance(content.get("sources"), dict):
         return None

@@ -53,16 +53,8 @@ def columns_of(source: Source, name: str) -> list[str]:
 def starter_rules(source: Source, folder: str, videos: Sequence[str], tables: Sequence[str]) -> str:
     """Return rules (TOML) that take every file, as far as headers tell what they are.
 
-    Parameters
-    ----------
-    source : Source
-        The data set.
-    folder : str
-        One of its clips, as an example.
-    videos : sequence of str
-        Files in it that are cameras or sounds.
-    tables : sequence of str
-        Files in it that no rule takes.
+    `folder` is one clip of the data set, as an example: `videos` in it are cameras or sounds, and
+    no rule takes the tables.
     """
     columns = {name: columns_of(source, f"{folder}/{name}" if folder else name) for name in tables}
     stamps = {name for name, found in columns.items() if _is_stamp_table(found)}

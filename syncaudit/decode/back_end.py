@@ -52,10 +52,7 @@ class BackEnd(ABC):
     ) -> Generator[tuple[int, NDArray[np.uint8] | Plane], None, None]:
         """Yield presentation time, in units of the container, and luma of the wanted frames.
 
-        Raises
-        ------
-        UnfitError
-            If it cannot go on.
+        UnfitError where it cannot go on.
         """
 
     def unavailable_reason(self) -> str | None:
@@ -63,13 +60,7 @@ class BackEnd(ABC):
         return self.agreement().general
 
     def open(self, files: FrameFiles) -> LumaFrames:
-        """Start decoding, on the CPU where this back end cannot.
-
-        Raises
-        ------
-        StreamReadError
-            If there is nothing to decode.
-        """
+        """Start decoding, on the CPU where this back end cannot."""
         tally = DecodeTally()
         frames = self._frames(files, tally)
         next(frames)  # open the file now

@@ -50,18 +50,8 @@ _ALLOWED = {"format_whitelist": _FORMATS, "protocol_whitelist": "file"}
 def open_container(path: str, *, fast: bool = False) -> Iterator[InputContainer]:
     """Open a media file and close it again.
 
-    Parameters
-    ----------
-    path : str
-        Local file.
-    fast : bool
-        Do not decode while probing: enough to list packets, 3-9 times quicker. Not for
-        decoding, since the decoder then does not know the reorder depth from the start.
-
-    Raises
-    ------
-    StreamReadError
-        If the file is missing, empty, or no container that FFmpeg knows.
+    `fast` does not decode while probing: enough to list packets, 3-9 times quicker. Not for
+    decoding, since the decoder then does not know the reorder depth from the start.
     """
     import av
 
@@ -140,13 +130,7 @@ def _reason(error: BaseException) -> str:
 
 
 def video_stream(container: InputContainer, stream: int, path: str) -> VideoStream:
-    """Return video stream number `stream` of an open container.
-
-    Raises
-    ------
-    StreamReadError
-        If the file has no such stream.
-    """
+    """Return video stream number `stream` of an open container."""
     found = container.streams.video
     if not 0 <= stream < len(found):
         raise StreamReadError(
@@ -171,13 +155,7 @@ def _is_decodable(stream: VideoStream | AudioStream) -> bool:
 
 
 def audio_stream(container: InputContainer, path: str) -> AudioStream:
-    """Return the first audio track of an open container.
-
-    Raises
-    ------
-    StreamReadError
-        If the file has none that can be decoded.
-    """
+    """Return the first audio track of an open container."""
     found = container.streams.audio
     if not found or not _is_decodable(found[0]):
         raise StreamReadError(
@@ -193,21 +171,8 @@ def list_frames(
 ) -> ContainerFrames:
     """List the frames of a video without decoding: count and presentation times.
 
-    Plain MP4 files are listed by their sample tables, all others by demuxing them.
-
-    Parameters
-    ----------
-    path : str
-        Local file.
-    stream : int
-        Index among its video streams.
-    span_ns : tuple of int, optional
-        Only frames with presentation times in this half-open range, in ns.
-
-    Raises
-    ------
-    StreamReadError
-        If the file cannot be opened or has no such stream.
+    Plain MP4 files are listed by their sample tables, all others by demuxing them. With `span_ns`
+    only frames whose presentation times are in this half-open range.
     """
     return list_tabulated(path, stream, span_ns) or _demuxed(path, stream, span_ns)
 

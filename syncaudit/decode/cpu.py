@@ -64,13 +64,7 @@ class CpuDecoder:
         return None
 
     def open(self, files: FrameFiles) -> LumaFrames:
-        """Start decoding; a file that is no video fails here and not at the first frame.
-
-        Raises
-        ------
-        StreamReadError
-            If there is nothing to decode.
-        """
+        """Start decoding; a file that is no video fails here and not at the first frame."""
         tally = DecodeTally()
         if not files.paths:
             raise StreamReadError("the camera has no picture files", code="empty")
@@ -232,15 +226,11 @@ def _despite_damage(packet: Packet[VideoStream]) -> list[VideoFrame]:
 
 
 def luma_of(frame: VideoFrame) -> NDArray[np.uint8]:
-    """Return the luma of a decoded frame in 8 bits.
+    """Return the luma of a decoded frame in 8 bits, shape (height, width).
 
-    Plane 0 without a copy where it is 8-bit luma. Deeper luma is shifted down to 8 bits
-    (truncated, so that every back end can do the same). RGB and palettes go through FFmpeg's
-    conversion to full-range grey.
-
-    Returns
-    -------
-    ndarray of uint8, shape (height, width)
+    Plane 0 without a copy where it is 8-bit luma. Deeper luma is shifted down to 8 bits (truncated,
+    so that every back end can do the same). RGB and palettes go through FFmpeg's conversion to
+    full-range grey.
     """
     name = frame.format.name
     if name in _DEEP_LUMA:

@@ -12,15 +12,10 @@ __all__ = ["DeviceBatch", "DevicePlane"]
 
 
 class DeviceBatch:
-    """Some pictures of one camera in a row.
+    """Some pictures of one camera in a row: a torch.Tensor of uint8, shape (n, height, width).
 
     What is asked of one picture is computed and copied to the host for all of them, since it will
     be asked of the others too: one launch and one wait for the device instead of one each.
-
-    Parameters
-    ----------
-    planes : torch.Tensor of uint8, shape (n, height, width)
-        Kept, and not to be written to.
     """
 
     def __init__(self, planes: Any) -> None:

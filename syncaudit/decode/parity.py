@@ -40,17 +40,10 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """What a back end may decode in place of the CPU.
+    """What a back end may decode in place of the CPU."""
 
-    Parameters
-    ----------
-    general : str, optional
-        Why it may decode nothing.
-    by_codec : mapping of str to (str or None)
-        By FFmpeg's name of a codec, why that is left to the CPU; None where they agree.
-    """
-
-    general: str | None = None
+    general: str | None = None  # why it may decode nothing
+    # by FFmpeg's name, why that is left to the CPU; None: they agree
     by_codec: Mapping[str, str | None] = field(default_factory=dict)
 
     def unavailable_reason(self, codec: str) -> str | None:
@@ -63,15 +56,7 @@ class Agreement:
 def compare_with_cpu(back_end: Source) -> Agreement:
     """Decode the samples with a back end and with the CPU, and compare integer features.
 
-    Parameters
-    ----------
-    back_end : Source
-        To be compared.
-
-    Returns
-    -------
-    Agreement
-        In general none where it cannot be used, or does not agree on H.264.
+    They agree on nothing where it cannot be used, or does not agree on H.264.
     """
     why = back_end.probe()
     if why is not None:

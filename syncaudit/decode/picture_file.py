@@ -15,10 +15,8 @@ __all__ = ["picture_bytes", "picture_error"]
 def picture_bytes(path: str) -> bytes:
     """Return what a file holds.
 
-    Raises
-    ------
-    OSError
-        If it cannot be read, is no regular file (a pipe or device may never end), or too large.
+    OSError where it cannot be read, is no regular file (a pipe or device may never end), or too
+    large.
     """
     status = os.stat(path)  # noqa: PTH116  # for every picture of every clip
     if not stat.S_ISREG(status.st_mode):

@@ -58,20 +58,9 @@ _U4, _I4 = np.dtype(">u4"), np.dtype(">i4")
 
 
 def read_sample_table(path: str, stream: int = 0) -> ContainerFrames | None:
-    """Return the frames of a video track as the tables of an MP4 file list them.
+    """Return all frames of a video track, timed, as the tables of an MP4 file list them.
 
-    Parameters
-    ----------
-    path : str
-        Local file.
-    stream : int
-        Index among its video tracks.
-
-    Returns
-    -------
-    ContainerFrames or None
-        All of them, timed. None where the file is no plain MP4, or cannot be read: a demuxer
-        then has the say.
+    None where the file is no plain MP4, or cannot be read: a demuxer then has the say.
     """
     try:
         data, file_bytes = read_movie_box(path)

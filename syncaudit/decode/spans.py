@@ -40,17 +40,7 @@ def is_inside(pts: int | None, time_base: Fraction, span_ns: tuple[int, int] | N
 def ticks_of(span_ns: tuple[int, int] | None, time_base: Fraction) -> range:
     """Return the presentation times of a span in units of the container: exactly `is_inside`.
 
-    Parameters
-    ----------
-    span_ns : tuple of int, optional
-        Half-open range; None: all times.
-    time_base : Fraction
-        Seconds per unit.
-
-    Returns
-    -------
-    range
-        Of whole units, in which a look-up costs no fraction.
+    A look-up in such a range costs no fraction. Without a span it holds all times.
     """
     if span_ns is None:
         return range(-(2**63), 2**63)
@@ -64,15 +54,8 @@ def packets_of(
 ) -> Iterator[Packet[VideoStream]]:
     """Yield the packets that pictures of a span need, from the key frame before it on.
 
-    Without a span, and where the container cannot be sought in, from the beginning. The last
-    packet is empty: it flushes the decoder.
-
-    Parameters
-    ----------
-    container, stream
-        Open container, nothing read from it yet.
-    span_ns : tuple of int, optional
-        Half-open range of presentation times.
+    Without a span, and where the container cannot be sought in, from the beginning. The last packet
+    is empty: it flushes the decoder. Nothing was read from the container yet.
     """
     import av
 

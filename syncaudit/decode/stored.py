@@ -24,13 +24,7 @@ _TRIED = 20
 
 
 def list_stored(files: FrameFiles) -> ContainerFrames:
-    """Return the number of pictures, and the size of the first that can be decoded.
-
-    Raises
-    ------
-    StreamReadError
-        If the file is no Parquet or has no such column of pictures.
-    """
+    """Return the number of pictures, and the size of the first that can be decoded."""
     import cv2
     import numpy as np
 
@@ -56,13 +50,8 @@ def list_stored(files: FrameFiles) -> ContainerFrames:
 def stored_pictures(files: FrameFiles) -> Iterator[bytes]:
     """Yield the encoded pictures of `files` in the order of the rows; b"" where a row has none.
 
-    Memory holds a page of the column, packed and unpacked; how many pictures are in it is up to
-    who wrote the file (pyarrow: at most 1024, and no more than a row group).
-
-    Raises
-    ------
-    StreamReadError
-        As `list_stored`, or if the file breaks off.
+    Memory holds a page of the column, packed and unpacked; how many pictures are in it is up to who
+    wrote the file (pyarrow: at most 1024, and no more than a row group).
     """
     with _opened(files) as file:
         yield from _pictures(file, files)

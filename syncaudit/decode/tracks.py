@@ -24,18 +24,11 @@ _ASS_FIELDS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subtitles:
-    """A subtitle stream.
-
-    Parameters
-    ----------
-    codec, language : str
-        As the container names them; language '' where it does not say.
-    lines : tuple of (float, float, str)
-        Start and stop in presentation time, and text; none of a codec that holds images.
-    """
+    """A subtitle stream."""
 
     codec: str
-    language: str
+    language: str  # '' where the container does not say
+    # start, stop (presentation time) and text; none of codecs of images
     lines: tuple[tuple[float, float, str], ...] = ()
 
 
@@ -43,31 +36,18 @@ class Subtitles:
 class Tracks:
     """What a file holds beside pictures.
 
-    Parameters
-    ----------
-    video_start_s, sound_start_s : float, optional
-        Presentation time of the first frame and of the first sample, edit lists and priming
-        counted; None: there is no such stream.
-    is_silent : bool
-        Whether the first sound track holds nothing but silence.
-    subtitles : tuple of Subtitles
-        In the order of the file.
+    Starts are presentation times of the first frame and of the first sample, edit lists and priming
+    counted; None: there is no such stream.
     """
 
     video_start_s: float | None = None
     sound_start_s: float | None = None
-    is_silent: bool = False
-    subtitles: tuple[Subtitles, ...] = ()
+    is_silent: bool = False  # the first sound track holds nothing but silence
+    subtitles: tuple[Subtitles, ...] = ()  # in the order of the file
 
 
 def find_tracks(path: str) -> Tracks:
-    """Return the tracks of a local file; sound is decoded up to the first that is heard.
-
-    Raises
-    ------
-    StreamReadError
-        If the file cannot be opened.
-    """
+    """Return the tracks of a local file; sound is decoded up to the first that is heard."""
     with open_container(path) as container:
         videos, sounds = container.streams.video, container.streams.audio
         starts = [

@@ -23,13 +23,7 @@ _CAPABILITY = (
 
 
 def probe_gpu(driver: Path = _DRIVER) -> list[Symptom]:
-    """Return which GPU, driver and decoder back ends there are.
-
-    Parameters
-    ----------
-    driver : Path
-        Where the kernel module tells its version.
-    """
+    """Return which GPU, driver and decoder back ends there are."""
     with ThreadPoolExecutor() as pool:
         back_ends = list(pool.map(_back_end, (name for name in DECODERS if name != "cpu")))
     devices = _devices()

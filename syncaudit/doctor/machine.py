@@ -22,10 +22,7 @@ _LOW_SHARED = 80 * 2**20
 def probe_machine(root: Path = Path("/")) -> list[Symptom]:
     """Return what the machine offers, and what a container leaves of it.
 
-    Parameters
-    ----------
-    root : Path
-        Where ``proc``, ``sys`` and ``dev`` lie.
+    `root` is where ``proc``, ``sys`` and ``dev`` lie.
     """
     return [
         _cores(root),

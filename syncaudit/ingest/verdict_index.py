@@ -138,11 +138,6 @@ def find_verdicts(path: str | Path, *, partial: bool = False) -> str:
     """Return the verdict file of an output folder, or the file that was named itself.
 
     With `partial` the one that verdicts are appended to as they come, where there are two.
-
-    Raises
-    ------
-    UsageError
-        If there is none.
     """
     from syncaudit.readers.uris import resolve  # heavy
 

@@ -69,23 +69,9 @@ def read_arrays(
     wanted: set[str] | None,
     rows: Sequence[int] | None = None,
 ) -> Table:
-    """Read arrays of one length as the columns of a table.
+    """Read arrays of one length as the columns of a table; `files` is column name to URI.
 
-    Parameters
-    ----------
-    uri : str
-        The folder or file, for messages.
-    files : mapping of str to str
-        Column name to URI.
-    wanted : set of str, optional
-        Columns to read.
-    rows : sequence of two int, optional
-        First row and the one after the last; no others are read.
-
-    Raises
-    ------
-    StreamReadError
-        If one is no array of numbers in one or two dimensions, or the lengths differ.
+    StreamReadError where one is no array of numbers in one or two dimensions, or lengths differ.
     """
     read = {name: place for name, place in files.items() if wanted is None or name in wanted}
     found = {name: _read(place, rows) for name, place in read.items()}

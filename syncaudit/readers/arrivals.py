@@ -12,20 +12,7 @@ _RECEIVE, _PUBLISH = "receive_ns", "publish_ns"
 
 
 def read_arrivals(uri: str, base_uri: str) -> Arrivals:
-    """Read a table with ``timestamp_ns``, ``receive_ns`` and, where known, ``publish_ns``.
-
-    Parameters
-    ----------
-    uri : str
-        CSV or Parquet, as in the manifest.
-    base_uri : str
-        Folder of the manifest.
-
-    Raises
-    ------
-    StreamReadError
-        If the table or a column cannot be read.
-    """
+    """Read a table with ``timestamp_ns``, ``receive_ns`` and, where known, ``publish_ns``."""
     columns = (STAMPS, _RECEIVE, _PUBLISH)
     table = read_table(resolve(uri, base_uri), text_columns=columns, columns=columns)
     return Arrivals(

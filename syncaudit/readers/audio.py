@@ -48,14 +48,9 @@ def read_audio(
 ) -> AudioStream:
     """Read a sound file, or the first audio track of a video, as the mean of its channels.
 
-    Stamps come from `timestamps` (columns ``sample`` and ``timestamp_ns``), else from
-    `start_ns`, to which `start_at` may add the track's own start. Without either they count from
-    zero, with a doubt: only what hangs on this audio (a transcript) can then be judged.
-
-    Raises
-    ------
-    StreamReadError
-        If sound or stamps cannot be read.
+    Stamps come from `timestamps` (columns ``sample`` and ``timestamp_ns``), else from `start_ns`,
+    to which `start_at` may add the track's own start. Without either they count from zero, with a
+    doubt: only what hangs on this audio (a transcript) can then be judged.
     """
     uri = resolve(spec.uri, base_uri)
     with local_file(uri, scratch) as path:

@@ -52,23 +52,10 @@ _ASC_RELATIVE = re.compile(r"^base\s+\w+\s+timestamps\s+relative", re.IGNORECASE
 def read_frames(
     uri: str, suffix: str, wanted: Collection[int], scratch: Path | None = None
 ) -> BusFrames:
-    """Return the frames of a raw log whose identifiers are wanted.
+    """Return the frames of a raw log whose identifiers are wanted (29-bit ones plus `EXTENDED`).
 
-    Parameters
-    ----------
-    uri : str
-        Resolved path or URL.
-    suffix : str
-        Key of `RAW_LOGS`.
-    wanted : collection of int
-        Identifiers; 29-bit ones plus `EXTENDED`.
-    scratch : Path, optional
-        Folder for a copy of a remote log.
-
-    Raises
-    ------
-    StreamReadError
-        If the log is missing, empty or no log of its format.
+    `suffix` is a key of `RAW_LOGS`. StreamReadError where the log is missing, empty or no log of
+    its format.
     """
     return RAW_LOGS[suffix](uri, wanted, scratch)
 

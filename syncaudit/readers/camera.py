@@ -45,23 +45,10 @@ def read_camera(
 ) -> CameraStream:
     """Read stamps and frame list of a camera.
 
-    Parameters
-    ----------
-    name : str
-        Source name.
-    spec : CameraSpec
-        A video file, a folder or glob of images in natural order of their names, or a table of
-        stamps: a camera without pictures, of which only the stamps are audited.
-    base_uri : str
-        Folder of the manifest.
-    scratch : Path, optional
-        Folder for copies of remote pictures, which decoders need as local files; the caller
-        removes it. Without it they lie in a temporary folder until the process ends.
-
-    Raises
-    ------
-    StreamReadError
-        If pictures or stamps cannot be read, or there is nothing to take stamps from.
+    It is a video file, a folder or glob of images in natural order of their names, or a table of
+    stamps: a camera without pictures, of which only the stamps are audited. Copies of remote
+    pictures, which decoders need as local files, go into `scratch`; without it they lie in a
+    temporary folder until the process ends.
     """
     uri = resolve(spec.uri, base_uri)
     suffix = suffix_of(uri)

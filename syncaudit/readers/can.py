@@ -34,24 +34,10 @@ __all__ = ["read_can"]
 def read_can(
     name: str, spec: CanSpec, base_uri: str, *, scratch: Path | None = None
 ) -> SignalStream:
-    """Read a vehicle bus: one channel a role, each with its own message's stamps.
+    """Read a vehicle bus: one channel for each role, with its own message's stamps.
 
-    Parameters
-    ----------
-    name : str
-        Source name.
-    spec : CanSpec
-        A raw log with `dbc` and `signals` (role to ``Signal`` or ``Message.Signal``), or a
-        table with ``timestamp_ns`` and `signals` (role to column).
-    base_uri : str
-        Folder of the manifest.
-    scratch : Path, optional
-        Folder for copies of remote logs.
-
-    Raises
-    ------
-    StreamReadError
-        If log, table, DBC, a role or a signal cannot be read.
+    It is a raw log with `dbc` and `signals` (role to ``Signal`` or ``Message.Signal``), or a table
+    with ``timestamp_ns`` and `signals` (role to column).
     """
     uri = resolve(spec.uri, base_uri)
     if not spec.signals:

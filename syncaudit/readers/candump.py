@@ -29,11 +29,6 @@ def parse_candump(uri: str, data: bytes, wanted: Collection[int]) -> BusFrames:
 
     Stamps are exact: seconds and fraction are read as digits (resolution as written, 1 us as a
     rule).
-
-    Raises
-    ------
-    StreamReadError
-        If no line is a candump line.
     """
     keys: dict[bytes, int | None] = {}
     time_ns: list[int] = []

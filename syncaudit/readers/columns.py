@@ -215,13 +215,7 @@ def base_column(name: str) -> str:
 
 
 def check_names(uri: str, names: list[str]) -> None:
-    """Refuse a table whose column names repeat, or that has more columns than any recording.
-
-    Raises
-    ------
-    StreamReadError
-        Naming one that is there most often.
-    """
+    """Refuse a table whose column names repeat, or that has more columns than any recording."""
     if len(names) > TABLE_COLUMNS:
         raise StreamReadError(
             f"has {len(names)} columns; at most {TABLE_COLUMNS} are read",

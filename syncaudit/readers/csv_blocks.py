@@ -32,19 +32,7 @@ class _UnlikeError(StreamReadError):
 
 
 class CsvBlocks:
-    """Blocks of lines of a plain local CSV file.
-
-    Parameters
-    ----------
-    path : Path
-        Of the file.
-    names : list of str
-        Its columns.
-    delimiter : str
-        Between its cells.
-    start : int
-        Byte that the first row begins at.
-    """
+    """Blocks of lines of a plain local CSV file, whose first row begins at byte `start`."""
 
     def __init__(self, path: Path, names: list[str], delimiter: str, start: int) -> None:
         self.path, self.names, self._delimiter, self._start = path, names, delimiter, start
@@ -54,10 +42,7 @@ class CsvBlocks:
     def read(self, texts: set[str], wanted: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the wanted columns in order, of one schema; `texts` as integers if they are.
 
-        Raises
-        ------
-        _UnlikeError
-            Where a line is faulty, or a column changes what it holds.
+        _UnlikeError where a line is faulty, or a column changes what it holds.
         """
         kinds: dict[str, pa.DataType] = {name: pa.string() for name in wanted if name in texts}
         schema = None
@@ -103,13 +88,7 @@ class CsvBlocks:
 
 
 def large_csv(uri: str) -> CsvBlocks | None:
-    """Return the blocks of a large local file that may be a plain CSV; None if it is not.
-
-    Raises
-    ------
-    StreamReadError
-        If its first line does not end.
-    """
+    """Return the blocks of a large local file that may be a plain CSV; None if it is not."""
     path = local_path(uri)
     if path is None or not holds_data(uri) or path.stat().st_size < _LEAST_BYTES:
         return None
@@ -127,24 +106,9 @@ def large_csv(uri: str) -> CsvBlocks | None:
 def read_large_csv(
     uri: str, csv: CsvBlocks, texts: set[str], rows: Sequence[int] | None, wanted: set[str] | None
 ) -> Table | None:
-    """Read some columns and rows of a large CSV file.
+    """Read some columns and rows of a large CSV file; None if it is not plain throughout.
 
-    Parameters
-    ----------
-    uri : str
-        Its name, for messages.
-    csv : CsvBlocks
-        Of the file.
-    texts : set of str
-        Columns that are no floats: integers, else texts.
-    rows : sequence of two int, optional
-        First row and the one after the last.
-    wanted : set of str, optional
-        Columns to read.
-
-    Returns
-    -------
-    Table, or None if it is not plain throughout
+    `texts` are columns that are no floats: integers, else texts.
     """
     names = [name for name in csv.names if wanted is None or name in wanted]
     first, stop = (0, None) if rows is None else rows

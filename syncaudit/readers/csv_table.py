@@ -23,13 +23,7 @@ BLANKS = ["", "NA", "N/A", "<NA>", "null", "NULL", "None"]
 
 
 def decode_text(uri: str, data: bytes) -> str:
-    """Return text from UTF-8 (with or without mark) or marked UTF-16.
-
-    Raises
-    ------
-    StreamReadError
-        With code ``bad_text`` if it is neither.
-    """
+    """Return text from UTF-8 (with or without mark) or marked UTF-16; else code ``bad_text``."""
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         return data.decode(encoding)
@@ -45,13 +39,7 @@ def decode_text(uri: str, data: bytes) -> str:
 
 
 def read_header(uri: str, line: bytes) -> tuple[list[str], str]:
-    """Return the column names in the first line of a CSV, and what parts them.
-
-    Raises
-    ------
-    StreamReadError
-        If it is blank, too long or no text, or names repeat.
-    """
+    """Return the column names in the first line of a CSV, and what parts them."""
     if len(line) >= LINE_BYTES:
         raise StreamReadError(
             f"the first line is longer than {LINE_BYTES >> 20} MiB",
@@ -185,10 +173,7 @@ def _blank_lines(rows: bytes) -> int:
 def digit_cells(lines: bytes) -> pa.StringArray | None:
     """Return every line as a text, or None if there is a line that is not all digits.
 
-    Parameters
-    ----------
-    lines : bytes
-        At least one line; the last may lack its newline.
+    There is at least one line; the last may lack its newline.
     """
     if len(lines) > _MAX_BYTES:
         return None

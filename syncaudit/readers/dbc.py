@@ -71,19 +71,9 @@ class Decoded:
 
 
 def find_signals(uri: str, names: Mapping[str, str]) -> dict[str, BusSignal]:
-    """Return the signal for every role.
+    """Return the signal (``Signal`` or ``Message.Signal``) of every role in a bus description.
 
-    Parameters
-    ----------
-    uri : str
-        DBC, KCD, SYM or ARXML file.
-    names : mapping of str to str
-        Role to ``Signal`` or ``Message.Signal``.
-
-    Raises
-    ------
-    StreamReadError
-        If the file is no bus description, or a signal is not in it or in several messages.
+    StreamReadError where the file is none, or a signal is not in it or in several messages.
     """
     messages = _load(uri, read_bytes(uri))
     known: dict[str, list[BusSignal]] = {}

@@ -20,13 +20,7 @@ def read_events(
     *,
     scratch: Path | None = None,  # noqa: ARG001  # one signature for every reader
 ) -> EventStream:
-    """Read the column ``timestamp_ns`` of a CSV or Parquet table.
-
-    Raises
-    ------
-    StreamReadError
-        If the file or the column cannot be read.
-    """
+    """Read the column ``timestamp_ns`` of a CSV or Parquet table."""
     uri = resolve(spec.uri, base_uri)
     column = spec.stamps or STAMPS
     table = read_table(uri, text_columns=(column,), rows=spec.rows, columns=(column,))

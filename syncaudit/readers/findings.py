@@ -72,13 +72,7 @@ def assumed_start(uri: str) -> Finding:
 
 
 def noted(lines: Sequence[str]) -> tuple[Finding, ...]:
-    """Return the findings that the importer of a data set left in the manifest: warnings.
-
-    Parameters
-    ----------
-    lines : sequence of str
-        ``code: text``.
-    """
+    """Return the findings that the importer of a data set left in the manifest: warnings."""
     return tuple(
         Finding(
             code=ReasonCode(line.partition(":")[0]),

@@ -18,13 +18,7 @@ _MARKS = frozenset("*?[")
 
 
 def list_folder(uri: str) -> list[str] | None:
-    """Return the files of a folder or glob, unsorted; None if `uri` names one file.
-
-    Raises
-    ------
-    StreamReadError
-        If nothing of that name exists.
-    """
+    """Return the files of a folder or glob, unsorted; None if `uri` names one file."""
     is_glob = not _MARKS.isdisjoint(uri)
     is_local = not is_url(uri)
     is_folder = is_local and os.path.isdir(uri)  # noqa: PTH112  # for every camera of every clip

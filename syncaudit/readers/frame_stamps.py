@@ -30,13 +30,7 @@ class FrameStamps:
 
     @classmethod
     def read(cls, spec: CameraSpec, base_uri: str) -> FrameStamps:
-        """Read the table that a camera names.
-
-        Raises
-        ------
-        StreamReadError
-            If it cannot be read, or a row names no picture.
-        """
+        """Read the table that a camera names."""
         uri = resolve(spec.timestamps or "", base_uri)
         columns = (spec.stamps or STAMPS, FILE)
         table = read_table(uri, text_columns=columns, rows=spec.rows, columns=columns)
@@ -61,13 +55,7 @@ def _is_name(name: object) -> bool:
 
 
 def named_pictures(spec: CameraSpec, base_uri: str) -> list[str] | None:
-    """Return the pictures that a camera's stamp table names, resolved; None if it names none.
-
-    Raises
-    ------
-    StreamReadError
-        If the table cannot be read.
-    """
+    """Return the pictures that a camera's stamp table names, resolved; None if it names none."""
     if spec.timestamps is None:
         return None
     uri = resolve(spec.timestamps, base_uri)

@@ -42,22 +42,8 @@ def read_imu(
 ) -> SignalStream:
     """Read an inertial table.
 
-    Parameters
-    ----------
-    name : str
-        Source name.
-    spec : ImuSpec
-        `columns` maps the contract's names to those of the file:
-        ``{"gyro_x": "wx", "timestamp_ns": "#time"}``.
-    base_uri : str
-        Folder of the manifest.
-    scratch : Path, optional
-        Not needed: tables are read into memory.
-
-    Raises
-    ------
-    StreamReadError
-        If the file or a column that is needed cannot be read.
+    `columns` maps the contract's names to those of the file:
+    ``{"gyro_x": "wx", "timestamp_ns": "#time"}``.
     """
     uri = resolve(spec.uri, base_uri)
     actual = {canonical: canonical for canonical in _CANONICAL}

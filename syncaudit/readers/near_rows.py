@@ -15,24 +15,8 @@ def rows_near(
 ) -> tuple[int, int] | None:
     """Return the rows from the first in ``[low, high)`` to the last, reading stamps alone.
 
-    Absurd stamps between them stay: they are what the audit is about.
-
-    Parameters
-    ----------
-    uri : str
-        Resolved path or URL of a table.
-    stamps : str
-        Column of stamps.
-    near_ns : tuple of two int
-        Low and high.
-    may_be_seconds, unit
-        As of `Table.stamps`.
-
-    Returns
-    -------
-    tuple of two int, or None
-        First row and the one after the last; None where the table is small or no plain one, or
-        no row lies there: then it is to be read as a whole.
+    Absurd stamps between them stay: they are what the audit is about. None where the table is small
+    or no plain one, or no row lies there: then it is to be read as a whole.
     """
     low, high = near_ns
     at, first, last = 0, None, 0

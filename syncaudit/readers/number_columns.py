@@ -21,19 +21,7 @@ def numbers_of(
 ) -> NDArray[np.float64]:
     """Return a column of numbers, shape (n,), or (n, d) of lists; blank cells are NaN.
 
-    Parameters
-    ----------
-    column : pyarrow.ChunkedArray
-        Numbers, texts, or lists.
-    name, uri : str
-        Column and file, for messages.
-    where : callable
-        Words for a row.
-
-    Raises
-    ------
-    StreamReadError
-        If a cell is no number, or lists differ in length.
+    `name`, `uri` and `where`, which words a row, are for messages.
     """
     column = without_dictionary(column)
     kind = column.type

@@ -28,19 +28,8 @@ _BUFFER_BYTES = 1 << 20
 def read_parquet_part(uri: str, rows: Sequence[int] | None, wanted: set[str] | None) -> Table:
     """Read a part of a Parquet file: data sets keep thousands of clips, and pictures, in one.
 
-    Parameters
-    ----------
-    uri : str
-        Resolved path or URL.
-    rows : sequence of two int, optional
-        First row and the one after the last. Only row groups that hold any are read.
-    wanted : set of str, optional
-        Columns to read; those that are not there are left to `Table.require`.
-
-    Raises
-    ------
-    StreamReadError
-        If the file is missing, empty or no Parquet.
+    Only row groups that hold any of the rows from ``rows[0]`` up to ``rows[1]`` are read. Columns
+    that are not there are left to `Table.require`.
     """
     import pyarrow.parquet as pq
 
@@ -80,13 +69,7 @@ def read_parquet_part(uri: str, rows: Sequence[int] | None, wanted: set[str] | N
 
 
 def parquet_parts(uri: str, column: str) -> Iterator[Table]:
-    """Yield a column of a large Parquet file in parts; nothing if it is small or lacks it.
-
-    Raises
-    ------
-    StreamReadError
-        If the file is no Parquet.
-    """
+    """Yield a column of a large Parquet file in parts; nothing if it is small or lacks it."""
     import pyarrow.parquet as pq
 
     try:
@@ -111,11 +94,6 @@ def check_size(
 
     A run of one value takes a few bytes in the file, whatever its length: every cell counts as
     eight bytes at least.
-
-    Raises
-    ------
-    StreamReadError
-        Naming the column.
     """
     taken = set(columns)
     total = 0

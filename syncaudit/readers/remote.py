@@ -38,11 +38,8 @@ _BUFFER_BYTES = 1 << 20
 def file_system(uri: str) -> tuple[Any, str]:
     """Return (file system, path in it) of a URL.
 
-    Raises
-    ------
-    RefusedError
-        If a protocol is none of `PROTOCOLS` nor of the environment variable
-        ``SYNCAUDIT_PROTOCOLS``.
+    RefusedError where a protocol is none of `PROTOCOLS` nor of the environment variable
+    ``SYNCAUDIT_PROTOCOLS``.
     """
     _refuse_foreign(uri)
     import fsspec
@@ -140,12 +137,7 @@ class _PatientFile(io.RawIOBase):
 def _answered(uri: str, ask: Callable[[], _Answer], *, more_s: float = 0.0) -> _Answer:
     """Return what `ask` finds, within `REMOTE_WAIT_S` and `more_s`.
 
-    Faults that may pass are tried again.
-
-    Raises
-    ------
-    TimeoutError
-        If its store does not answer; it is given less time from then on.
+    Faults that may pass are tried again; a store that does not answer has less time from then on.
     """
     store = _store_of(uri)
     for trial in range(1, REMOTE_TRIES + 1):

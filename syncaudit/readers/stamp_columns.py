@@ -52,19 +52,8 @@ def is_fraction(column: pa.ChunkedArray) -> bool:
 def stamps_of(column: pa.ChunkedArray, name: str, *, uri: str, where: _Where) -> NDArray[np.int64]:
     """Return the integers of a column exactly as written, shape (n,).
 
-    Parameters
-    ----------
-    column : pyarrow.ChunkedArray
-        Integers, timestamps or texts.
-    name, uri : str
-        Column and file, for messages.
-    where : callable
-        Words for a row.
-
-    Raises
-    ------
-    StreamReadError
-        If a cell is blank, no integer, or too large for int64.
+    Cells are integers, timestamps or texts; StreamReadError where one is blank, no integer, or too
+    large for int64. `name`, `uri` and `where`, which words a row, are for messages.
     """
     column = without_dictionary(column)
     kind = column.type

@@ -41,13 +41,8 @@ def read_state(
 ) -> SignalStream:
     """Read a table of state: each group of `spec.columns` is a channel.
 
-    Without `columns` every column but stamps and row counters is a channel of its own. A
-    Parquet column of lists is a channel of as many dimensions.
-
-    Raises
-    ------
-    StreamReadError
-        If the file or a column cannot be read.
+    Without `columns` every column but stamps and row counters is a channel of its own. A Parquet
+    column of lists is a channel of as many dimensions.
     """
     uri = resolve(spec.uri, base_uri)
     wanted = None

@@ -12,13 +12,7 @@ __all__ = ["check_units"]
 
 
 def check_units(name: str, spec: SourceSpec) -> None:
-    """Refuse units of what a source does not have, and units that are not known.
-
-    Raises
-    ------
-    StreamReadError
-        With the manifest as its reason.
-    """
+    """Refuse units of what a source does not have, and units that are not known."""
     known: dict[str, Collection[str]] = {}
     if not isinstance(spec, TranscriptSpec):
         known[STAMPS_KEY] = NS_PER_UNIT

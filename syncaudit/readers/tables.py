@@ -79,11 +79,6 @@ def read_stamp_parts(uri: str, stamps: str) -> Iterator[Table]:
     """Yield a column of a large table in parts; nothing where it is small or no table.
 
     Of remote ones only Parquet: of others a column costs as much as the whole.
-
-    Raises
-    ------
-    StreamReadError
-        If the table is not plain throughout.
     """
     is_local = local_path(uri) is not None
     if is_local and not holds_data(uri) and not Path(uri).is_dir():

@@ -38,11 +38,6 @@ def read_transcript(
 
     `tier` of the stream is the one that the manifest picks, or the only one; None if there are
     several and the manifest picks none.
-
-    Raises
-    ------
-    StreamReadError
-        If the file cannot be read, is in no known format, or lacks the tier.
     """
     findings: list[Finding] = []
     tiers: tuple[Tier, ...] = ()

@@ -54,13 +54,8 @@ def is_url(uri: str) -> bool:
 def resolve(uri: str, base_uri: str = "") -> str:
     """Return `uri` as a local path or URL that does not depend on the manifest's place.
 
-    Parameters
-    ----------
-    uri : str
-        As in the manifest. In a chained URL (``tar://cam.mp4::shard.tar``) the last part may
-        be relative.
-    base_uri : str
-        Folder of the manifest; "" is the working folder.
+    In a chained URL (``tar://cam.mp4::shard.tar``) the last part may be relative; `base_uri` is the
+    folder of the manifest, "" the working folder.
     """
     if "::" in uri:
         head, _, last = uri.rpartition("::")
@@ -95,13 +90,7 @@ def local_path(uri: str) -> Path | None:
 
 
 def read_bytes(uri: str) -> bytes:
-    """Return the content of a resolved `uri`.
-
-    Raises
-    ------
-    StreamReadError
-        If it is missing, empty or cannot be read; the code says which.
-    """
+    """Return the content of a resolved `uri`; the error's code says if it is missing or empty."""
     refuse_outside(uri)
     with reworded(uri):
         path = local_path(uri)
@@ -136,10 +125,7 @@ def holds_data(uri: str) -> bool:
 def check_file(uri: str) -> None:
     """Refuse a resolved local `uri` that is missing, empty, a pointer or no regular file.
 
-    Raises
-    ------
-    StreamReadError
-        Saying which; what is remote is not asked.
+    What is remote is not asked.
     """
     refuse_outside(uri)
     if is_url(uri):
@@ -152,13 +138,7 @@ def check_file(uri: str) -> None:
 
 @contextmanager
 def open_file(uri: str) -> Iterator[BinaryIO]:
-    """Open a resolved `uri` for reading parts of it.
-
-    Raises
-    ------
-    StreamReadError
-        If it is missing, empty or cannot be opened.
-    """
+    """Open a resolved `uri` for reading parts of it."""
     check_file(uri)
     with reworded(uri):
         path = local_path(uri)
@@ -176,12 +156,7 @@ def open_file(uri: str) -> Iterator[BinaryIO]:
 def local_file(uri: str, scratch: Path | None = None) -> Iterator[Path]:
     """Yield a local path with the content of `uri`; a remote copy is removed afterwards.
 
-    Parameters
-    ----------
-    uri : str
-        Resolved path or URL.
-    scratch : Path, optional
-        Folder to keep remote copies in; the caller removes it.
+    With `scratch` copies are kept there, and the caller removes it.
     """
     path = local_path(uri)
     if path is not None:

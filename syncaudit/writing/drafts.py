@@ -85,26 +85,14 @@ def replace_text(target: Path, text: str, *, is_durable: bool = False) -> None:
 
 
 def write_new(target: Path, data: bytes) -> None:
-    """Write a file that must not exist yet.
-
-    Raises
-    ------
-    FileExistsError
-        If anything has that name, a link that leads nowhere included.
-    """
+    """Write a file that must not exist yet; FileExistsError also for a link that leads nowhere."""
     handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(data)
 
 
 def append_line(target: Path, text: str) -> None:
-    """Append a text to a log of ours; never through a link.
-
-    Raises
-    ------
-    OSError
-        If it is a link or cannot be written.
-    """
+    """Append a text to a log of ours; never through a link, which is an OSError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     with os.fdopen(os.open(target, flags, 0o666), "wb") as file:
         file.write(text.encode("utf-8", "backslashreplace"))

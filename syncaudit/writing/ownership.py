@@ -187,10 +187,7 @@ def claim_folder(folder: Path, marker: str, *, is_forced: bool = False) -> None:
 def refuse_strange_folder(folder: Path, marker: str, *, is_forced: bool = False) -> None:
     """Refuse a folder that holds something, but not the marker of those that syncaudit fills.
 
-    Raises
-    ------
-    UsageError
-        Naming what it holds; also of a link or a file in its place.
+    Also a link or a file in its place.
     """
     if not os.path.lexists(folder) or is_forced:
         return
@@ -206,13 +203,7 @@ def refuse_strange_folder(folder: Path, marker: str, *, is_forced: bool = False)
 
 
 def make_parent(path: Path) -> None:
-    """Make the folder that a file goes into.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be made, or the path is empty.
-    """
+    """Make the folder that a file goes into, if it has a name."""
     if not path.name:
         raise UsageError("the name of the output is empty", hint="Name a file or folder.")
     try:

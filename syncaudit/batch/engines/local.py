@@ -27,25 +27,8 @@ def run_local(
 ) -> Iterator[tuple[int, _Value | Lost]]:
     """Yield (index, value) of every item as they come.
 
-    Parameters
-    ----------
-    task : callable
-        Picklable.
-    items : sequence
-        Its arguments.
-    workers : int
-        Processes; 0 runs in this process, without protection against crashes and hangs.
-    timeout_s : float, optional
-        Wall time after which an item is given up.
-    memory : MemoryLimit
-        Memory above which an item is given up.
-    address : str, optional
-        Of a cluster: there is none here.
-
-    Raises
-    ------
-    UsageError
-        If an address is given.
+    With `workers` 0 all run in this process, without protection against crashes and hangs. There is
+    no cluster here, so an `address` is refused.
     """
     if address is not None:
         raise UsageError("--address is for --engine ray", hint="Leave it out, or name the engine.")

@@ -40,19 +40,8 @@ def collector_for(
 ) -> Collector | None:
     """Return the collector of a topic's type, or None if it is of no kind that is audited.
 
-    Parameters
-    ----------
-    topic : Topic
-        Any topic.
-    types : mapping
-        Field definitions, for ROS messages.
-    pictures : Path, optional
-        Where pictures go, without suffix; None leaves them out.
-
-    Raises
-    ------
-    LayoutError, MissingExtraError
-        If its messages cannot be read at all.
+    `pictures` is where they go, without suffix; None leaves them out. LayoutError where messages
+    cannot be read at all.
     """
     if topic.encoding in ("ros1", "cdr"):
         if topic.type_name in ROS_PICTURES and not topic.name.endswith("/compressedDepth"):

@@ -21,14 +21,7 @@ _SCHEMA_FORMATS = {"ros1msg": "msg", "ros2msg": "msg", "ros2idl": "idl", "protob
 def read_mcap(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages:
     """Yield the messages of an MCAP file without its index, which a cut-off file lacks.
 
-    Parameters
-    ----------
-    path : Path
-        Local file.
-    topics : TopicTable
-        Gets the channels.
-    on_damage : callable
-        Told where the file breaks off, or that it was never closed.
+    `on_damage` is told where the file breaks off, or that it was never closed.
     """
     from mcap.records import Channel, Chunk, Footer, Message, Schema
     from mcap.stream_reader import StreamReader

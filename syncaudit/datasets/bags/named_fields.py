@@ -22,15 +22,7 @@ _MOST_NAMED = 30
 
 
 class FieldCollector(SampleCollector):
-    """Messages of one topic, some numbers of each.
-
-    Parameters
-    ----------
-    topic, types
-        As for `SampleCollector`.
-    rule : TopicRule
-        Which numbers.
-    """
+    """Messages of one topic, some numbers of each, which a rule names."""
 
     def __init__(self, topic: Topic, types: Mapping[str, Any], rule: TopicRule) -> None:
         super().__init__(topic, types)

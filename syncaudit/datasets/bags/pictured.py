@@ -29,23 +29,12 @@ ROS_PICTURES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pictured:
-    """One message of a camera.
+    """One message of a camera."""
 
-    Parameters
-    ----------
-    stamp_ns : int
-        Header stamp.
-    data : bytes
-        The picture.
-    said : str
-        Format or encoding, as the message has it.
-    raw : tuple of (int, int, int, bool), optional
-        Width, height, bytes a row and whether words are big endian, of uncompressed pictures.
-    """
-
-    stamp_ns: int
+    stamp_ns: int  # of its header
     data: bytes
-    said: str
+    said: str  # format or encoding, as the message has it
+    # width, height, bytes a row, whether words are big endian; of uncompressed pictures
     raw: tuple[int, int, int, bool] | None = None
 
 
@@ -53,11 +42,6 @@ def picture_reader(topic: Topic, types: Mapping[str, Any]) -> Callable[[bytes], 
     """Return the function that reads a camera topic's messages.
 
     It raises `LayoutError` for a message that is not what its type says.
-
-    Raises
-    ------
-    MissingExtraError
-        If Protocol Buffers are needed and not installed.
     """
     if topic.encoding == "json":
         return _from_json

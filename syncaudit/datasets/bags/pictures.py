@@ -26,13 +26,7 @@ _KEY_UNITS = {"h264": frozenset({5, 7}), "hevc": frozenset({*range(16, 24), 32, 
 
 
 def codec_of(data: bytes, said: str) -> str:
-    """Return the codec of a compressed picture: by its first bytes, else by what the bag says.
-
-    Raises
-    ------
-    PictureError
-        If neither tells.
-    """
+    """Return the codec of a compressed picture: by its first bytes, else by what the bag says."""
     if data[:2] == b"\xff\xd8":
         return "mjpeg"
     for magic, codec in _STILLS.items():
@@ -48,13 +42,7 @@ def codec_of(data: bytes, said: str) -> str:
 
 
 class PictureFile:
-    """Pictures of one topic in order: a Matroska file, or a folder of stills.
-
-    Parameters
-    ----------
-    path : Path
-        Where they go, without suffix.
-    """
+    """Pictures of one topic in order: a Matroska file, or a folder of stills."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -66,21 +54,10 @@ class PictureFile:
         self.n_skipped = 0  # before the first picture at which decoding can start
 
     def add(self, data: bytes, codec: str, at_ns: int) -> None:
-        """Add a compressed picture.
+        """Add a compressed picture as it is in the message; its codec is from `codec_of`.
 
-        Parameters
-        ----------
-        data : bytes
-            As in the message.
-        codec : str
-            From `codec_of`.
-        at_ns : int
-            When it was received: the container's own clock, no evidence.
-
-        Raises
-        ------
-        PictureError
-            If the topic changes its codec, or none of its first pictures can be decoded.
+        When it was received (`at_ns`) becomes the container's own clock, no evidence. PictureError
+        where the topic changes its codec, or none of its first pictures can be decoded.
         """
         self._expect(codec)
         if not self.n_kept and codec in _KEY_UNITS and not _is_key(data, codec):
@@ -105,13 +82,7 @@ class PictureFile:
         self.n_kept += 1
 
     def add_raw(self, picture: VideoFrame, at_ns: int) -> None:
-        """Add an uncompressed picture from `raw_picture`; FFV1 keeps every bit of it.
-
-        Raises
-        ------
-        PictureError
-            If the topic changes the size or kind of its pictures.
-        """
+        """Add an uncompressed picture from `raw_picture`; FFV1 keeps every bit of it."""
         self._expect(f"{picture.format.name} {picture.width}x{picture.height}")
         if self._video is None:
             size = (picture.width, picture.height)

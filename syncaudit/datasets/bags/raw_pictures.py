@@ -34,21 +34,8 @@ def raw_picture(
 ) -> Any:
     """Return an uncompressed picture as a frame in the form that FFV1 keeps.
 
-    Parameters
-    ----------
-    data : bytes
-        Rows of `step` bytes.
-    encoding : str
-        As in ``sensor_msgs/Image``.
-    width, height, step : int
-        Pixels, rows, bytes a row.
-    is_big : bool
-        Whether 16-bit words are big endian.
-
-    Raises
-    ------
-    PictureError
-        If the encoding is not known or the data are too short.
+    `data` are rows of `step` bytes, the encoding is one of ``sensor_msgs/Image``; 16-bit words may
+    be big endian (`is_big`). PictureError where the encoding is unknown or bytes are missing.
     """
     import av
 

@@ -32,24 +32,7 @@ _PLAIN_ENDS = re.compile(
 
 
 def clips_of(source: Source, recording: Recording, rules: BagRules, job: Import) -> Iterator[Clip]:
-    """Yield the clips of one recording, in one pass over its messages.
-
-    Parameters
-    ----------
-    source : Source
-        Where the files are.
-    recording : Recording
-        Which of them.
-    rules : BagRules
-        Choices.
-    job : Import
-        Takes what is converted, and notes.
-
-    Raises
-    ------
-    ManifestError
-        If a file is missing.
-    """
+    """Yield the clips of one recording, in one pass over its messages."""
     damage: list[str] = []
     collectors, others = _collect(source, recording, rules, job, damage)
     for topic, count in others.items():

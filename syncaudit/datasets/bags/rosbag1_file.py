@@ -22,18 +22,9 @@ _MESSAGE, _BAG_HEADER, _CHUNK, _CONNECTION = 2, 3, 5, 7
 def read_rosbag1(path: Path, topics: TopicTable, on_damage: OnDamage) -> Messages:
     """Yield the messages chunk by chunk as they were written, so that disorder is kept.
 
-    The index at the end is not needed: bags that were never closed (``.bag.active``) or were
-    cut off give what they hold. Zeros between the records are space that was set aside, unless
-    chunks are missing that the bag's header counts.
-
-    Parameters
-    ----------
-    path : Path
-        Local file.
-    topics : TopicTable
-        Gets the connections.
-    on_damage : callable
-        Told where the file breaks off, or that it was never closed.
+    The index at the end is not needed: bags that were never closed (``.bag.active``) or were cut
+    off give what they hold, and `on_damage` is told of it. Zeros between the records are space that
+    was set aside, unless chunks are missing that the bag's header counts.
     """
     from rosbags.rosbag1.reader import Header, ReaderError
 

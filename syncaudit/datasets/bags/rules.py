@@ -15,37 +15,18 @@ __all__ = ["BagRules", "parse_bag_rules"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BagRules:
-    """Choices of ``--rules FILE``.
+    """Choices of ``--rules FILE``."""
 
-    Parameters
-    ----------
-    stamps_only : bool
-        Leave pictures out: cameras are judged by their stamps alone.
-    clip_seconds : float, optional
-        Length of the clips that a recording is cut into; None keeps it whole.
-    topics : tuple of str
-        Patterns of the topics to take (``/camera/*``).
-    topic : tuple of TopicRule
-        What messages of other types are.
-    names : mapping of str to str
-        Topic to source name.
-    sources : mapping of str to mapping
-        Pattern of source names to keys of the manifest that a bag does not hold
-        (``line_delay_s``, ``focal_px``, ``clock``).
-    dbc : str, optional
-        Describes the frames of all buses.
-    signals : mapping of str to str
-        Role to signal, as in the manifest.
-    """
-
-    stamps_only: bool = False
+    stamps_only: bool = False  # leave pictures out: cameras are judged by their stamps alone
+    # length of the clips that a recording is cut into; None keeps it whole
     clip_seconds: float | None = None
-    topics: tuple[str, ...] = ("*",)
-    topic: tuple[TopicRule, ...] = ()
-    names: Mapping[str, str] = field(default_factory=dict)
+    topics: tuple[str, ...] = ("*",)  # patterns of those to take (``/camera/*``)
+    topic: tuple[TopicRule, ...] = ()  # what messages of other types are
+    names: Mapping[str, str] = field(default_factory=dict)  # topic to source name
+    # pattern of source names to manifest keys that a bag lacks (``line_delay_s``, ``clock``)
     sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    dbc: str | None = None
-    signals: Mapping[str, str] = field(default_factory=dict)
+    dbc: str | None = None  # describes the frames of all buses
+    signals: Mapping[str, str] = field(default_factory=dict)  # role to signal, as in the manifest
 
     def said_of(self, name: str) -> dict[str, Any]:
         """Return what the rules say of a source beside what the bag does."""
@@ -66,13 +47,7 @@ class BagRules:
 
 
 def parse_bag_rules(content: Mapping[str, Any]) -> BagRules:
-    """Return the choices of a rules file.
-
-    Raises
-    ------
-    UsageError
-        If a key or its type is wrong.
-    """
+    """Return the choices of a rules file; a wrong key or type is refused."""
     known = [choice.name for choice in fields(BagRules)]
     for key in content:
         if key not in known:

@@ -18,29 +18,17 @@ _AXES = tuple(f"{triple}_{axis}" for triple in ("gyro", "accel") for axis in "xy
 class TopicRule:
     """How the messages of some topics become a source.
 
-    Parameters
-    ----------
-    match : str
-        Pattern of topics.
-    kind : str
-        ``can`` (decoded signals), ``imu``, ``state`` or ``events``.
-    fields : mapping of str to str
-        Role of a bus, axis of an IMU (``gyro_x``) or channel of a state, to the field of the
-        message that holds it: ``twist.linear.x``, ``data[2]``.
-    scale : mapping of str to float
-        What some of these are multiplied by, to come to SI units.
-    name : str, optional
-        Of the source.
-    stamp : str
-        Field that holds the stamp.
+    Fields are those of the message (``twist.linear.x``, ``data[2]``) by role of a bus, axis of an
+    IMU (``gyro_x``) or channel of a state.
     """
 
-    match: str
-    kind: str
+    match: str  # pattern of topics
+    kind: str  # ``can`` (decoded signals), ``imu``, ``state`` or ``events``
     fields: Mapping[str, str] = field(default_factory=dict)
+    # what some are multiplied by, to come to SI units
     scale: Mapping[str, float] = field(default_factory=dict)
-    name: str | None = None
-    stamp: str = "header.stamp"
+    name: str | None = None  # of the source
+    stamp: str = "header.stamp"  # field that holds it
 
 
 def rule_for(rules: tuple[TopicRule, ...], topic: str) -> TopicRule | None:
@@ -49,13 +37,7 @@ def rule_for(rules: tuple[TopicRule, ...], topic: str) -> TopicRule | None:
 
 
 def parse_topic_rules(listed: object) -> tuple[TopicRule, ...]:
-    """Return the rules of the tables ``[[topic]]``.
-
-    Raises
-    ------
-    UsageError
-        If one is wrong; says which.
-    """
+    """Return the rules of the tables ``[[topic]]``; the message on a wrong one says which."""
     if not isinstance(listed, list):
         raise UsageError(f"topic is {listed!r}", hint="Expected tables [[topic]].")
     return tuple(_parse(f"topic rule {place}", rule) for place, rule in enumerate(listed, start=1))

@@ -10,26 +10,12 @@ __all__ = ["Messages", "OnDamage", "Topic", "TopicTable"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Topic:
-    """One topic with one message type.
+    """One topic with one message type."""
 
-    Parameters
-    ----------
-    name : str
-        As published, ``/camera/front/image_raw``.
-    type_name : str
-        ``sensor_msgs/msg/Imu`` (ROS 1 names are written the same way), ``foxglove.RawImage``.
-    encoding : str
-        Of the messages: ``ros1``, ``cdr``, ``protobuf``, ``json`` or what the bag says.
-    schema_format : str
-        ``msg``, ``idl``, ``protobuf``; "" where the bag holds no definition.
-    schema : bytes
-        The definition itself.
-    """
-
-    name: str
-    type_name: str
-    encoding: str
-    schema_format: str = ""
+    name: str  # as published, ``/camera/front/image_raw``
+    type_name: str  # ``sensor_msgs/msg/Imu``, also of ROS 1; ``foxglove.RawImage``
+    encoding: str  # ``ros1``, ``cdr``, ``protobuf``, ``json`` or what the bag says
+    schema_format: str = ""  # ``msg``, ``idl``, ``protobuf``; "" where the bag holds no definition
     schema: bytes = b""
 
 

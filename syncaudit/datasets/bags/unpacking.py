@@ -49,17 +49,8 @@ _OPENERS: Mapping[str, Callable[[IO[bytes]], _Stream]] = MappingProxyType(
 def unpack(kind: str, data: bytes) -> bytes:
     """Return the plain bytes of a message or chunk.
 
-    Parameters
-    ----------
-    kind : str
-        ``zstd``, ``lz4``, ``bz2``; ``none`` or "" if it is plain.
-    data : bytes
-        What is packed.
-
-    Raises
-    ------
-    UnpackError
-        If it is damaged, of another kind, or larger than `UNPACKED_BYTES`.
+    `kind` is ``zstd``, ``lz4``, ``bz2``, or ``none`` or "" if it is plain. UnpackError where it is
+    damaged, of another kind, or larger than `UNPACKED_BYTES`.
     """
     if kind in ("", "none"):
         return data
@@ -82,13 +73,7 @@ def unpack(kind: str, data: bytes) -> bytes:
 
 
 def unpack_file(packed: Path, plain: Path) -> str | None:
-    """Write the plain bytes of a ``.zst`` file as far as they go.
-
-    Returns
-    -------
-    str or None
-        What is wrong with the rest.
-    """
+    """Write the plain bytes of a ``.zst`` file; return what is wrong with the rest."""
     limit = max(UNPACKED_FILE_BYTES, UNPACKED_FOLD * packed.stat().st_size)
     with packed.open("rb") as source, plain.open("wb") as target:
         stream = _zstd(source)

@@ -38,20 +38,9 @@ def key_of(clip_id: str) -> str:
 def clip_parts(clip: Clip, scratch: Path) -> tuple[list[Part], dict[str, Any]]:
     """Return the files of a clip as parts, and its row with parts for URIs.
 
-    Files are taken byte by byte. Tables of which the clip is some rows, NumPy arrays, and tables
-    that name pictures become Parquet with the same values.
-
-    Parameters
-    ----------
-    clip : Clip
-        The clip.
-    scratch : Path
-        Folder for copies of remote files.
-
-    Raises
-    ------
-    StreamReadError
-        If a file cannot be read, or is a video that the clip is only a span of.
+    Files are taken byte by byte, remote ones by a copy in `scratch`. Tables of which the clip is
+    some rows, NumPy arrays, and tables that name pictures become Parquet with the same values.
+    StreamReadError where a file cannot be read, or is a video that the clip is only a span of.
     """
     packing = _Packing(clip.base_uri, scratch)
     row = clip_to_row(clip)

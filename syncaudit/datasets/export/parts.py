@@ -14,25 +14,11 @@ __all__ = ["Part"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Content of one member of a shard.
+    """Content of one member of a shard."""
 
-    Parameters
-    ----------
-    name : str
-        What stands behind the sample's key: ``cam_front.mp4``.
-    size : int
-        Bytes.
-    path : Path, optional
-        File that holds them, from `offset` on; None: they are `data`.
-    offset : int
-        Where they begin in the file.
-    data : bytes
-        The content itself, where there is no file.
-    """
-
-    name: str
-    size: int
-    path: Path | None = None
+    name: str  # what stands behind the sample's key: ``cam_front.mp4``
+    size: int  # in bytes
+    path: Path | None = None  # file that holds them, from `offset` on; None: they are `data`
     offset: int = 0
     data: bytes = b""
 

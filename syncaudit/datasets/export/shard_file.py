@@ -26,11 +26,6 @@ class ShardFile:
     """A tar archive under a temporary name until `close`.
 
     Members carry no times, owners or rights of the files they came from.
-
-    Parameters
-    ----------
-    path : Path
-        Of the finished shard.
     """
 
     def __init__(self, path: Path) -> None:
@@ -51,10 +46,7 @@ class ShardFile:
     def add(self, key: str, parts: Sequence[Part]) -> None:
         """Add a sample; one whose key is taken gets a number behind it.
 
-        Raises
-        ------
-        SyncAuditError
-            If a file becomes shorter while it is copied; the shard is of no use then.
+        SyncAuditError where a file becomes shorter while it is copied: the shard is of no use then.
         """
         free, number = key, 1
         while free in self._keys:

@@ -33,13 +33,7 @@ def sample_of(clip: Clip) -> tuple[str, str] | None:
 
 
 class StoredSamples:
-    """Parts of samples by shard and key; the index of one shard at a time is held.
-
-    Parameters
-    ----------
-    scratch : Path
-        Folder for the copy of a remote shard.
-    """
+    """Parts of samples by shard and key; the index of one shard at a time is held."""
 
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
@@ -48,13 +42,7 @@ class StoredSamples:
         self._parts: dict[str, list[Part]] = {}
 
     def parts(self, shard: str, key: str) -> list[Part]:
-        """Return all parts of a sample, in their order.
-
-        Raises
-        ------
-        StreamReadError
-            If the shard cannot be read or holds no such sample.
-        """
+        """Return all parts of a sample, in their order."""
         if shard != self._shard:
             if self._copy is not None:
                 self._copy.unlink(missing_ok=True)

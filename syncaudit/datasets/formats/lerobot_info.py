@@ -62,13 +62,7 @@ class Info:
 
 
 def read_info(source: Source) -> Info:
-    """Return ``meta/info.json``.
-
-    Raises
-    ------
-    ManifestError
-        If it is missing, or a key lacks or has a wrong type.
-    """
+    """Return ``meta/info.json``, with the type of every key checked."""
     return checked(Info, source.read_json(INFO), path=source.uri_of(INFO))
 
 
@@ -139,10 +133,8 @@ def _short_names(keys: list[str]) -> dict[str, str]:
 def filled(source: Source, template: str, values: Mapping[str, object]) -> str:
     """Return the file that a path template of the data set names.
 
-    Raises
-    ------
-    ManifestError
-        If it asks for what there is not, for more than digits, or leads out of the data set.
+    ManifestError where it asks for what there is not, for more than digits, or leads out of the
+    data set.
     """
     try:
         parts = list(Formatter().parse(template))

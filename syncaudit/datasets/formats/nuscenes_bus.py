@@ -30,21 +30,12 @@ _XYZ = ("x", "y", "z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Message:
-    """How a message becomes a source.
-
-    Parameters
-    ----------
-    kind : str
-        Of the source.
-    columns : mapping of str to (str, float)
-        Column of the table to (key of the message, factor to SI units); vectors are spread.
-    is_received : bool
-        Whether the stamps are those of reception.
-    """
+    """How a message becomes a source."""
 
     kind: str
+    # of the table, to (key of the message, factor to SI units); vectors are spread
     columns: Mapping[str, tuple[str, float]]
-    is_received: bool = False
+    is_received: bool = False  # stamps are those of reception
 
 
 _MESSAGES: Mapping[str, _Message] = MappingProxyType(

@@ -65,13 +65,7 @@ class SceneIndex:
         self._folder.cleanup()
 
     def fill(self, root: Source, version: str) -> None:
-        """Read the tables of a version.
-
-        Raises
-        ------
-        ManifestError
-            If one is missing, damaged, or a row lacks what it needs.
-        """
+        """Read the tables of a version."""
 
         def rows(table: str, *keys: str) -> Iterator[tuple[Any, ...]]:
             name = f"{version}/{table}.json"

@@ -18,22 +18,12 @@ _MOST_NOTES = 1000
 
 @dataclass(slots=True)
 class Undated:
-    """Clips in which nothing holds stamps, and the first of them.
-
-    Parameters
-    ----------
-    n_clips : int
-        How many.
-    folder : str
-        Where the first lies.
-    sources, ignored : sequence of str
-        Its files that were taken for something, and those that no rule takes.
-    """
+    """Clips in which nothing holds stamps, and the first of them."""
 
     n_clips: int = 0
-    folder: str = ""
-    sources: Sequence[str] = ()
-    ignored: Sequence[str] = ()
+    folder: str = ""  # where the first lies
+    sources: Sequence[str] = ()  # its files that were taken for something
+    ignored: Sequence[str] = ()  # those that no rule takes
 
     def add(self, folder: str, sources: Sequence[str], ignored: Sequence[str]) -> None:
         """Count one more clip."""
