@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from syncaudit.batch.defects import log_defect
 from syncaudit.batch.ledger import Ledger
-from syncaudit.batch.outputs import write_json
+from syncaudit.batch.outputs import log_defect, write_json
 from syncaudit.model import Clip, CommonOffsets, DataSetClocks
 from syncaudit.policy import Policy, calibration_of, data_set_row
 from syncaudit.writing import Signature, remove_ours

@@ -13,19 +13,16 @@ from pathlib import Path, PurePosixPath
 
 from syncaudit import __version__
 from syncaudit.batch.json_encoding import json_line, plain
-from syncaudit.batch.remote_version import remote_version
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, Clip
 from syncaudit.plugins import ESTIMATORS, versions_of
 from syncaudit.policy import Policy
-from syncaudit.readers.remote import answer_within, file_system
+from syncaudit.readers.remote import answer_within, file_system, remote_version
 from syncaudit.readers.roots import treated_apart
-from syncaudit.readers.uris import is_url, parent_of, resolve
+from syncaudit.readers.uris import files_named, is_url, parent_of, resolve
 
-__all__ = ["FILE_KEYS", "content_half", "fingerprint_of", "policy_half", "with_policy"]
+__all__ = ["content_half", "fingerprint_of", "policy_half", "with_policy"]
 
-# Keys of a source that name files (formats, section 2).
-FILE_KEYS = ("uri", "timestamps", "dbc", "arrivals")
 # A store answers in some 0.1 s; one that does not is not asked again.
 _ANSWER_S = 20.0
 
@@ -70,11 +67,7 @@ def fingerprint_of(
     files: dict[str, object] = {}
     named: list[str] = []
     for spec in clip.sources.values():
-        located = {
-            resolve(str(uri), clip.base_uri)
-            for uri in (getattr(spec, key, None) for key in FILE_KEYS)
-            if uri
-        }
+        located = set(files_named(spec, clip.base_uri).values())
         if isinstance(spec, CameraSpec):
             pictures = _named_pictures(spec, clip.base_uri)
             if pictures is not None:  # these count, not what else is in their folder

@@ -22,9 +22,8 @@ from typing import Any, TypeVar
 from syncaudit.batch.begin import check_outputs
 from syncaudit.batch.episodes import KEEP_FILE
 from syncaudit.batch.outputs import OUTPUTS, RowMaker
-from syncaudit.batch.remote_version import remote_version
 from syncaudit.errors import UsageError, one_line
-from syncaudit.readers.remote import output_system
+from syncaudit.readers.remote import output_system, remote_version
 from syncaudit.readers.uris import is_url, resolve
 from syncaudit.writing import HEAD_BYTES, replace_text
 

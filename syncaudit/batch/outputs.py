@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from syncaudit import __version__
 from syncaudit.batch.json_encoding import json_line, plain
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.tables import write_parquet
 from syncaudit.errors import UsageError
 from syncaudit.model import Clip, Verdict
-from syncaudit.writing import Signature, replace_text, replacing
+from syncaudit.writing import Signature, append_line, replace_text, replacing
 
 __all__ = [
     "OUTPUTS",
@@ -21,6 +23,7 @@ __all__ = [
     "SPLIT_FILES",
     "RowMaker",
     "check_rows",
+    "log_defect",
     "write_json",
     "write_split",
     "write_verdicts",
@@ -106,3 +109,13 @@ def write_json(content: object, path: Path, *, is_durable: bool = False) -> None
     """Write one JSON document for people and programs."""
     text = json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False)
     replace_text(path, f"{text}\n", is_durable=is_durable)
+
+
+def log_defect(folder: Path, subject: str, trace: str) -> None:
+    """Append the traceback of a defect of syncaudit that a run survived to ``errors.log``.
+
+    `subject` is what was worked on: ``clip a/7``, ``recording a``.
+    """
+    stamp = datetime.now(UTC).isoformat(timespec="seconds")
+    with suppress(OSError):  # a full disk: the verdict tells the error itself
+        append_line(folder / "errors.log", f"{stamp} {subject}, syncaudit {__version__}\n{trace}\n")

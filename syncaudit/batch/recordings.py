@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from syncaudit import __version__
 from syncaudit.batch.data_sets import DataSets
-from syncaudit.batch.defects import log_defect
 from syncaudit.batch.fingerprint import policy_half
 from syncaudit.batch.json_encoding import json_line
 from syncaudit.batch.ledger import Ledger
+from syncaudit.batch.outputs import log_defect
 from syncaudit.batch.task import row_result
 from syncaudit.batch.verdict_lines import verdict_at
 from syncaudit.formatting import MS_PER_H_PER_PPM

@@ -15,10 +15,10 @@ from syncaudit.batch.begin import (
     make_folder,
     refuse_other_run,
 )
-from syncaudit.batch.engines import get_engine
+from syncaudit.batch.engines import ENGINES
+from syncaudit.batch.execute import LazySequence
 from syncaudit.batch.finish import RunFacts, finish
 from syncaudit.batch.json_encoding import json_line
-from syncaudit.batch.lazy_sequence import LazySequence
 from syncaudit.batch.ledger import Ledger, VerdictFile
 from syncaudit.batch.outputs import RowMaker
 from syncaudit.batch.pool import Lost
@@ -120,8 +120,7 @@ def judge_again(
         keep_others(ledger, [clip.clip_id for clip in clips], is_pruning=prune)
         begin_run(ledger, len(clips), policy, about)
         counter.tell()
-        run = get_engine("local")
-        for index, value in run(JudgeTask(policy=policy), items, workers=workers):
+        for index, value in ENGINES["local"](JudgeTask(policy=policy), items, workers=workers):
             if isinstance(value, Lost):
                 raise SyncAuditError(f"a worker ended without an answer: {value}")
             clip_id = clips[index].clip_id

@@ -11,18 +11,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from syncaudit.batch.begin import begin_run, check_outputs, keep_others, make_folder, refuse_screen
-from syncaudit.batch.defects import log_defect
 from syncaudit.batch.engines import get_engine
 from syncaudit.batch.execute import audited, judged
 from syncaudit.batch.fingerprint import content_half
 from syncaudit.batch.finish import RunFacts, finish
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.memory import MemoryLimit
-from syncaudit.batch.outputs import RowMaker, check_rows
+from syncaudit.batch.outputs import RowMaker, check_rows, log_defect
 from syncaudit.batch.summary import BatchSummary, Progress, VerdictCounter
 from syncaudit.batch.task import AuditFunction, AuditTask
 from syncaudit.errors import UsageError
@@ -120,7 +120,9 @@ def run_batch(
     """
     _check(clips, workers, timeout_s)
     memory = MemoryLimit.parse(memory_limit)
-    run_engine = get_engine(engine)
+    run_engine = partial(
+        get_engine(engine), workers=workers, timeout_s=timeout_s, memory=memory, address=address
+    )
     began = time.monotonic()
     started_at = datetime.now(UTC)
     folder = make_folder(out)
@@ -152,16 +154,7 @@ def run_batch(
         counter = VerdictCounter(len(clips), on_progress, kept=kept)
         results = chain(
             judged(policy, clips, again, ledger, min(workers, len(again) // _FEW)),
-            audited(
-                task,
-                clips,
-                todo,
-                run_engine,
-                workers=workers,
-                timeout_s=timeout_s,
-                memory=memory,
-                address=address,
-            ),
+            audited(task, clips, todo, run_engine, timeout_s),
         )
         try:
             with terminable():

@@ -67,8 +67,8 @@ def _filled(folder: Path, url: str | None, name: str) -> str | None:
     if url is None:
         path = folder / name
         return str(path) if path.exists() and path.stat().st_size else None
+    from syncaudit.readers.file_errors import reworded
     from syncaudit.readers.remote import file_system
-    from syncaudit.readers.uris import reworded
 
     uri = f"{url.rstrip('/')}/{name}"
     with reworded(uri):

@@ -22,6 +22,7 @@ from syncaudit.model import (
 from syncaudit.model.clip import MOST_EPISODES
 from syncaudit.model.lens import N_COEFFICIENTS
 from syncaudit.readers.roles import fault_of_role
+from syncaudit.readers.uris import FILE_KEYS
 
 __all__ = ["clip_faults"]
 
@@ -91,7 +92,7 @@ def _range_faults(key: str, time_ns: int | None) -> Iterator[tuple[str, str]]:
 
 
 def _spec_faults(at: str, spec: SourceSpec) -> Iterator[tuple[str, str]]:
-    for key in ("uri", "timestamps", "dbc", "arrivals", "clock", "stamps", "pictures"):
+    for key in (*FILE_KEYS, "clock", "stamps", "pictures"):
         value = getattr(spec, key, None)
         if value is not None and (not value.strip() or "\0" in value):
             yield f"{at}.{key} is {value!r}", "Name it, or leave the key out."

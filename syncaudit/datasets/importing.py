@@ -17,6 +17,7 @@ from syncaudit.datasets.source import Source, is_inside
 from syncaudit.datasets.starter_rules import TABLES, starter_rules
 from syncaudit.errors import ManifestError, UsageError
 from syncaudit.model import Clip, SourceKind
+from syncaudit.readers.uris import FILE_KEYS
 from syncaudit.writing import check_target, note_written, refuse_strange_folder
 
 __all__ = ["Imported", "import_dataset", "pick_format"]
@@ -24,7 +25,6 @@ __all__ = ["Imported", "import_dataset", "pick_format"]
 AUTO = "auto"
 _MOST_NAMED = 20
 _MARKER = ".syncaudit-import"
-_URI_KEYS = ("uri", "timestamps", "dbc", "arrivals")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ def _row(clip: Clip, folder: Path, sidecars: Sidecars) -> dict[str, Any]:
     row = clip_to_row(clip, relative_to=str(folder.absolute()))
     home = f"{sidecars.folder}{os.sep}"
     for spec in row["sources"].values():
-        for key in _URI_KEYS:
+        for key in FILE_KEYS:
             if str(spec.get(key, "")).startswith(home):
                 spec[key] = f"{sidecars.folder.name}/{Path(spec[key]).relative_to(home).as_posix()}"
     return row

@@ -7,14 +7,12 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from syncaudit.model import SourceKind
+from syncaudit.readers.uris import FILE_KEYS
 
-__all__ = ["ROW_PART", "URI_KEYS", "placed_row", "split_member"]
+__all__ = ["ROW_PART", "placed_row", "split_member"]
 
 ROW_PART = "syncaudit.json"
 """Part with the manifest row, where the part ``json`` belongs to the data set."""
-
-URI_KEYS = ("uri", "timestamps", "dbc", "arrivals")
-"""Keys of a source that name files."""
 
 # The key of a sample is all up to the first dot of the file's own name, the rest tells the part.
 _MEMBER = re.compile(r"^((?:.*/|)[^./][^./]*)\.([^/]+)$")
@@ -47,7 +45,7 @@ def _placed(spec: object, members: Mapping[str, str], shard: str) -> dict[str, A
     if not isinstance(spec, dict) or spec.get("kind") not in set(SourceKind):
         return None
     placed = dict(spec)
-    for key in URI_KEYS:
+    for key in FILE_KEYS:
         if key in spec:
             member = _member(spec[key], members)
             if member is None:

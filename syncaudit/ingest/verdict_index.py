@@ -157,7 +157,8 @@ def find_verdicts(path: str | Path, *, partial: bool = False) -> str:
 
 
 def _exists(place: str) -> bool:
-    from syncaudit.readers.uris import local_path, reworded
+    from syncaudit.readers.file_errors import reworded
+    from syncaudit.readers.uris import local_path
 
     path = local_path(place)
     if path is not None:

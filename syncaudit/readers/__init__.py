@@ -30,6 +30,7 @@ from syncaudit.readers.camera import read_camera
 from syncaudit.readers.can import read_can
 from syncaudit.readers.columns import STAMPS
 from syncaudit.readers.events import read_events
+from syncaudit.readers.file_errors import too_long_a_name
 from syncaudit.readers.findings import noted
 from syncaudit.readers.imu import read_imu
 from syncaudit.readers.near_rows import rows_near
@@ -37,7 +38,7 @@ from syncaudit.readers.roots import RefusedError, is_outside, refuse_outside
 from syncaudit.readers.state import read_state
 from syncaudit.readers.stated_units import check_units
 from syncaudit.readers.transcript import read_transcript
-from syncaudit.readers.uris import resolve, too_long_a_name
+from syncaudit.readers.uris import files_named, resolve
 
 __all__ = ["READERS", "read_source"]
 
@@ -99,8 +100,7 @@ def read_source(
         If the format needs an optional package.
     """
     reader: Callable[..., Any] = READERS[spec.kind]
-    named = (getattr(spec, key, None) for key in ("uri", "timestamps", "dbc", "arrivals"))
-    places = [resolve(uri, base_uri) for uri in named if uri]
+    places = list(files_named(spec, base_uri).values())
     try:
         for place in places:
             refuse_outside(place)

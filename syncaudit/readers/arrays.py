@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from syncaudit.errors import StreamReadError, one_line
 from syncaudit.limits import ARRAY_BYTES
 from syncaudit.readers.columns import Table
+from syncaudit.readers.file_errors import reworded
 from syncaudit.readers.folders import list_folder
 from syncaudit.readers.parquet import too_short
-from syncaudit.readers.uris import holds_data, local_path, open_file, read_bytes, reworded
+from syncaudit.readers.uris import holds_data, local_path, open_file, read_bytes
 
 __all__ = ["NPY_MAGIC", "array_name", "array_parts", "list_arrays", "read_arrays"]
 

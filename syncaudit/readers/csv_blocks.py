@@ -13,8 +13,9 @@ from syncaudit.limits import LINE_BYTES
 from syncaudit.readers.arrow_columns import is_digits
 from syncaudit.readers.columns import Table
 from syncaudit.readers.csv_table import BLANKS, cut_off, read_header
+from syncaudit.readers.file_errors import reworded
 from syncaudit.readers.parquet import too_short
-from syncaudit.readers.uris import holds_data, local_path, open_file, reworded
+from syncaudit.readers.uris import holds_data, local_path, open_file
 
 __all__ = ["CsvBlocks", "large_csv", "read_large_csv"]
 

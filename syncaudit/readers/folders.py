@@ -8,9 +8,10 @@ import re
 from pathlib import Path
 
 from syncaudit.readers.archives import find_member
+from syncaudit.readers.file_errors import reworded
 from syncaudit.readers.remote import file_system
 from syncaudit.readers.roots import refuse_outside
-from syncaudit.readers.uris import is_url, reworded
+from syncaudit.readers.uris import is_url
 
 __all__ = ["list_folder", "natural_key"]
 

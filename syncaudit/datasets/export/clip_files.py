@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from syncaudit.datasets.export.parts import Part
 from syncaudit.datasets.rows import clip_to_row
-from syncaudit.datasets.samples import ROW_PART, URI_KEYS
+from syncaudit.datasets.samples import ROW_PART
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, Clip, SourceSpec
 from syncaudit.readers.arrays import NPY_MAGIC, list_arrays
@@ -22,7 +22,7 @@ from syncaudit.readers.folders import list_folder, natural_key
 from syncaudit.readers.frame_stamps import FILE, named_pictures
 from syncaudit.readers.suffixes import is_picture
 from syncaudit.readers.tables import read_table
-from syncaudit.readers.uris import keep_local, resolve
+from syncaudit.readers.uris import files_named, keep_local, resolve
 
 __all__ = ["clip_parts", "key_of"]
 
@@ -70,11 +70,7 @@ class _Packing:
                 hint="Cut the video, or hand LeRobot's own tools the lists in keep.json.",
             )
         base = _UNSAFE.sub("_", name).strip("_") or "source"
-        located = {
-            key: resolve(str(uri), self._base_uri)
-            for key in URI_KEYS
-            if (uri := getattr(spec, key, None))
-        }
+        located = files_named(spec, self._base_uri)
         # The rows of a camera are those of its stamp table.
         key_of_rows = "timestamps" if "timestamps" in located else "uri"
         rows = {key_of_rows: tuple(getattr(spec, "rows", None) or ())}

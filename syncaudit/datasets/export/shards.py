@@ -17,11 +17,11 @@ from syncaudit.datasets.export.parts import Part
 from syncaudit.datasets.export.shard_file import ShardFile, size_in_shard
 from syncaudit.datasets.export.stored_samples import StoredSamples, sample_of
 from syncaudit.datasets.rows import clip_to_row
-from syncaudit.datasets.samples import ROW_PART, URI_KEYS, split_member
+from syncaudit.datasets.samples import ROW_PART, split_member
 from syncaudit.errors import ClipInputError, UsageError
 from syncaudit.model import Clip, Verdict
 from syncaudit.readers.roots import refuse_outside
-from syncaudit.readers.uris import resolve
+from syncaudit.readers.uris import FILE_KEYS, files_named
 from syncaudit.writing import replace_text, sweep_drafts
 
 __all__ = ["INDEX_FILE", "ExportOptions", "Exported", "export_shards"]
@@ -155,9 +155,8 @@ def _export(clip: Clip, stored: StoredSamples, scratch: Path, writer: _Writer) -
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         try:
             for spec in clip.sources.values():
-                for uri in (getattr(spec, name, None) for name in URI_KEYS):
-                    if uri:
-                        refuse_outside(resolve(str(uri), clip.base_uri))
+                for uri in files_named(spec, clip.base_uri).values():
+                    refuse_outside(uri)
             key, parts = _sample(clip, stored, Path(folder))
         except (ClipInputError, pa.ArrowException) as error:
             writer.done.failed[clip.clip_id] = str(error)
@@ -173,7 +172,7 @@ def _sample(clip: Clip, stored: StoredSamples, scratch: Path) -> tuple[str, list
         return key_of(clip.clip_id), [*parts, _row_part("json", row)]
     row = clip_to_row(clip)
     for spec in row["sources"].values():
-        for uri_key in URI_KEYS:
+        for uri_key in FILE_KEYS:
             found = split_member(spec[uri_key].partition("::")[0]) if uri_key in spec else None
             if found is not None:
                 spec[uri_key] = found[1]

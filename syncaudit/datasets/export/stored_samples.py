@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from syncaudit.datasets.export.parts import Part
-from syncaudit.datasets.samples import URI_KEYS, split_member
+from syncaudit.datasets.samples import split_member
 from syncaudit.errors import StreamReadError
 from syncaudit.model import Clip
-from syncaudit.readers.uris import keep_local, local_path, resolve
+from syncaudit.readers.uris import files_named, keep_local, local_path
 
 __all__ = ["StoredSamples", "sample_of"]
 
@@ -22,13 +22,12 @@ def sample_of(clip: Clip) -> tuple[str, str] | None:
     """Return (shard, key) of the one sample that all files of a clip are parts of, else None."""
     places = set()
     for spec in clip.sources.values():
-        for uri in (getattr(spec, key, None) for key in URI_KEYS):
-            if uri:
-                member, _, shard = resolve(str(uri), clip.base_uri).partition("::")
-                found = split_member(member.removeprefix(_SCHEME))
-                if not member.startswith(_SCHEME) or "::" in shard or not shard or found is None:
-                    return None
-                places.add((shard, found[0]))
+        for uri in files_named(spec, clip.base_uri).values():
+            member, _, shard = uri.partition("::")
+            found = split_member(member.removeprefix(_SCHEME))
+            if not member.startswith(_SCHEME) or "::" in shard or not shard or found is None:
+                return None
+            places.add((shard, found[0]))
     return places.pop() if len(places) == 1 else None
 
 
