@@ -5,9 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 
 from syncaudit import __version__
 from syncaudit.batch.data_sets import DataSets
@@ -23,39 +21,34 @@ from syncaudit.policy import Policy
 from syncaudit.report import Picture, PictureMaker, write_report
 from syncaudit.writing import sync_folder
 
-__all__ = ["RunFacts", "finish"]
+__all__ = ["finish"]
 
 _PACKAGES = ("numpy", "scipy", "opencv-python-headless", "opencv-python", "av", "pyarrow", "ray")
 # Pictures of the report: some 0.1 s each on a disk; slow storage shall not hold a run up.
 _PICTURES_S = 20.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFacts:
-    """What a run knows of itself, for its summary."""
-
-    reused: int  # verdicts kept from an earlier run
-    wall_s: float
-    workers: int  # processes; 0 for none
-    stopped: str | None  # ``interrupted`` or ``terminated``
-    about: Mapping[str, object]  # further entries of ``summary.json``
-
-
 def finish(
     clips: Sequence[Clip],
     ledger: Ledger,
     policy: Policy,
-    folder: Path,
-    facts: RunFacts,
+    about: Mapping[str, object],
     *,
+    began_s: float,
+    reused: int,
+    workers: int,
+    stopped: str | None = None,
     to_row: RowMaker | None = None,
     with_pictures: bool = True,
 ) -> BatchSummary:
-    """Pool recordings and write every output from the ledger, which is open in `folder`.
+    """Pool recordings and write every output from the ledger, into its folder.
 
-    Without `to_row` split manifests are not written; `with_pictures` lets the report open the
-    cameras of its few worst clips to show a frame of each.
+    `about` are further entries of the summary; `began_s` is of `time.monotonic`. Without `to_row`
+    split manifests are not written; `with_pictures` lets the report open the cameras of its few
+    worst clips to show a frame of each.
     """
+    wall_s = time.monotonic() - began_s
+    folder = ledger.path.parent
     clip_ids = [clip.clip_id for clip in clips]
     ledger.settle()
     data_sets = DataSets(clips, ledger, policy)
@@ -68,17 +61,17 @@ def finish(
         tally.add(verdict)
     summary = BatchSummary(
         total=len(clips),
-        reused=facts.reused,
+        reused=reused,
         tally=tally,
-        wall_s=facts.wall_s,
-        workers=facts.workers,
-        stopped=facts.stopped,
+        wall_s=wall_s,
+        workers=workers,
+        stopped=stopped,
         out=folder,
         tolerances_s=_tolerances(clips, policy),
         recordings=recordings,
         data_sets=data_sets.rows(),
         about={
-            **facts.about,
+            **about,
             "row_digests": True,
             "repeated_clips": repeated_clips(clips),
             "policy": plain(policy),
@@ -94,7 +87,7 @@ def finish(
         summary.to_json(),
         folder / "report.html",
         # Whoever stops a run does not wait for pictures.
-        pictures=_picture_maker(clips) if with_pictures and facts.stopped is None else None,
+        pictures=_picture_maker(clips) if with_pictures and stopped is None else None,
     )
     # Last, and on the disk: it says that all the others are complete.
     sync_folder(folder)

@@ -10,15 +10,9 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
-from syncaudit.batch.begin import (
-    begin_run,
-    check_outputs,
-    keep_others,
-    make_folder,
-    refuse_other_run,
-)
-from syncaudit.batch.finish import RunFacts, finish
-from syncaudit.batch.ledger import Ledger, VerdictFile
+from syncaudit.batch.begin import begun_run, check_outputs, make_folder, refuse_other_run
+from syncaudit.batch.finish import finish
+from syncaudit.batch.ledger import VerdictFile
 from syncaudit.batch.outputs import RowMaker
 from syncaudit.batch.run import check_unique
 from syncaudit.batch.summary import BatchSummary, stated_roots
@@ -134,23 +128,23 @@ def merge_shards(
     about = {"merged": [shard.name for shard in shards]}
     check_outputs(folder, is_forced=force)
     refuse_other_run(folder, about, is_forced=force)
-    with Ledger(folder / "verdicts.jsonl") as ledger:
-        keep_others(ledger, [clip.clip_id for clip in clips], is_pruning=prune)
-        begin_run(ledger, len(clips), policy, about)
+    with begun_run(folder, clips, policy, about, is_pruning=prune) as ledger:
         for shard in shards:
             verdicts = VerdictFile(shard.folder / "verdicts.jsonl")
             for clip in shard.clips:
                 entry = verdicts.entry(clip.clip_id)
                 line = verdicts.line(clip.clip_id)
                 ledger.append(clip.clip_id, entry.verdict, entry.fingerprint, line)
-        facts = RunFacts(
+        return finish(
+            clips,
+            ledger,
+            policy,
+            {**about, **_roots(shards)},
+            began_s=began,
             reused=len(clips),
-            wall_s=time.monotonic() - began,
             workers=0,
-            stopped=None,
-            about={**about, **_roots(shards)},
+            to_row=to_row,
         )
-        return finish(clips, ledger, policy, folder, facts, to_row=to_row)
 
 
 def _roots(shards: Sequence[Shard]) -> dict[str, list[str]]:

@@ -15,11 +15,11 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from syncaudit.batch.begin import begin_run, check_outputs, keep_others, make_folder, refuse_screen
+from syncaudit.batch.begin import begun_run, check_outputs, make_folder, refuse_screen
 from syncaudit.batch.engines import get_engine
 from syncaudit.batch.execute import audited, judged
 from syncaudit.batch.fingerprint import content_half
-from syncaudit.batch.finish import RunFacts, finish
+from syncaudit.batch.finish import finish
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.memory import MemoryLimit
 from syncaudit.batch.outputs import RowMaker, check_rows, log_defect
@@ -146,9 +146,7 @@ def run_batch(
         "engine": engine,
         "calibrated": calibration is not None,
     }
-    with Ledger(folder / "verdicts.jsonl") as ledger:
-        keep_others(ledger, clip_ids, is_pruning=prune)
-        begin_run(ledger, len(clips), policy, known)
+    with begun_run(folder, clips, policy, known, is_pruning=prune) as ledger:
         todo, again = sort_out(clips, ledger, task)
         kept = [v for v in map(ledger.verdict, clip_ids) if v is not None]
         counter = VerdictCounter(len(clips), on_progress, kept=kept)
@@ -172,14 +170,11 @@ def run_batch(
             clips,
             ledger,
             policy,
-            folder,
-            RunFacts(
-                reused=len(clips) - len(todo),
-                wall_s=time.monotonic() - began,
-                workers=min(workers, len(todo)),
-                stopped=stopped,
-                about={**known, "judged_again": len(again)},
-            ),
+            {**known, "judged_again": len(again)},
+            began_s=began,
+            reused=len(clips) - len(todo),
+            workers=min(workers, len(todo)),
+            stopped=stopped,
             to_row=to_row,
         )
 

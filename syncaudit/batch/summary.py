@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +16,15 @@ from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.readers.runs import FoundVerdicts
 from syncaudit.report import Causes, WorstClips
 
-__all__ = ["BatchSummary", "Progress", "SourceTally", "Tally", "VerdictCounter"]
+__all__ = [
+    "BatchSummary",
+    "Progress",
+    "SourceTally",
+    "Tally",
+    "VerdictCounter",
+    "read_summary",
+    "stated_roots",
+]
 
 
 # Recordings that the summary lists, the worst first; all are in ``recordings.jsonl``.
@@ -250,6 +259,15 @@ def _urgency(recording: Mapping[str, Any]) -> tuple[float, str]:
     ]
     rejected = recording["reject"] / recording["clips"]
     return (-rejected - max(moved, default=0.0), recording["recording_id"])
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """Return what the ``summary.json`` of a run states; {} where there is none."""
+    try:
+        found = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def stated_roots(summary: object) -> tuple[str, ...]:

@@ -157,12 +157,9 @@ def _refuse_outdated_passes(manifest: str) -> None:
     path = Path(manifest)
     if "://" in manifest or path.name != "passed.jsonl":
         return
-    try:
-        summary = json.loads((path.parent / "summary.json").read_text(encoding="utf-8"))
-        is_finished = summary["complete"] is not False
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return  # no run: a manifest of that name
-    if not is_finished:
+    from syncaudit.batch.summary import read_summary
+
+    if read_summary(path.parent).get("complete") is False:  # without one: a manifest of that name
         raise UsageError(
             "a run into this folder was not finished: clips may be listed that do not pass now",
             path=manifest,
