@@ -7,9 +7,10 @@ import hashlib
 import os
 import posixpath
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
 
 from syncaudit import __version__
 from syncaudit.batch.json_encoding import json_line, plain
@@ -22,6 +23,8 @@ from syncaudit.readers.roots import treated_apart
 from syncaudit.readers.uris import files_named, is_url, parent_of, resolve
 
 __all__ = ["content_half", "fingerprint_of", "policy_half", "with_policy"]
+
+_Answer = TypeVar("_Answer")
 
 # A store answers in some 0.1 s; one that does not is not asked again.
 _ANSWER_S = 20.0
@@ -189,25 +192,26 @@ def _own_marks(path: Path) -> list[int | str]:
 
 
 def _remote_marks(uri: str) -> object | None:
-    def ask() -> object | None:
-        try:
-            filesystem, path = file_system(uri)
-            return remote_version(filesystem.info(path)) or None
-        except Exception:  # noqa: BLE001  # every remote store raises its own kinds
-            return None
-
-    return answer_within(_ANSWER_S, uri, ask, None)
+    return _asked(uri, lambda system, path: remote_version(system.info(path)) or None)
 
 
 def _listed(folder: str) -> dict[str, object] | None:
     """Return name to marks of the files in a remote folder; None where it cannot be listed."""
 
-    def ask() -> dict[str, object] | None:
+    def listed(system: Any, path: str) -> dict[str, object]:
+        entries = system.ls(path, detail=True)
+        return {posixpath.basename(entry["name"]): remote_version(entry) for entry in entries}
+
+    return _asked(folder, listed)
+
+
+def _asked(place: str, question: Callable[[Any, str], _Answer]) -> _Answer | None:
+    """Return what a store answers about a place, None where it does not."""
+
+    def ask() -> _Answer | None:
         try:
-            filesystem, path = file_system(folder)
-            entries = filesystem.ls(path, detail=True)
-            return {posixpath.basename(entry["name"]): remote_version(entry) for entry in entries}
+            return question(*file_system(place))
         except Exception:  # noqa: BLE001  # every remote store raises its own kinds
             return None
 
-    return answer_within(_ANSWER_S, folder, ask, None)
+    return answer_within(_ANSWER_S, place, ask, None)

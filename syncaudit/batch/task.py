@@ -115,30 +115,8 @@ class AuditTask:
                     clip, self.policy, calibration=self.calibration, **self.settings
                 )
             return row_result(verdict, fingerprint)
-        except ClipInputError as error:
-            if error.machine_fault is not None:
-                return _machine_fault(clip, error, error.source)
-            verdict = failed_verdict(clip, _code(error.code), str(error), source=error.source)
-            return row_result(verdict, fingerprint)
-        except MachineError as error:
-            return _machine_fault(clip, error, error.source)
-        except SyncAuditError as error:
-            if machine_fault(error) is not None:
-                return _machine_fault(clip, error, error.source)
-            # Another run may fare better.
-            return row_result(failed_verdict(clip, ReasonCode.UNREADABLE, str(error)), None)
-        except MemoryError as error:
-            if machine_fault(error) is not None:
-                return _machine_fault(clip, error, None)
-            message = (
-                f"the audit asked for more memory than there is ({_first_line(error)}). "
-                f"{OUT_OF_MEMORY_HINT}"
-            )
-            return row_result(failed_verdict(clip, ReasonCode.UNREADABLE, message), None)
         except Exception as error:  # noqa: BLE001  # the per-clip boundary
-            if machine_fault(error) is not None:
-                return _machine_fault(clip, error, None)
-            return _defect(clip, "the audit", error)
+            return _failed(clip, error, fingerprint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +182,26 @@ def failed_verdict(
         reasons=(reason,),
         sources=sources,
     )
+
+
+def _failed(clip: Clip, error: Exception, fingerprint: str | None) -> TaskResult:
+    """Return the result of a clip whose audit raised an error, which is being handled."""
+    fault = error.machine_fault if isinstance(error, ClipInputError) else machine_fault(error)
+    source = error.source if isinstance(error, SyncAuditError) else None
+    if fault is not None or isinstance(error, MachineError):
+        return _machine_fault(clip, error, source)
+    if isinstance(error, ClipInputError):
+        verdict = failed_verdict(clip, _code(error.code), str(error), source=source)
+        return row_result(verdict, fingerprint)
+    if isinstance(error, SyncAuditError):  # another run may fare better
+        return failed_result(clip, ReasonCode.UNREADABLE, str(error))
+    if isinstance(error, MemoryError):
+        message = (
+            f"the audit asked for more memory than there is ({_first_line(error)}). "
+            f"{OUT_OF_MEMORY_HINT}"
+        )
+        return failed_result(clip, ReasonCode.UNREADABLE, message)
+    return _defect(clip, "the audit", error)
 
 
 def _machine_fault(clip: Clip, error: Exception, source: str | None) -> TaskResult:

@@ -72,9 +72,9 @@ def export_shards(
     - `syncaudit export-shards out/ --out shards/ --include unverified`
     """
     from syncaudit.cli.console import stderr, stdout
-    from syncaudit.cli.import_view import ImportView
     from syncaudit.cli.inputs import load_clips
     from syncaudit.cli.judged import load_outputs
+    from syncaudit.cli.progress import ImportView
     from syncaudit.cli.rooted import roots_of
     from syncaudit.datasets.export import ExportOptions
     from syncaudit.datasets.export import export_shards as export

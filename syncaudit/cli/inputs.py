@@ -69,8 +69,8 @@ def import_if_needed(
             hint="Write it with 'syncaudit manifest' first, and validate that.",
         )
     from syncaudit.cli.console import stderr
-    from syncaudit.cli.import_view import ImportView, print_import
     from syncaudit.cli.isolated_import import import_isolated
+    from syncaudit.cli.progress import ImportView, print_import
 
     target = out / _MANIFEST_NAMES[0]
     with ImportView(stderr(), is_quiet=is_quiet) as view:

@@ -58,9 +58,9 @@ def manifest(
     - `syncaudit manifest auto s3://bucket/recordings --out manifest.parquet --limit 100`
     """
     from syncaudit.cli.console import stderr, stdout
-    from syncaudit.cli.import_view import ImportView, print_import
     from syncaudit.cli.inputs import load_rules
     from syncaudit.cli.isolated_import import import_isolated
+    from syncaudit.cli.progress import ImportView, print_import
     from syncaudit.errors import UsageError
 
     if out.suffix.lower() not in (".jsonl", ".parquet", ".pq"):

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from syncaudit.cli.exit_codes import FailOn, code_for
 from syncaudit.cli.options import Force, Prune, Root
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from syncaudit.batch import BatchSummary
+    from syncaudit.writing import Signature
 
 __all__ = ["validate"]
 
@@ -144,7 +150,6 @@ def validate(
     from rich.text import Text
 
     from syncaudit.batch import OutputFolder, run_batch
-    from syncaudit.cli.ci_files import CiFiles, check_for_ci, write_for_ci
     from syncaudit.cli.console import stderr, stdout, warn
     from syncaudit.cli.inputs import (
         cores,
@@ -163,13 +168,14 @@ def validate(
     from syncaudit.pipeline import audit
     from syncaudit.policy import load_policy
     from syncaudit.readers.roots import within_roots
+    from syncaudit.writing import Signature
 
     limits = load_policy(None if policy is None else str(policy), profile=profile)
     choice = choose_decoder(decoder, is_here=engine == "local")
     part = None if shard is None else parse_shard(shard)
     known = load_calibration(calibration)
-    ci_files = CiFiles(junit=junit, sarif=sarif, markdown=summary_md)
-    check_for_ci(ci_files, force=force)
+    ci_files = {Signature.JUNIT: junit, Signature.SARIF: sarif, Signature.MARKDOWN: summary_md}
+    _check_ci_files(ci_files, is_forced=force)
     with OutputFolder(out, force=force) as place:
         named = manifest
         manifest = import_if_needed(
@@ -223,7 +229,33 @@ def validate(
             )
         if choice.took != "cpu" and not quiet and not screen:
             stderr().print(Text(f"Decoder: {choice.took} ({choice.why})", style="dim"))
-        write_for_ci(summary, manifest, ci_files, force=force)
+        _check_ci_files(ci_files, is_forced=force)  # the run itself may have written there
+        _write_ci_files(summary, manifest, ci_files)
         if not quiet:
             print_outcome(stdout(), summary, out, is_detailed=details)
     raise typer.Exit(code_for(summary.counts, fail_on=fail_on, stopped=summary.stopped))
+
+
+def _check_ci_files(files: Mapping[Signature, Path | None], *, is_forced: bool) -> None:
+    """Refuse files for CI servers that syncaudit may not write."""
+    from syncaudit.writing import check_target
+
+    for signature, path in files.items():
+        if path is not None:
+            check_target(path, signature, is_forced=is_forced)
+
+
+def _write_ci_files(
+    summary: BatchSummary, manifest: str, files: Mapping[Signature, Path | None]
+) -> None:
+    from syncaudit import __version__
+    from syncaudit.report import write_junit, write_markdown, write_sarif
+    from syncaudit.writing import Signature
+
+    if (junit := files[Signature.JUNIT]) is not None:
+        write_junit(summary.verdicts(), summary.counts, junit)
+    if (sarif := files[Signature.SARIF]) is not None:
+        write_sarif(summary.verdicts(), sarif, version=__version__, manifest=manifest)
+    if (markdown := files[Signature.MARKDOWN]) is not None:
+        causes, worst = summary.tally.causes.to_view(), summary.tally.worst.clips()
+        write_markdown(summary.counts, causes, worst, markdown)
