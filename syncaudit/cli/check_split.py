@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncaudit.cli.exit_codes import ExitCode
+from syncaudit.cli.options import AsJson
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,7 +46,7 @@ def check_split(
     workers: Annotated[
         int | None, typer.Option("--workers", "-j", min=1, help="Processes; default: all cores.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Tell what splits share: clips, recordings, episodes, files, and the same video.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncaudit.cli.exit_codes import ExitCode
-from syncaudit.cli.options import Partial
+from syncaudit.cli.options import AsJson, Partial
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,7 +33,7 @@ def diff(
         ),
     ] = None,
     partial: Partial = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Tell what changed between two runs: verdicts, reasons, and offsets beyond their errors.
 

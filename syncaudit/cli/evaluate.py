@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from syncaudit.cli.exit_codes import ExitCode
-from syncaudit.cli.options import Partial
+from syncaudit.cli.options import AsJson, Partial
 
 __all__ = ["evaluate"]
 
@@ -31,7 +31,7 @@ def evaluate(
         typer.Option("--originals", help="Run over the unmoved clips, where controls are missing."),
     ] = None,
     partial: Partial = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Tell how often a run errs: by errors injected on purpose, or by people's labels.
 

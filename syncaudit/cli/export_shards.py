@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncaudit.cli.exit_codes import ExitCode
-from syncaudit.cli.options import Partial
+from syncaudit.cli.options import Partial, Quiet, Verdicts
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,9 +26,7 @@ _MOST_STEPS = 8
 
 
 def export_shards(
-    verdicts: Annotated[
-        str, typer.Argument(help="Output folder of 'validate', local or any fsspec URL.")
-    ],
+    verdicts: Verdicts,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the shards.")],
     manifest: Annotated[
         str | None,
@@ -53,7 +51,7 @@ def export_shards(
             "'validate' took for trusted. Repeatable.",
         ),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write WebDataset shards of the clips that passed, and of no others.
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from syncaudit.cli.exit_codes import code_for
-from syncaudit.cli.options import Force, Root
+from syncaudit.cli.options import AsJson, Decoder, Force, PolicyFile, Profile, Root
 
 __all__ = ["inspect"]
 
@@ -19,17 +19,14 @@ def inspect(
         str, typer.Argument(help="Manifest file or its folder; with several clips add --clip.")
     ],
     clip: Annotated[str | None, typer.Option("--clip", "-c", help="clip_id to look at.")] = None,
-    policy: Annotated[Path | None, typer.Option("--policy", help="Policy file (TOML).")] = None,
-    profile: Annotated[str | None, typer.Option("--profile", help="Policy profile.")] = None,
+    policy: PolicyFile = None,
+    profile: Profile = None,
     calibration: Annotated[
         Path | None, typer.Option("--calibration", help="Known corrections, taken off first.")
     ] = None,
-    decoder: Annotated[
-        str,
-        typer.Option("--decoder", help="What decodes pictures: auto, cpu, nvdec, torchcodec."),
-    ] = "auto",
+    decoder: Decoder = "auto",
     root: Root = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    as_json: AsJson = False,
     mcap: Annotated[
         Path | None,
         typer.Option("--mcap", help="Also write findings and corrections to open in Foxglove."),

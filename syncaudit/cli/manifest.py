@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from syncaudit.cli.options import Force
+from syncaudit.cli.options import Force, MemoryLimit, Quiet
 
 __all__ = ["manifest"]
 
@@ -34,15 +34,8 @@ def manifest(
         int | None, typer.Option("--limit", min=1, help="Only the first N clips.")
     ] = None,
     force: Force = False,
-    memory_limit: Annotated[
-        str,
-        typer.Option(
-            "--memory-limit",
-            help="Memory above which the import is given up: 4G, 512M, none, "
-            "or auto (80 % of the machine's).",
-        ),
-    ] = "auto",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
+    memory_limit: MemoryLimit = "auto",
+    quiet: Quiet = False,
 ) -> None:
     """Write the clip manifest of a data set, and say what was taken for what.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from syncaudit.cli.options import PolicyFile, Profile
 
 __all__ = ["policy_app"]
 
@@ -25,8 +26,8 @@ def _policy() -> None:
 
 @policy_app.command()
 def show(
-    policy: Annotated[Path | None, typer.Option("--policy", help="Policy file (TOML).")] = None,
-    profile: Annotated[str | None, typer.Option("--profile", help="Policy profile.")] = None,
+    policy: PolicyFile = None,
+    profile: Profile = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Every field in seconds, also those that are not set.")
     ] = False,

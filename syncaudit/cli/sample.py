@@ -10,15 +10,13 @@ from typing import Annotated
 
 import typer
 
-from syncaudit.cli.options import Force, Partial
+from syncaudit.cli.options import Force, Partial, Verdicts
 
 __all__ = ["sample"]
 
 
 def sample(
-    verdicts: Annotated[
-        str, typer.Argument(help="Output folder of 'validate', local or any fsspec URL.")
-    ],
+    verdicts: Verdicts,
     out: Annotated[Path, typer.Option("--out", "-o", help="Manifest to write (.jsonl).")],
     number: Annotated[int, typer.Option("--number", "-n", min=1, help="Clips to draw.")] = 60,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Another draw.")] = 0,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncaudit.cli.exit_codes import ExitCode
+from syncaudit.cli.options import Verdicts
 
 if TYPE_CHECKING:
     from syncaudit.batch import VerdictFile
@@ -24,9 +25,7 @@ _JOINTS = re.compile(r"[/:._\-#@ ]")
 
 
 def trace(
-    verdicts: Annotated[
-        str, typer.Argument(help="Output folder of 'validate', local or any fsspec URL.")
-    ],
+    verdicts: Verdicts,
     ids: Annotated[
         list[str] | None, typer.Argument(help="Clip ids, or sample ids that begin with one.")
     ] = None,

@@ -14,7 +14,7 @@ import typer
 
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.extended_policy import extended_policy
-from syncaudit.cli.options import Force, Partial
+from syncaudit.cli.options import Force, Partial, PolicyToExtend, ProfileToExtend
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,12 +45,8 @@ def tune(
         str,
         typer.Option("--min-found", help="Share of errors of a size to be found: 95%@20ms."),
     ] = "95%@20ms",
-    policy: Annotated[
-        Path | None, typer.Option("--policy", help="Policy file (TOML) to extend.")
-    ] = None,
-    profile: Annotated[
-        str | None, typer.Option("--profile", help="Profile to extend: driving, vla ...")
-    ] = None,
+    policy: PolicyToExtend = None,
+    profile: ProfileToExtend = None,
     seed: Annotated[int, typer.Option("--seed", help="Draws which recordings are held out.")] = 0,
     partial: Partial = False,
     force: Force = False,

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncaudit.cli.exit_codes import FailOn, code_for
-from syncaudit.cli.options import Force, Prune, Root
+from syncaudit.cli.options import (
+    Decoder,
+    Details,
+    FailOnOption,
+    Force,
+    MemoryLimit,
+    PolicyFile,
+    Profile,
+    Prune,
+    Quiet,
+    Root,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,13 +50,8 @@ def validate(
             "--rules", help="What is what in the data set (TOML or JSON), see 'manifest'."
         ),
     ] = None,
-    policy: Annotated[
-        Path | None, typer.Option("--policy", help="Policy file (TOML) with tolerances.")
-    ] = None,
-    profile: Annotated[
-        str | None,
-        typer.Option("--profile", help="Policy profile: driving, vla, speech, strict."),
-    ] = None,
+    policy: PolicyFile = None,
+    profile: Profile = None,
     workers: Annotated[
         int | None,
         typer.Option(
@@ -67,31 +73,19 @@ def validate(
             "--thorough", help="Track every frame of every camera: smaller errors, dearer."
         ),
     ] = False,
-    decoder: Annotated[
-        str,
-        typer.Option("--decoder", help="What decodes pictures: auto, cpu, nvdec, torchcodec."),
-    ] = "auto",
+    decoder: Decoder = "auto",
     calibration: Annotated[
         Path | None,
         typer.Option("--calibration", help="Known corrections, taken off before judging."),
     ] = None,
-    fail_on: Annotated[
-        FailOn, typer.Option("--fail-on", help="Which verdicts make the exit code 1.")
-    ] = FailOn.REJECT,
+    fail_on: FailOnOption = FailOn.REJECT,
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, help="Only the first N clips.")
     ] = None,
     timeout: Annotated[
         float, typer.Option("--timeout", help="Seconds after which a clip is given up.")
     ] = 600.0,
-    memory_limit: Annotated[
-        str,
-        typer.Option(
-            "--memory-limit",
-            help="Memory above which a clip is given up: 4G, 512M, none, "
-            "or auto (80 % of the machine's, shared by the workers).",
-        ),
-    ] = "auto",
+    memory_limit: MemoryLimit = "auto",
     engine: Annotated[
         str, typer.Option("--engine", help="Where clips are audited: local, or a Ray cluster.")
     ] = "local",
@@ -111,15 +105,11 @@ def validate(
     summary_md: Annotated[
         Path | None, typer.Option("--summary-md", help="Markdown for job pages and comments.")
     ] = None,
-    details: Annotated[
-        bool, typer.Option("--details", help="Print every source of every clip.")
-    ] = False,
+    details: Details = False,
     prune: Prune = False,
     force: Force = False,
     root: Root = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress and no table: only errors.")
-    ] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Judge every clip of a manifest and split good from bad.
 
