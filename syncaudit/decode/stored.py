@@ -14,7 +14,7 @@ from syncaudit.model import FrameFiles
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
-__all__ = ["list_stored", "stored_pictures"]
+__all__ = ["broken_parquet", "list_stored", "stored_pictures"]
 
 # Pictures handed on at a time, and bytes read of the file: row groups may be large.
 _BATCH = 4
@@ -69,7 +69,7 @@ def _opened(files: FrameFiles) -> ParquetFile:
             "file not found", code="missing_file", path=path, hint="Check the uri."
         ) from error
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise _broken(path, error) from error
+        raise broken_parquet(path, error) from error
     names = file.schema_arrow.names
     kind: Any = None
     if names.count(files.column) == 1:
@@ -99,7 +99,7 @@ def _pictures(file: ParquetFile, files: FrameFiles) -> Iterator[bytes]:
             for cell in part:
                 yield cell.as_py() or b""
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise _broken(files.paths[0], error) from error
+        raise broken_parquet(files.paths[0], error) from error
 
 
 def _columns(
@@ -122,7 +122,8 @@ def _columns(
         at += size
 
 
-def _broken(path: str, error: Exception) -> StreamReadError:
+def broken_parquet(path: str, error: Exception) -> StreamReadError:
+    """Return the error of a Parquet file that Arrow does not read."""
     return StreamReadError(
         f"is no intact Parquet file ({one_line(error)})",
         code="corrupt",

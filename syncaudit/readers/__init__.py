@@ -24,34 +24,39 @@ from syncaudit.model import (
     Stream,
 )
 from syncaudit.model.units import STAMPS_KEY
-from syncaudit.readers.arrivals import read_arrivals
 from syncaudit.readers.audio import read_audio
 from syncaudit.readers.camera import read_camera
 from syncaudit.readers.can import read_can
 from syncaudit.readers.columns import STAMPS
-from syncaudit.readers.events import read_events
+from syncaudit.readers.events import read_arrivals, read_events
 from syncaudit.readers.file_errors import too_long_a_name
 from syncaudit.readers.findings import noted
 from syncaudit.readers.imu import read_imu
-from syncaudit.readers.near_rows import rows_near
 from syncaudit.readers.roots import RefusedError, is_outside, refuse_outside
 from syncaudit.readers.state import read_state
 from syncaudit.readers.stated_units import check_units
+from syncaudit.readers.tables import rows_near
 from syncaudit.readers.transcript import read_transcript
 from syncaudit.readers.uris import files_named, resolve
 
 __all__ = ["READERS", "read_source"]
 
+
+def _in_memory(reader: Callable[..., Stream]) -> Callable[..., Stream]:
+    """Return a reader that needs no folder for copies of remote files."""
+    return lambda *source, scratch: reader(*source)  # noqa: ARG005  # one signature for every kind
+
+
 # Each takes (name, spec of its kind, base_uri, *, scratch) and returns its stream.
 READERS: Mapping[str, Callable[..., Stream]] = MappingProxyType(
     {
         SourceKind.CAMERA: read_camera,
-        SourceKind.IMU: read_imu,
+        SourceKind.IMU: _in_memory(read_imu),
         SourceKind.CAN: read_can,
         SourceKind.AUDIO: read_audio,
-        SourceKind.TRANSCRIPT: read_transcript,
-        SourceKind.EVENTS: read_events,
-        SourceKind.STATE: read_state,
+        SourceKind.TRANSCRIPT: _in_memory(read_transcript),
+        SourceKind.EVENTS: _in_memory(read_events),
+        SourceKind.STATE: _in_memory(read_state),
     }
 )
 

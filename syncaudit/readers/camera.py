@@ -28,10 +28,9 @@ from syncaudit.model import (
     clock_of,
 )
 from syncaudit.readers.findings import assumed_start, empty_stream
-from syncaudit.readers.folders import list_folder, natural_key
+from syncaudit.readers.folders import PICTURES, is_picture, list_folder, natural_key, suffix_of
 from syncaudit.readers.frame_stamps import FrameStamps
 from syncaudit.readers.roots import refuse_outside
-from syncaudit.readers.suffixes import PICTURES, is_picture, suffix_of
 from syncaudit.readers.uris import check_file, holds_data, is_url, keep_local, resolve
 
 __all__ = ["read_camera"]

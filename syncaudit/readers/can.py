@@ -19,13 +19,12 @@ from syncaudit.model import (
     SourceKind,
     clock_of,
 )
-from syncaudit.model.units import STAMPS_KEY
 from syncaudit.readers.buslogs import RAW_LOGS, read_frames
 from syncaudit.readers.canlog import EXTENDED, BusFrames
 from syncaudit.readers.dbc import BusSignal, decode, find_signals
 from syncaudit.readers.findings import empty_stream, non_finite
 from syncaudit.readers.roles import fault_of_role
-from syncaudit.readers.tables import STAMPS, read_table
+from syncaudit.readers.tables import read_samples
 from syncaudit.readers.uris import resolve
 
 __all__ = ["read_can"]
@@ -66,7 +65,7 @@ def read_can(
     elif suffix in RAW_LOGS:
         time_ns, channels, findings = _from_log(uri, suffix, spec, base_uri, scratch)
     else:
-        time_ns, channels, findings = _from_table(uri, spec)
+        time_ns, channels, findings = _from_table(uri, spec, base_uri)
     return SignalStream(
         name=name,
         clock=clock_of(name, spec),
@@ -86,7 +85,7 @@ def read_can(
 _Read = tuple[NDArray[np.int64], list[Channel], list[Finding]]
 
 
-def _from_table(uri: str, spec: CanSpec) -> _Read:
+def _from_table(uri: str, spec: CanSpec, base_uri: str) -> _Read:
     """Return the columns of a decoded table; a blank cell is no sample of that signal."""
     if spec.dbc is not None:
         raise StreamReadError(
@@ -95,16 +94,9 @@ def _from_table(uri: str, spec: CanSpec) -> _Read:
             path=uri,
             hint=f"Raw logs end in {', '.join(sorted(RAW_LOGS))}; leave 'dbc' out for tables.",
         )
-    stamps = spec.stamps or STAMPS
-    table = read_table(
-        uri, text_columns=(stamps,), rows=spec.rows, columns=(stamps, *spec.signals.values())
+    table, time_ns, findings = read_samples(
+        spec, base_uri, spec.signals.values(), what="bus samples"
     )
-    time_ns = table.stamps(
-        stamps, may_be_seconds=spec.stamps is not None, unit=spec.units.get(STAMPS_KEY)
-    )
-    findings = list(table.findings)
-    if not table.n_rows:
-        findings += empty_stream(uri, "bus samples")
     channels: list[Channel] = []
     is_used = np.zeros(table.n_rows, dtype=np.bool_)
     for role, column in spec.signals.items():

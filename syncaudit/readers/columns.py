@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 from syncaudit.errors import StreamReadError, nearest_name
 from syncaudit.limits import TABLE_COLUMNS
 from syncaudit.model import Finding
-from syncaudit.readers.arrow_columns import as_array, without_dictionary
+from syncaudit.readers.arrow_columns import Cells, as_array, without_dictionary
 from syncaudit.readers.number_columns import numbers_of
 from syncaudit.readers.stamp_columns import (
     is_fraction,
-    stamps_from_counts,
-    stamps_from_numbers,
     stamps_from_seconds,
+    stamps_in,
     stamps_of,
 )
 
@@ -104,14 +103,8 @@ class Table:
                 raise StreamReadError(
                     f"has no column '{name}' ({purpose}); found: {found or 'none'}",
                     path=self.uri,
-                    hint=" ".join(
-                        part
-                        for part in (
-                            nearest_name(name, (*self.names, *self.unread)),
-                            hint or "Rename the column, or export the table with it.",
-                        )
-                        if part
-                    ),
+                    hint=f"{nearest_name(name, (*self.names, *self.unread))} "
+                    + (hint or "Rename the column, or export the table with it."),
                 )
 
     def stamps(
@@ -147,25 +140,15 @@ class Table:
         """
         name = STAMPS if name is None else name
         self.require([name], purpose=purpose)
-        column = self.data.column(name)
+        cells = self._cells(name)
         if unit is not None and unit != "ns":
-            return self._stamps_in(name, unit)
-        if may_be_seconds and is_fraction(without_dictionary(column)):
-            times_s = self.numbers(name, purpose="stamps")
-            return stamps_from_seconds(times_s, name, uri=self.uri, where=self.where)
-        return stamps_of(column, name, uri=self.uri, where=self.where)
+            return stamps_in(cells, unit)
+        is_in_seconds = may_be_seconds and is_fraction(cells.column)
+        return stamps_from_seconds(cells) if is_in_seconds else stamps_of(cells)
 
-    def _stamps_in(self, name: str, unit: str) -> NDArray[np.int64]:
-        """Return stamps of another unit in nanoseconds: integers to the last digit."""
-        column = self.data.column(name)
-        if is_fraction(without_dictionary(column)):
-            numbers = self.numbers(name, purpose="stamps")
-            is_single = bool(pa.types.is_float32(column.type))
-            return stamps_from_numbers(
-                numbers, unit, name, is_single=is_single, uri=self.uri, where=self.where
-            )
-        counts = stamps_of(column, name, uri=self.uri, where=self.where)
-        return stamps_from_counts(counts, unit, name, uri=self.uri, where=self.where)
+    def _cells(self, name: str) -> Cells:
+        column = without_dictionary(self.data.column(name))
+        return Cells(column=column, name=name, uri=self.uri, where=self.where)
 
     def numbers(self, name: str, *, purpose: str = "numbers") -> NDArray[np.float64]:
         """Return a column of numbers; blank cells are NaN.
@@ -184,7 +167,7 @@ class Table:
         self.require([name], purpose=purpose)
         if not self._holds(name):
             return self._element(name, purpose)
-        return numbers_of(self.data.column(name), name, uri=self.uri, where=self.where)
+        return numbers_of(self._cells(name))
 
     def _element(self, name: str, purpose: str) -> NDArray[np.float64]:
         base = base_column(name)

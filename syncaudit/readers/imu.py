@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,13 +32,7 @@ _TRIPLES = {
 _CANONICAL = (STAMPS, *_TRIPLES["gyro"][0], *_TRIPLES["accel"][0])
 
 
-def read_imu(
-    name: str,
-    spec: ImuSpec,
-    base_uri: str,
-    *,
-    scratch: Path | None = None,  # noqa: ARG001  # one signature for every reader
-) -> SignalStream:
+def read_imu(name: str, spec: ImuSpec, base_uri: str) -> SignalStream:
     """Read an inertial table.
 
     `columns` maps the contract's names to those of the file:

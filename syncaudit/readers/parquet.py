@@ -10,19 +10,39 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from syncaudit.errors import StreamReadError, one_line
+from syncaudit.decode.stored import broken_parquet
+from syncaudit.errors import StreamReadError
 from syncaudit.limits import TABLE_BYTES
 from syncaudit.model import Finding, ReasonCode
 from syncaudit.readers.columns import Table, check_names
 from syncaudit.readers.uris import open_file
 
-__all__ = ["check_size", "parquet_parts", "read_parquet_part", "too_short"]
+__all__ = ["parquet_parts", "read_parquet", "read_parquet_part", "too_short"]
 
 # Read at once below, in parts above: a part of six columns takes 6 MiB.
 _MANY_ROWS = 1 << 17
 # Stamps and one noisy channel of so many rows take more: small tables of a store are opened alone.
 _MANY_BYTES = 1 << 20
 _BUFFER_BYTES = 1 << 20
+
+
+def read_parquet(uri: str, data: bytes) -> Table:
+    """Read a Parquet table as a whole."""
+    import pyarrow.parquet as pq
+
+    try:
+        # Through a buffer, so that memory-mapped files cannot change below us.
+        file = pq.ParquetFile(pa.BufferReader(data))
+        names = list(file.schema_arrow.names)
+        _check_size(uri, file.metadata, names)
+        found = file.read(use_threads=False)
+    except StreamReadError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, MemoryError, LookupError) as error:
+        raise broken_parquet(uri, error) from error
+    names = [str(name).strip() for name in found.column_names]
+    check_names(uri, names)
+    return Table(uri=uri, data=found.rename_columns(names), first_row=0)
 
 
 def read_parquet_part(uri: str, rows: Sequence[int] | None, wanted: set[str] | None) -> Table:
@@ -40,18 +60,13 @@ def read_parquet_part(uri: str, rows: Sequence[int] | None, wanted: set[str] | N
             columns = names if wanted is None else [name for name in names if name in wanted]
             check_names(uri, columns)
             groups, skipped = _groups(file.metadata, rows)
-            check_size(uri, file.metadata, columns, groups)
+            _check_size(uri, file.metadata, columns, groups)
             found, skipped = _read_groups(file, groups, columns, rows, skipped)
             n_rows = int(file.metadata.num_rows)
     except StreamReadError:
         raise
     except (pa.ArrowException, OSError, ValueError, MemoryError, LookupError) as error:
-        raise StreamReadError(
-            f"is no intact Parquet file ({one_line(error)})",
-            code="corrupt",
-            path=uri,
-            hint="Write or copy it again.",
-        ) from error
+        raise broken_parquet(uri, error) from error
     findings: tuple[Finding, ...] = ()
     first = 0
     if rows is not None:
@@ -87,7 +102,7 @@ def parquet_parts(uri: str, column: str) -> Iterator[Table]:
         raise StreamReadError("is no intact Parquet file", code="corrupt", path=uri) from error
 
 
-def check_size(
+def _check_size(
     uri: str, metadata: Any, columns: Sequence[str], groups: Sequence[int] | None = None
 ) -> None:
     """Refuse columns that unpack to more than any recording, by what their pages must hold.

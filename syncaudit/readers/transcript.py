@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import numpy as np
 
@@ -27,13 +27,7 @@ __all__ = ["read_transcript"]
 _TEXT_ONLY = (".lab", ".txt")
 
 
-def read_transcript(
-    name: str,
-    spec: TranscriptSpec,
-    base_uri: str,
-    *,
-    scratch: Path | None = None,  # noqa: ARG001  # one signature for every reader
-) -> TranscriptStream:
+def read_transcript(name: str, spec: TranscriptSpec, base_uri: str) -> TranscriptStream:
     """Read a transcript; the format is known by the ending of its name.
 
     `tier` of the stream is the one that the manifest picks, or the only one; None if there are

@@ -18,9 +18,8 @@ from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, Clip, SourceSpec
 from syncaudit.readers.arrays import NPY_MAGIC, list_arrays
 from syncaudit.readers.columns import STAMPS
-from syncaudit.readers.folders import list_folder, natural_key
+from syncaudit.readers.folders import is_picture, list_folder, natural_key
 from syncaudit.readers.frame_stamps import FILE, named_pictures
-from syncaudit.readers.suffixes import is_picture
 from syncaudit.readers.tables import read_table
 from syncaudit.readers.uris import files_named, keep_local, resolve
 
