@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import glob
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -16,9 +17,9 @@ __all__ = [
     "OWN_SOUND",
     "NamedSources",
     "NamingRule",
-    "escaped",
     "name_sources",
     "parse_rules",
+    "stem_of",
 ]
 
 # Keys that name a companion file, by glob; the first that exists is taken.
@@ -143,7 +144,7 @@ def name_sources(
         rule = next((r for r in rules if any(_fits(name, p) for p in r.match)), None)
         if rule is None:
             continue
-        stem = _stem(name)
+        stem = stem_of(name)
         row = {"uri": name.rstrip("/"), **rule.spec}
         for key in _COMPANIONS:
             if key in row:
@@ -175,7 +176,8 @@ def _fits(name: str, pattern: str) -> bool:
     return name.endswith("/") == pattern.endswith("/") and fnmatch.fnmatchcase(name, pattern)
 
 
-def _stem(name: str) -> str:
+def stem_of(name: str) -> str:
+    """Return the name of a file up to its last dot."""
     bare = name.rstrip("/")
     return bare.rpartition(".")[0] or bare
 
@@ -197,14 +199,9 @@ def _first(patterns: str | Sequence[str], stem: str, names: Sequence[str]) -> st
         for name in names:
             if len(parts) == 2 and not name.startswith(parts[0] + stem):
                 continue
-            if fnmatch.fnmatchcase(name, pattern.replace("{stem}", escaped(stem))):
+            if fnmatch.fnmatchcase(name, pattern.replace("{stem}", glob.escape(stem))):
                 return name
     return None
-
-
-def escaped(stem: str) -> str:
-    """Return a name as a glob that fits nothing else."""
-    return "".join(f"[{char}]" if char in "*?[" else char for char in stem)
 
 
 def _attach_transcripts(sources: dict[str, dict[str, Any]]) -> None:
@@ -214,7 +211,7 @@ def _attach_transcripts(sources: dict[str, dict[str, Any]]) -> None:
     for title, row in list(sources.items()):
         if row["kind"] != "transcript":
             continue
-        stem = _stem(row["uri"])
+        stem = stem_of(row["uri"])
         wanted = row.get("audio", "*")
         # ``talk.en.srt`` belongs to ``talk``.
         stems = [stem.rsplit(".", n)[0] for n in range(stem.count(".") + 1)]

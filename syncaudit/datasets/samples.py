@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+import tarfile
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from syncaudit.model import SourceKind
 from syncaudit.readers.uris import FILE_KEYS
 
-__all__ = ["ROW_PART", "placed_row", "split_member"]
+__all__ = ["ROW_PART", "iter_members", "placed_row", "split_member"]
 
 ROW_PART = "syncaudit.json"
 """Part with the manifest row, where the part ``json`` belongs to the data set."""
@@ -24,6 +25,15 @@ def split_member(name: str) -> tuple[str, str] | None:
     if found is None or "::" in name:
         return None
     return found[1].removeprefix("./"), found[2]
+
+
+def iter_members(archive: tarfile.TarFile) -> Iterator[tuple[str, str, tarfile.TarInfo]]:
+    """Yield (key, part, member) of the files of a shard that belong to samples."""
+    while (member := archive.next()) is not None:
+        archive.members = []  # type: ignore[attr-defined]  # it would keep a list of all
+        found = split_member(member.name)
+        if found is not None and member.isreg():
+            yield *found, member
 
 
 def placed_row(content: object, members: Mapping[str, str], shard: str) -> dict[str, Any] | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from syncaudit.datasets.naming import escaped
+from syncaudit.datasets.naming import stem_of
 from syncaudit.datasets.signal_names import roles_of
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError
@@ -63,12 +64,12 @@ def starter_rules(source: Source, folder: str, videos: Sequence[str], tables: Se
     for video in videos:
         is_sound = video.endswith((".wav", ".flac", ".ogg", ".mp3"))
         rule = _rule(video, {"kind": "audio" if is_sound else "camera"}, "")
-        own = next((name for name in sorted(stamps) if _stem(video) in name), None)
+        own = next((name for name in sorted(stamps) if stem_of(video) in name), None)
         if own is None:
             rule += '# timestamps = ["TABLE.csv"]  # name its table of stamps\n'
         else:
             stamps.discard(own)
-            rule += f"timestamps = [{json.dumps(escaped(own))}]\n"
+            rule += f"timestamps = [{json.dumps(glob.escape(own))}]\n"
             if not is_sound and (stamp := _stamp_column(columns[own])) != "timestamp_ns":
                 rule += f"stamps = {json.dumps(stamp)}\n"
                 unit = _unit_of(stamp or "", NS_PER_UNIT)
@@ -137,7 +138,7 @@ def _other_unit(channel: str, column: str) -> dict[str, str]:
 
 def _rule(match: str, keys: Mapping[str, Any], about: str) -> str:
     """Return one table of the rules file."""
-    lines = ["[[source]]", f"match = {json.dumps(escaped(match))}"]
+    lines = ["[[source]]", f"match = {json.dumps(glob.escape(match))}"]
     if about:
         lines[-1] += f"  # columns: {about[:100]}"
     for key, value in keys.items():
@@ -147,7 +148,3 @@ def _rule(match: str, keys: Mapping[str, Any], about: str) -> str:
         else:
             lines.append(f"{key} = {json.dumps(value)}")
     return "\n".join(lines) + "\n"
-
-
-def _stem(name: str) -> str:
-    return name.rpartition(".")[0] or name

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from syncaudit.decode.container_frames import ContainerFrames
-from syncaudit.decode.sample_tables import read_sample_table
+from syncaudit.decode.mp4 import read_sample_table
 from syncaudit.decode.spans import has_clock, in_ns, is_inside, packets_of
 from syncaudit.errors import StreamReadError
 from syncaudit.machine_faults import machine_fault

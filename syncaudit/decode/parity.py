@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,28 +14,17 @@ from syncaudit.decode.container import list_frames
 from syncaudit.decode.cpu import CpuDecoder
 from syncaudit.decode.header import VideoPart, read_header
 from syncaudit.decode.luma import UnfitError
-from syncaudit.decode.picture import Picture, Plane
+from syncaudit.decode.picture import Picture
 from syncaudit.decode.samples import SAMPLES
 from syncaudit.model import FrameFiles
 
-__all__ = ["Agreement", "Source", "compare_with_cpu"]
+if TYPE_CHECKING:
+    from syncaudit.decode.back_end import BackEnd
+
+__all__ = ["Agreement", "compare_with_cpu"]
 
 # JPEG leaves the rounding of its transform open; all other codecs prescribe every bit.
 _LEVELS = {"mjpeg": 1}
-
-
-class Source(Protocol):
-    """A decoder that gives its pictures with their times."""
-
-    def probe(self) -> str | None:
-        """Return why it cannot be used here, or None if it can."""
-        ...
-
-    def pictures(
-        self, part: VideoPart
-    ) -> Generator[tuple[int, NDArray[np.uint8] | Plane], None, None]:
-        """Yield presentation time and luma of the wanted frames."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +42,7 @@ class Agreement:
         return self.by_codec.get(codec, f"there is no sample of {codec} to compare it by")
 
 
-def compare_with_cpu(back_end: Source) -> Agreement:
+def compare_with_cpu(back_end: BackEnd) -> Agreement:
     """Decode the samples with a back end and with the CPU, and compare integer features.
 
     They agree on nothing where it cannot be used, or does not agree on H.264.
@@ -80,7 +69,7 @@ def compare_with_cpu(back_end: Source) -> Agreement:
     return Agreement(by_codec=by_codec)
 
 
-def _difference(back_end: Source, files: FrameFiles, part: VideoPart) -> str | None:
+def _difference(back_end: BackEnd, files: FrameFiles, part: VideoPart) -> str | None:
     """Return the first thing in which the back end differs from the CPU, or None."""
     n_frames, levels = 0, _LEVELS.get(part.header.codec, 0)
     try:

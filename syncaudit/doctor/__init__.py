@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from syncaudit.doctor.codecs import probe_codecs
-from syncaudit.doctor.extras import probe_extras
 from syncaudit.doctor.gpu import probe_gpu
 from syncaudit.doctor.machine import probe_machine
+from syncaudit.doctor.packages import probe_extras, probe_versions
 from syncaudit.doctor.speech import probe_speech
 from syncaudit.doctor.symptom import Status, Symptom
-from syncaudit.doctor.versions import probe_versions
 from syncaudit.doctor.viewer import probe_viewer
 
 __all__ = ["GROUPS", "Probe", "Status", "Symptom", "examine_machine"]

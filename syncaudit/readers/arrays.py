@@ -21,7 +21,7 @@ from syncaudit.readers.folders import list_folder
 from syncaudit.readers.parquet import too_short
 from syncaudit.readers.uris import holds_data, local_path, open_file, read_bytes
 
-__all__ = ["NPY_MAGIC", "array_name", "array_parts", "list_arrays", "read_arrays"]
+__all__ = ["NPY_MAGIC", "array_header", "array_name", "array_parts", "list_arrays", "read_arrays"]
 
 NPY_MAGIC = b"\x93NUMPY"
 _MANY_ROWS = 1 << 20
@@ -113,7 +113,7 @@ def _read(uri: str, rows: Sequence[int] | None) -> tuple[NDArray[np.generic], in
     """Return some rows of an array, and how many it has."""
     try:
         with open_file(uri) as file:
-            shape, is_fortran, dtype = _header(file)
+            shape, is_fortran, dtype = array_header(file)
             if dtype.hasobject:
                 raise _no_array(uri, ValueError("it holds Python objects"))
             if dtype.kind not in "fiub" or not shape:
@@ -164,7 +164,8 @@ def _read(uri: str, rows: Sequence[int] | None) -> tuple[NDArray[np.generic], in
     return array.astype(dtype.newbyteorder("="), copy=False), shape[0]
 
 
-def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def array_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, whether columns lie together, and type of a NumPy file."""
     version = np.lib.format.read_magic(file)
     if version == (1, 0):
         return np.lib.format.read_array_header_1_0(file)

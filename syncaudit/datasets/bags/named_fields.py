@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from syncaudit.datasets.bags.collected import Collected
 from syncaudit.datasets.bags.layout import Layout, LayoutError
+from syncaudit.datasets.bags.rules import TopicRule
 from syncaudit.datasets.bags.samples import SampleCollector
-from syncaudit.datasets.bags.topic_rules import TopicRule
 from syncaudit.datasets.bags.topics import Topic
 from syncaudit.errors import UsageError
 

@@ -14,9 +14,8 @@ from syncaudit.datasets.bags.collectors import Collector, collector_for
 from syncaudit.datasets.bags.definitions import Definitions
 from syncaudit.datasets.bags.layout import LayoutError
 from syncaudit.datasets.bags.named_fields import FieldCollector
-from syncaudit.datasets.bags.rules import BagRules
+from syncaudit.datasets.bags.rules import BagRules, rule_for
 from syncaudit.datasets.bags.storage import Recording, messages_of
-from syncaudit.datasets.bags.topic_rules import rule_for
 from syncaudit.datasets.bags.topics import Topic, TopicTable
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.manifest import clip_from_row

@@ -11,7 +11,7 @@ from typing import IO, Protocol
 
 from syncaudit.limits import UNPACKED_BYTES, UNPACKED_FILE_BYTES, UNPACKED_FOLD
 
-__all__ = ["UnpackError", "unpack", "unpack_file"]
+__all__ = ["UnpackError", "error_words", "unpack", "unpack_file"]
 
 _PIECE = 1 << 20
 
@@ -46,6 +46,11 @@ _OPENERS: Mapping[str, Callable[[IO[bytes]], _Stream]] = MappingProxyType(
 )
 
 
+def error_words(error: Exception) -> str:
+    """Return kind and text of an error of a decompressor or parser, on one line."""
+    return " ".join(f"{type(error).__name__} {error}".split())[:120]
+
+
 def unpack(kind: str, data: bytes) -> bytes:
     """Return the plain bytes of a message or chunk.
 
@@ -68,7 +73,7 @@ def unpack(kind: str, data: bytes) -> bytes:
     except UnpackError:
         raise
     except Exception as error:  # decompressors raise types of their own
-        raise UnpackError(" ".join(f"{type(error).__name__} {error}".split())[:120]) from error
+        raise UnpackError(error_words(error)) from error
     return b"".join(parts)
 
 

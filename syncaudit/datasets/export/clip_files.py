@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from syncaudit.datasets.export.parts import Part
+from syncaudit.datasets.export.shard_file import Part
 from syncaudit.datasets.rows import clip_to_row
 from syncaudit.datasets.samples import ROW_PART
 from syncaudit.errors import StreamReadError

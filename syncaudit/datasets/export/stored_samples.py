@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from syncaudit.datasets.export.parts import Part
-from syncaudit.datasets.samples import split_member
+from syncaudit.datasets.export.shard_file import Part
+from syncaudit.datasets.samples import iter_members, split_member
 from syncaudit.errors import StreamReadError
 from syncaudit.model import Clip
 from syncaudit.readers.uris import files_named, keep_local, local_path
@@ -63,13 +63,10 @@ def _index(path: Path) -> dict[str, list[Part]]:
     found: dict[str, list[Part]] = {}
     end = path.stat().st_size
     with tarfile.open(path, "r:") as archive:
-        while (member := archive.next()) is not None:
-            archive.members = []  # type: ignore[attr-defined]  # it would keep a list of all
-            names = split_member(member.name)
-            if names is None or not member.isreg() or member.offset_data + member.size > end:
-                continue
-            part = Part(name=names[1], size=member.size, path=path, offset=member.offset_data)
-            found.setdefault(names[0], []).append(part)
+        for key, name, member in iter_members(archive):
+            if member.offset_data + member.size <= end:
+                part = Part(name=name, size=member.size, path=path, offset=member.offset_data)
+                found.setdefault(key, []).append(part)
     return found
 
 

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode.mp4_boxes import UnusualFileError, least, number
+from syncaudit.decode.mp4.boxes import UnusualFileError, least, number
 
 __all__ = ["edit_shift"]
 

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode.container_frames import ContainerFrames
-from syncaudit.decode.edit_lists import edit_shift
-from syncaudit.decode.mp4_boxes import (
+from syncaudit.decode.mp4.boxes import (
     Boxes,
     UnusualFileError,
     any_of,
@@ -26,7 +25,8 @@ from syncaudit.decode.mp4_boxes import (
     number,
     read_movie_box,
 )
-from syncaudit.decode.sample_places import count_samples
+from syncaudit.decode.mp4.edit_lists import edit_shift
+from syncaudit.decode.mp4.sample_places import count_samples
 
 __all__ = ["read_sample_table"]
 

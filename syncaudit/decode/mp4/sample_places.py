@@ -7,7 +7,7 @@ import struct
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode.mp4_boxes import Boxes, UnusualFileError, any_of, least, number
+from syncaudit.decode.mp4.boxes import Boxes, UnusualFileError, any_of, least, number
 
 __all__ = ["count_samples"]
 
