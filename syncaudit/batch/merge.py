@@ -25,49 +25,23 @@ __all__ = ["Shard", "merge_shards", "read_shard"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shard:
-    """Outputs of one run over a part of a manifest.
-
-    Parameters
-    ----------
-    folder : Path
-        Where they lie.
-    name : str
-        What the user calls it.
-    clips : sequence of Clip
-        Clips that have a verdict, in the order of the verdicts.
-    policy : mapping
-        Policy as the summary holds it.
-    number, count : int, optional
-        Which of how many shards, counted from 1; None where it was no shard.
-    roots : tuple of str
-        Where the files of its clips were trusted; nothing where its summary does not state it.
-    """
+    """Outputs of one run over a part of a manifest."""
 
     folder: Path
-    name: str
-    clips: Sequence[Clip]
-    policy: Mapping[str, Any]
-    number: int | None
+    name: str  # what the user calls it
+    clips: Sequence[Clip]  # those that have a verdict, in the order of the verdicts
+    policy: Mapping[str, Any]  # as the summary holds it
+    number: int | None  # which of how many shards, from 1; None where it was no shard
     count: int | None
+    # where the files of its clips were trusted, if its summary states it
     roots: tuple[str, ...] = ()
 
 
 def read_shard(folder: Path, clips: Sequence[Clip], *, name: str | None = None) -> Shard:
-    """Return a shard from its ``summary.json``.
+    """Return a shard from its ``summary.json``; `clips` are in the order of its verdicts.
 
-    Parameters
-    ----------
-    folder : Path
-        Output folder of a run.
-    clips : sequence of Clip
-        Clips of its split manifests, in the order of its verdicts.
-    name : str, optional
-        What the user calls the folder, where `folder` is only a copy.
-
-    Raises
-    ------
-    UsageError
-        If the summary cannot be read or the run was stopped early.
+    `name` is what the user calls the folder, where that is only a copy. UsageError where the
+    summary cannot be read or the run was stopped early.
     """
     path = folder / "summary.json"
     try:

@@ -34,22 +34,12 @@ __all__ = ["Change", "judge_again"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A clip whose verdict is another now.
-
-    Parameters
-    ----------
-    clip_id : str
-        The clip.
-    before, after : str
-        Its verdicts.
-    why : tuple of str
-        Sentences: the reasons of the new verdict, or those that fell away.
-    """
+    """A clip whose verdict is another now."""
 
     clip_id: str
     before: str
     after: str
-    why: tuple[str, ...]
+    why: tuple[str, ...]  # sentences: the reasons of the new verdict, or those that fell away
 
 
 def judge_again(

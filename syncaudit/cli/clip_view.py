@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -26,36 +26,10 @@ from syncaudit.model import (
     Verdict,
 )
 
-__all__ = ["ExaminationLike", "print_examination", "print_failed"]
+if TYPE_CHECKING:
+    from syncaudit.pipeline.examine import Examination
 
-
-class ExaminationLike(Protocol):
-    """What `syncaudit.pipeline.examine` returns."""
-
-    @property
-    def verdict(self) -> ClipVerdict:
-        """Verdict of the clip."""
-        ...
-
-    @property
-    def streams(self) -> Mapping[str, Stream]:
-        """Streams by source."""
-        ...
-
-    @property
-    def measurements(self) -> Sequence[PairMeasurement]:
-        """Measurements as the solver was given them."""
-        ...
-
-    @property
-    def solution(self) -> ClockSolution:
-        """Clocks of the clip."""
-        ...
-
-    @property
-    def stamps(self) -> Mapping[str, StampAudit]:
-        """Stamp audits by source."""
-        ...
+__all__ = ["print_examination", "print_failed"]
 
 
 def print_failed(console: Console, verdict: ClipVerdict) -> None:
@@ -64,7 +38,7 @@ def print_failed(console: Console, verdict: ClipVerdict) -> None:
     _print_findings(console, verdict)
 
 
-def print_examination(console: Console, examination: ExaminationLike) -> None:
+def print_examination(console: Console, examination: Examination) -> None:
     """Print everything that is known of one clip, in the order in which it was found."""
     verdict = examination.verdict
     _print_heading(console, verdict)

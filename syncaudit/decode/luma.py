@@ -36,12 +36,7 @@ class DecodeTally:
 class LumaFrames(Iterator[Picture]):
     """Iterator of the frames of one camera with the tally of its damage.
 
-    Parameters
-    ----------
-    frames : generator of Picture
-        Frames of the back end; it updates `tally` as it goes.
-    tally : DecodeTally
-        Counts, complete once the iterator is exhausted.
+    The tally is complete once the iterator is exhausted.
     """
 
     def __init__(self, frames: Generator[Picture, None, None], tally: DecodeTally) -> None:

@@ -19,24 +19,12 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Symptom:
-    """What was found out about one thing.
-
-    Parameters
-    ----------
-    name : str
-        The thing.
-    status : Status
-        How good it is.
-    detail : str
-        Version, size, or why not.
-    cure : str, optional
-        What to do to have it.
-    """
+    """What was found out about one thing."""
 
     name: str
     status: Status
-    detail: str
-    cure: str | None = None
+    detail: str  # version, size, or why not
+    cure: str | None = None  # what to do to have it
 
     def to_json(self) -> dict[str, object]:
         """Return the fields for programs."""

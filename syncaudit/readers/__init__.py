@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow
 
-from syncaudit.errors import ClipInputError, StreamReadError, SyncAuditError
+from syncaudit.errors import ClipInputError, StreamReadError, SyncAuditError, nearest_name
 from syncaudit.model import (
     CanSpec,
     EventsSpec,
@@ -22,8 +22,9 @@ from syncaudit.model import (
     SourceSpec,
     StateSpec,
     Stream,
+    TranscriptSpec,
 )
-from syncaudit.model.units import STAMPS_KEY
+from syncaudit.model.units import NS_PER_UNIT, STAMPS_KEY, units_of
 from syncaudit.readers.audio import read_audio
 from syncaudit.readers.camera import read_camera
 from syncaudit.readers.can import read_can
@@ -34,7 +35,6 @@ from syncaudit.readers.findings import noted
 from syncaudit.readers.imu import read_imu
 from syncaudit.readers.roots import RefusedError, is_outside, refuse_outside
 from syncaudit.readers.state import read_state
-from syncaudit.readers.stated_units import check_units
 from syncaudit.readers.tables import rows_near
 from syncaudit.readers.transcript import read_transcript
 from syncaudit.readers.uris import files_named, resolve
@@ -109,7 +109,7 @@ def read_source(
     try:
         for place in places:
             refuse_outside(place)
-        check_units(name, spec)
+        _check_units(name, spec)
         near = spec if near_ns is None else _near(spec, base_uri, near_ns)
         stream: Stream = reader(name, near, base_uri, scratch=scratch)
     except SyncAuditError as error:
@@ -131,6 +131,27 @@ def read_source(
     if stream.findings and any(map(is_outside, places)):
         stream = replace(stream, findings=tuple(map(_unquoted_finding, stream.findings)))
     return _with_source(stream, name)
+
+
+def _check_units(name: str, spec: SourceSpec) -> None:
+    """Refuse units of what a source does not have, and units that are not known."""
+    known: dict[str, Collection[str]] = {}
+    if not isinstance(spec, TranscriptSpec):
+        known[STAMPS_KEY] = NS_PER_UNIT
+    if isinstance(spec, ImuSpec):
+        known |= {triple: units_of(triple) for triple in ("gyro", "accel")}
+    if isinstance(spec, CanSpec):
+        known |= {role: units_of(role) for role in spec.signals}
+    for key, unit in spec.units.items():
+        if key not in known:
+            raise _wrong(f"'units' of {name} names '{key}', which it does not have", key, known)
+        if unit not in known[key]:
+            message = f"'units' of {name} says that {key} is in '{unit}', which is not known"
+            raise _wrong(message, unit, known[key])
+
+
+def _wrong(message: str, found: str, known: Collection[str]) -> StreamReadError:
+    return StreamReadError(message, code="manifest", hint=nearest_name(found, known))
 
 
 def _near(spec: SourceSpec, base_uri: str, near_ns: tuple[int, int]) -> SourceSpec:

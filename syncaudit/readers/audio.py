@@ -16,12 +16,11 @@ from syncaudit.model import (
     AudioStream,
     Finding,
     ReasonCode,
-    Severity,
     SourceKind,
     clock_of,
 )
 from syncaudit.model.units import STAMPS_KEY
-from syncaudit.readers.findings import assumed_start, empty_stream
+from syncaudit.readers.findings import assumed_start, empty_stream, warned
 from syncaudit.readers.sound_defects import sound_defects
 from syncaudit.readers.tables import STAMPS, read_table
 from syncaudit.readers.uris import local_file, resolve
@@ -79,24 +78,22 @@ def read_audio(
     findings += sound_defects(uri, sound.samples, sound.rate_hz)
     if sound.is_priming_unknown and spec.timestamps is None:
         findings.append(
-            Finding(
-                code=ReasonCode.MANIFEST,
-                message=f"{uri}: its codec puts samples in front of the sound, and this kind of "
+            warned(
+                ReasonCode.MANIFEST,
+                f"{uri}: its codec puts samples in front of the sound, and this kind of "
                 f"file does not say how many (1024 are {1024e3 / sound.rate_hz:.0f} ms). If "
                 "'start_ns' is the time of the first sound recorded, take them off.",
-                severity=Severity.WARNING,
             )
         )
     is_placed = spec.start_at == "presentation_zero"
     if abs(sound.start_s) > _LATE_S and spec.timestamps is None and not is_placed:
         findings.append(
-            Finding(
-                code=ReasonCode.MANIFEST,
-                message=f"{uri}: the audio track begins at presentation time {sound.start_s:.4f} "
+            warned(
+                ReasonCode.MANIFEST,
+                f"{uri}: the audio track begins at presentation time {sound.start_s:.4f} "
                 "s, but 'start_ns' is taken as the time of its first sample. If it is that of "
                 "presentation time 0, set 'start_at' to 'presentation_zero'.",
-                value=sound.start_s,
-                severity=Severity.WARNING,
+                sound.start_s,
             )
         )
     time_ns, anchors, more = _stamps(uri, spec, base_uri, len(sound.samples))
@@ -124,13 +121,12 @@ def read_audio(
 
 def _lost(uri: str, sound: _Sound) -> Finding:
     sample, seconds = max(sound.jumps, key=lambda jump: abs(jump[1]))
-    return Finding(
-        code=ReasonCode.GAP,
-        message=f"{uri}: presentation time leaps {len(sound.jumps)} times against the sample "
+    return warned(
+        ReasonCode.GAP,
+        f"{uri}: presentation time leaps {len(sound.jumps)} times against the sample "
         f"count, most by {seconds * 1e3:.1f} ms at sample {sample}: sound was lost. What follows "
         "is placed by presentation time here; a program that counts samples would place it wrong.",
-        value=seconds,
-        severity=Severity.WARNING,
+        seconds,
     )
 
 

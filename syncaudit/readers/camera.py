@@ -23,11 +23,10 @@ from syncaudit.model import (
     Finding,
     FrameFiles,
     ReasonCode,
-    Severity,
     SourceKind,
     clock_of,
 )
-from syncaudit.readers.findings import assumed_start, empty_stream
+from syncaudit.readers.findings import assumed_start, empty_stream, warned
 from syncaudit.readers.folders import PICTURES, is_picture, list_folder, natural_key, suffix_of
 from syncaudit.readers.frame_stamps import FrameStamps
 from syncaudit.readers.roots import refuse_outside
@@ -228,13 +227,12 @@ def _container_stamps(
     findings: tuple[Finding, ...] = (assumed_start(uri),) if spec.is_start_assumed else ()
     if first_ns != 0 and spec.pts_ns is None and spec.start_ns is not None:
         findings += (
-            Finding(
-                code=ReasonCode.MANIFEST,
-                message=f"{uri}: the first frame has presentation time {first_ns / 1e9:.6f} s, "
+            warned(
+                ReasonCode.MANIFEST,
+                f"{uri}: the first frame has presentation time {first_ns / 1e9:.6f} s, "
                 "which is added to 'start_ns'. If 'start_ns' is the time of the first frame, "
                 "take that off it.",
-                value=first_ns / 1e9,
-                severity=Severity.WARNING,
+                first_ns / 1e9,
             ),
         )
     return (pts_ns + start_ns).astype(np.int64, copy=False), findings

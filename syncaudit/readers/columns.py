@@ -33,30 +33,14 @@ _ELEMENT = re.compile(r"^(.+)\[[0-9]+\]$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Columns as the file holds them, with exact conversions.
+    """Columns as the file holds them, with exact conversions."""
 
-    Parameters
-    ----------
-    uri : str
-        Where it was read from, for messages.
-    data : pyarrow.Table
-        Columns under their stripped header names.
-    first_row : int
-        Number that people count the first data row as: the line in a CSV, else 0.
-    findings : tuple of Finding
-        What is wrong with the file and leaves the rest usable.
-    unread : tuple of str
-        Columns that were not asked for.
-    skipped_rows : int
-        Rows of the file before these.
-    """
-
-    uri: str
-    data: pa.Table
-    first_row: int
-    findings: tuple[Finding, ...] = ()
-    unread: tuple[str, ...] = ()
-    skipped_rows: int = 0
+    uri: str  # where it was read from, for messages
+    data: pa.Table  # columns under their stripped header names
+    first_row: int  # number that people count the first data row as: the line in a CSV, else 0
+    findings: tuple[Finding, ...] = ()  # what is wrong with the file and leaves the rest usable
+    unread: tuple[str, ...] = ()  # columns that were not asked for
+    skipped_rows: int = 0  # rows of the file before these
 
     @property
     def names(self) -> list[str]:
@@ -90,13 +74,7 @@ class Table:
         return replace(self, data=self.data.select([name for name in self.names if name in kept]))
 
     def require(self, names: Iterable[str], *, purpose: str, hint: str = "") -> None:
-        """Check that columns exist.
-
-        Raises
-        ------
-        StreamReadError
-            If one is missing; lists those found and the nearest name.
-        """
+        """Check that columns exist; the error lists those found and the nearest name."""
         for name in names:
             if not self.has(name):
                 found = ", ".join((*self.names, *self.unread))

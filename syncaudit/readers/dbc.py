@@ -53,21 +53,11 @@ class BusSignal:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Decoded:
-    """Values of one signal.
+    """Values of one signal."""
 
-    Parameters
-    ----------
-    rows : ndarray of int64, shape (n,)
-        Rows of the `BusFrames` that carry the signal.
-    values : ndarray of float64, shape (n,)
-        Physical values; enumerations stay numbers.
-    n_short : int
-        Frames of its message that are too short to hold it.
-    """
-
-    rows: NDArray[np.int64]
-    values: NDArray[np.float64]
-    n_short: int
+    rows: NDArray[np.int64]  # of the `BusFrames` that carry it, shape (n,)
+    values: NDArray[np.float64]  # physical, shape (n,); enumerations stay numbers
+    n_short: int  # frames of its message that are too short to hold it
 
 
 def find_signals(uri: str, names: Mapping[str, str]) -> dict[str, BusSignal]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from syncaudit.model import MOST_VALUE, Finding, ReasonCode, Severity, is_usable
 
-__all__ = ["assumed_start", "empty_stream", "non_finite", "noted"]
+__all__ = ["assumed_start", "empty_stream", "non_finite", "noted", "warned"]
 
 
 def non_finite(
@@ -71,13 +71,12 @@ def assumed_start(uri: str) -> Finding:
     )
 
 
+def warned(code: ReasonCode, message: str, value: float | None = None) -> Finding:
+    """Return a finding that rejects nothing."""
+    return Finding(code=code, message=message, value=value, severity=Severity.WARNING)
+
+
 def noted(lines: Sequence[str]) -> tuple[Finding, ...]:
     """Return the findings that the importer of a data set left in the manifest: warnings."""
-    return tuple(
-        Finding(
-            code=ReasonCode(line.partition(":")[0]),
-            message=line.partition(":")[2].strip(),
-            severity=Severity.WARNING,
-        )
-        for line in lines
-    )
+    parts = (line.partition(":") for line in lines)
+    return tuple(warned(ReasonCode(code), text.strip()) for code, _, text in parts)

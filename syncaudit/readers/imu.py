@@ -13,13 +13,12 @@ from syncaudit.model import (
     Finding,
     ImuSpec,
     ReasonCode,
-    Severity,
     SignalStream,
     SourceKind,
     clock_of,
 )
 from syncaudit.model.units import STAMPS_KEY
-from syncaudit.readers.findings import empty_stream, non_finite
+from syncaudit.readers.findings import empty_stream, non_finite, warned
 from syncaudit.readers.tables import STAMPS, Table, read_table
 from syncaudit.readers.uris import resolve
 
@@ -110,11 +109,10 @@ def _looks_like_g(values: NDArray[np.float64], uri: str) -> list[Finding]:
     if not _LIKE_G[0] <= low <= high <= _LIKE_G[1]:
         return []
     return [
-        Finding(
-            code=ReasonCode.MANIFEST,
-            message=f"{uri}: accel looks like g, not m/s^2: its median size is {size:.3g}. If so, "
+        warned(
+            ReasonCode.MANIFEST,
+            f"{uri}: accel looks like g, not m/s^2: its median size is {size:.3g}. If so, "
             'state it in the manifest: "units": {"accel": "g"}.',
-            severity=Severity.WARNING,
         )
     ]
 

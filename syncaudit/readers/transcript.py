@@ -10,7 +10,6 @@ from syncaudit.errors import StreamReadError, nearest_name
 from syncaudit.model import (
     Finding,
     ReasonCode,
-    Severity,
     SourceKind,
     Tier,
     TranscriptSpec,
@@ -18,7 +17,7 @@ from syncaudit.model import (
     clock_of,
 )
 from syncaudit.readers.csv_table import decode_text
-from syncaudit.readers.findings import empty_stream
+from syncaudit.readers.findings import empty_stream, warned
 from syncaudit.readers.uris import read_bytes, resolve
 from syncaudit.tiers import TIER_FORMATS, Parsed
 
@@ -102,22 +101,12 @@ def _picked(uri: str, tier: str | None, tiers: tuple[Tier, ...]) -> str | None:
 def _remarks(uri: str, parsed: Parsed) -> list[Finding]:
     findings: list[Finding] = []
     if parsed.n_untimed:
-        findings.append(
-            Finding(
-                code=ReasonCode.BAD_TEXT,
-                message=f"{uri}: {parsed.n_untimed} words have no times and take no part.",
-                value=float(parsed.n_untimed),
-                severity=Severity.WARNING,
-            )
-        )
+        text = f"{uri}: {parsed.n_untimed} words have no times and take no part."
+        findings.append(warned(ReasonCode.BAD_TEXT, text, float(parsed.n_untimed)))
     if parsed.origin_s:
-        findings.append(
-            Finding(
-                code=ReasonCode.MANIFEST,
-                message=f"{uri}: its TIME_ORIGIN of {parsed.origin_s:.3f} s was added to every "
-                "time, since annotations count from there in the audio.",
-                value=parsed.origin_s,
-                severity=Severity.WARNING,
-            )
+        text = (
+            f"{uri}: its TIME_ORIGIN of {parsed.origin_s:.3f} s was added to every "
+            "time, since annotations count from there in the audio."
         )
+        findings.append(warned(ReasonCode.MANIFEST, text, parsed.origin_s))
     return findings

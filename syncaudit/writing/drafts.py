@@ -37,19 +37,8 @@ def replacing(target: Path, *, is_durable: bool = False) -> Iterator[IO[bytes]]:
     """Open a draft that takes the place of `target` when all went well.
 
     The draft is a new file with a random name beside it (``O_EXCL``, ``O_NOFOLLOW``): nobody can
-    have put a link there. A link at `target` itself is replaced, not followed.
-
-    Parameters
-    ----------
-    target : Path
-        File to write.
-    is_durable : bool
-        Also wait until file and name are on the disk.
-
-    Yields
-    ------
-    binary file
-        To write to.
+    have put a link there. A link at `target` itself is replaced, not followed. With `is_durable` it
+    also waits until file and name are on the disk.
     """
     with _placed(target, is_durable=is_durable) as (_, handle), os.fdopen(handle, "wb") as file:
         yield file

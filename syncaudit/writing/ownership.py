@@ -37,12 +37,8 @@ _FORCE = "Name another, or allow it with --force."
 def is_ours(path: Path, signature: Signature | None = None) -> bool:
     """Return whether a regular file is one that syncaudit wrote; an empty one holds nothing.
 
-    Parameters
-    ----------
-    path : Path
-        An existing file; links are not followed.
-    signature : Signature, optional
-        The mark that it must carry; None, or one that is missing: what was noted of it counts.
+    It must carry the signature; without one, or where it is missing, what was noted of the file
+    counts. Links are not followed.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -66,21 +62,10 @@ def is_ours(path: Path, signature: Signature | None = None) -> bool:
 def refuse_foreign(
     path: Path, signature: Signature | None = None, *, is_forced: bool = False
 ) -> None:
-    """Refuse to write a file whose place holds what syncaudit did not write.
+    """Refuse to write a file whose place holds what syncaudit did not write (`is_ours`).
 
-    Parameters
-    ----------
-    path : Path
-        File to write.
-    signature : Signature, optional
-        As for `is_ours`.
-    is_forced : bool
-        The user allows it (``--force``): links are replaced then, not followed.
-
-    Raises
-    ------
-    UsageError
-        Naming the file; of folders, pipes and devices in any case.
+    With `is_forced` the user allows it (``--force``): links are replaced then, not followed.
+    Folders, pipes and devices are refused in any case.
     """
     try:
         mode = path.lstat().st_mode
@@ -129,11 +114,6 @@ def check_target(
     """Make the folder of an output and refuse to write over what others wrote.
 
     Commands call it before they work, so that nothing is computed in vain.
-
-    Raises
-    ------
-    UsageError
-        As `make_parent` and `refuse_foreign`, or if the folder cannot be written to.
     """
     make_parent(path)
     refuse_foreign(path, signature, is_forced=is_forced)
@@ -164,19 +144,8 @@ def note_written(path: Path) -> None:
 def claim_folder(folder: Path, marker: str, *, is_forced: bool = False) -> None:
     """Make a folder that a command fills alone, or refuse one that holds what others wrote.
 
-    Parameters
-    ----------
-    folder : Path
-        New, empty, or of an earlier run of the same command.
-    marker : str
-        Hidden file by which it shows that.
-    is_forced : bool
-        The user allows to write into any folder.
-
-    Raises
-    ------
-    UsageError
-        If it holds anything else, is a file, or cannot be made.
+    It is new, empty, or of an earlier run of the same command, which the hidden file `marker`
+    shows. With `is_forced` the user allows to write into any folder.
     """
     make_parent(folder / marker)
     refuse_strange_folder(folder, marker, is_forced=is_forced)

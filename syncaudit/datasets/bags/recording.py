@@ -11,12 +11,11 @@ import numpy as np
 
 from syncaudit.datasets.bags.collected import Collected
 from syncaudit.datasets.bags.collectors import Collector, collector_for
-from syncaudit.datasets.bags.definitions import Definitions
 from syncaudit.datasets.bags.layout import LayoutError
 from syncaudit.datasets.bags.named_fields import FieldCollector
 from syncaudit.datasets.bags.rules import BagRules, rule_for
 from syncaudit.datasets.bags.storage import Recording, messages_of
-from syncaudit.datasets.bags.topics import Topic, TopicTable
+from syncaudit.datasets.bags.topics import Definitions, Topic, TopicTable
 from syncaudit.datasets.formats.protocol import Import
 from syncaudit.datasets.manifest import clip_from_row
 from syncaudit.datasets.source import Source

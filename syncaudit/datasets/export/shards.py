@@ -31,46 +31,24 @@ _STATE_FILE = ".shards.json.state"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportOptions:
-    """How shards are cut and what goes into them.
+    """How shards are cut and what goes into them."""
 
-    Parameters
-    ----------
-    max_bytes : int
-        Size at which the next shard begins; a single larger clip has a shard of its own.
-    max_clips : int
-        Most clips of a shard.
-    include : collection of str
-        Verdicts that are exported.
-    """
-
-    max_bytes: int = 1_000_000_000
+    max_bytes: int = 1_000_000_000  # then the next shard begins; a single larger clip has its own
     max_clips: int = 10_000
-    include: Collection[str] = (Verdict.PASS,)
+    include: Collection[str] = (Verdict.PASS,)  # verdicts that are exported
 
 
 @dataclass(slots=True, kw_only=True)
 class Exported:
-    """What an export did; also what it has to remember where it is stopped.
+    """What an export did; also what it has to remember where it is stopped."""
 
-    Parameters
-    ----------
-    shards : list of dict
-        ``name``, ``clips``, ``bytes``, ``sha256`` of each.
-    left_out : dict of str to int
-        Clips that were not exported, by verdict; ``unknown`` have none.
-    failed : dict of str to str
-        Clips that could not be packed, and why.
-    n_seen : int
-        Clips of the manifest that are in the shards or left out.
-    seen : str
-        Digest of their rows and of the options.
-    """
-
+    # ``name``, ``clips``, ``bytes``, ``sha256`` of each
     shards: list[dict[str, Any]] = field(default_factory=list)
+    # clips by verdict; ``unknown`` have none
     left_out: dict[str, int] = field(default_factory=dict)
-    failed: dict[str, str] = field(default_factory=dict)
-    n_seen: int = 0
-    seen: str = ""
+    failed: dict[str, str] = field(default_factory=dict)  # clips that could not be packed, and why
+    n_seen: int = 0  # clips that are in the shards or left out
+    seen: str = ""  # digest of their rows and of the options
 
     @property
     def n_clips(self) -> int:
