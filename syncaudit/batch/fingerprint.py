@@ -43,7 +43,7 @@ def fingerprint_of(
     The first half covers what is measured: the manifest row, the calibration, the search range,
     the versions of syncaudit and of estimators that other packages add, and the size and
     modification time of every file the row names, or that a stamp table which it names does (the
-    pictures of a camera), and which of them are not opened, or not quoted, because they lie
+    images of a camera), and which of them are not opened, or not quoted, because they lie
     outside of the roots. Contents are not read: that would cost as much as half an audit. The
     second half covers the policy, so that a clip whose first half is unchanged is judged again
     without its files.
@@ -72,11 +72,11 @@ def fingerprint_of(
     for spec in clip.sources.values():
         located = set(files_named(spec, clip.base_uri).values())
         if isinstance(spec, CameraSpec):
-            pictures = _named_pictures(spec, clip.base_uri)
-            if pictures is not None:  # these count, not what else is in their folder
+            images = _named_images(spec, clip.base_uri)
+            if images is not None:  # these count, not what else is in their folder
                 located.discard(resolve(spec.uri, clip.base_uri))
-                named += pictures
-                files[f"{spec.uri} by {spec.timestamps}"] = _marks_of_all(pictures)
+                named += images
+                files[f"{spec.uri} by {spec.timestamps}"] = _marks_of_all(images)
         named += located
         for place in located - files.keys():
             files[place] = _marks_of(place)
@@ -119,8 +119,8 @@ def _digest(subject: object) -> str:
     return hashlib.sha256(json_line(subject, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _named_pictures(spec: CameraSpec, base_uri: str) -> list[str] | None:
-    """Return the pictures that a camera's stamp table names; None where they lie otherwise."""
+def _named_images(spec: CameraSpec, base_uri: str) -> list[str] | None:
+    """Return the images that a camera's stamp table names; None where they lie otherwise."""
     if spec.timestamps is None:
         return None
     place = resolve(spec.uri, base_uri)
@@ -128,10 +128,10 @@ def _named_pictures(spec: CameraSpec, base_uri: str) -> list[str] | None:
     is_folder = not PurePosixPath(place).suffix if is_url(place) else os.path.isdir(place)  # noqa: PTH112
     if not is_folder:
         return None  # a video: its table need not be read
-    from syncaudit.readers.frame_stamps import named_pictures  # heavy
+    from syncaudit.readers.frame_stamps import named_images  # heavy
 
     try:
-        return named_pictures(spec, base_uri)
+        return named_images(spec, base_uri)
     except StreamReadError:
         return None  # the audit tells what is wrong with the table
 

@@ -24,7 +24,7 @@ from syncaudit.writing import sync_folder
 __all__ = ["finish"]
 
 _PACKAGES = ("numpy", "scipy", "opencv-python-headless", "opencv-python", "av", "pyarrow", "ray")
-# Pictures of the report: some 0.1 s each on a disk; slow storage shall not hold a run up.
+# Images of the report: some 0.1 s each on a disk; slow storage shall not hold a run up.
 _PICTURES_S = 20.0
 
 
@@ -86,7 +86,7 @@ def finish(
         ledger.verdicts(clip_ids),
         summary.to_json(),
         folder / "report.html",
-        # Whoever stops a run does not wait for pictures.
+        # Whoever stops a run does not wait for images.
         pictures=_picture_maker(clips) if with_pictures and stopped is None else None,
     )
     # Last, and on the disk: it says that all the others are complete.
@@ -96,7 +96,7 @@ def finish(
 
 
 def _picture_maker(clips: Sequence[Clip]) -> PictureMaker:
-    """Return a function that takes pictures of a clip, as long as that takes little time."""
+    """Return a function that takes images of a clip, as long as that takes little time."""
     spent_s = 0.0
 
     def pictures(clip_id: str, sources: Sequence[str]) -> Sequence[Picture]:

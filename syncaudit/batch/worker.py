@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 
 from syncaudit.at_work import note_at_work_in, noted_at_work
 from syncaudit.batch.memory import held_bytes, size_in_words
-from syncaudit.limits import PICTURE_PIXELS
+from syncaudit.limits import IMAGE_PIXELS
 
 __all__ = ["Lost", "Worker", "limit_threads"]
 
@@ -27,7 +27,7 @@ _Task = TypeVar("_Task")
 _Value = TypeVar("_Value")
 
 # One process a core is the layout (design, section 8): libraries must add no threads. What
-# OpenCV prints of damaged pictures stands in the verdict.
+# OpenCV prints of damaged images stands in the verdict.
 _SETTINGS = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -35,7 +35,7 @@ _SETTINGS = {
     "NUMEXPR_NUM_THREADS": "1",
     "VECLIB_MAXIMUM_THREADS": "1",
     "OPENCV_LOG_LEVEL": "SILENT",
-    "OPENCV_IO_MAX_IMAGE_PIXELS": str(PICTURE_PIXELS),
+    "OPENCV_IO_MAX_IMAGE_PIXELS": str(IMAGE_PIXELS),
     # Arrow's own allocator keeps what was freed: 2.4 GB of a table of 100 hours.
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }

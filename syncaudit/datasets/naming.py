@@ -78,7 +78,7 @@ DEFAULT_RULES: tuple[NamingRule, ...] = (
     ),
     _rule("*.txt *.lab", "transcript", "{stem}_text", audio=["{stem}", "{stem}_sound"]),
 )
-# What the sound inside a video is called, after the name of its pictures.
+# What the sound inside a video is called, after the name of its frames.
 OWN_SOUND = "_sound"
 
 

@@ -39,7 +39,7 @@ def iter_members(archive: tarfile.TarFile) -> Iterator[tuple[str, str, tarfile.T
 def placed_row(content: object, members: Mapping[str, str], shard: str) -> dict[str, Any] | None:
     """Return the manifest row that a sample holds, with URIs into its shard.
 
-    In a row of ours every URI names a part of the same sample, or by ``NAME.*`` the pictures among
+    In a row of ours every URI names a part of the same sample, or by ``NAME.*`` the images among
     them; `members` is part to the full name of its member. None where the content is something
     else: it may be anything that a data set says.
     """
@@ -69,7 +69,7 @@ def _member(name: object, members: Mapping[str, str]) -> str | None:
         return None
     if name in members:
         return members[name]
-    # Pictures: the glob stands for the members whose parts begin so.
+    # Images: the glob stands for the members whose parts begin so.
     first = _first_like(name.removesuffix("*"), members) if name.endswith(".*") else None
     return None if first is None else members[first].removesuffix(first) + name
 

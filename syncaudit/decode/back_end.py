@@ -31,9 +31,9 @@ _PIXEL_FORMATS = frozenset({"yuv420p", "yuvj420p"})
 class BackEnd(ABC):
     """A decoder other than the CPU's, which is held to what the CPU would yield.
 
-    Every picture has to come with the presentation time that the container lists for it. Where
+    Every frame has to come with the presentation time that the container lists for it. Where
     one does not, where the driver fails, and for videos that it cannot decode, the CPU goes on
-    at that picture; `LumaFrames.fallback` then says why.
+    at that frame; `LumaFrames.fallback` then says why.
     """
 
     name: str
@@ -47,7 +47,7 @@ class BackEnd(ABC):
         """Return why the back end cannot be used here, or None if it can."""
 
     @abstractmethod
-    def pictures(
+    def decoded(
         self, part: VideoPart
     ) -> Generator[tuple[int, NDArray[np.uint8] | Plane], None, None]:
         """Yield presentation time, in units of the container, and luma of the wanted frames.
@@ -76,8 +76,8 @@ class BackEnd(ABC):
             yield None
             is_open = True
             wanted = part.wanted
-            with closing(self.pictures(part)) as pictures:
-                for pts, luma in pictures:
+            with closing(self.decoded(part)) as frames:
+                for pts, luma in frames:
                     if pts not in wanted[tally.n_decoded : tally.n_decoded + 1]:
                         raise UnfitError(f"frame {part.begin + tally.n_decoded} has another time")
                     tally.n_decoded += 1

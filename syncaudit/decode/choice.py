@@ -27,8 +27,8 @@ class DecoderChoice:
         """Arguments of `syncaudit.pipeline.audit` that verdicts depend on.
 
         Empty for the CPU, so that verdicts last whatever was asked for. Back ends that do not
-        tell of pictures in which they concealed damage may overlook a damaged file: their
-        verdicts are kept apart from those of the CPU, although their pictures are the same.
+        tell of frames in which they concealed damage may overlook a damaged file: their
+        verdicts are kept apart from those of the CPU, although their frames are the same.
         """
         return {} if self.took == "cpu" else {"decoder": self.took}
 
@@ -46,7 +46,7 @@ def choose_decoder(
     """Return the back end to decode with.
 
     ``auto`` takes one other than the CPU only where the verdicts are sure to be the same: it can be
-    used here, decodes the samples alike, and tells of damaged pictures. Where another machine
+    used here, decodes the samples alike, and tells of damaged frames. Where another machine
     decodes (not `is_here`), that finds out for itself.
     """
     if asked not in (AUTO, *decoders):

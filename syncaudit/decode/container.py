@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-# Containers and raw streams that hold pictures and sound themselves. FFmpeg's playlists (ffconcat,
+# Containers and raw streams that hold frames and sound themselves. FFmpeg's playlists (ffconcat,
 # HLS, DASH, IMF) would open whatever file or host they name.
 _FORMATS = (
     "mov,matroska,webm,avi,mpegts,mpegtsraw,mpeg,mpegvideo,m4v,h264,hevc,vvc,av1,obu,ivf,vc1,mjpeg,"

@@ -38,11 +38,11 @@ class _Reused(threading.local):
 
 
 class NvdecDecoder(BackEnd):
-    """NVDEC, one decoder a thread; pictures stay on the GPU where torch takes them over there."""
+    """NVDEC, one decoder a thread; frames stay on the GPU where torch takes them over there."""
 
     name = "nvdec"
     _reused: ClassVar[_Reused] = _Reused()
-    # None: every picture is copied to the host.
+    # None: every frame is copied to the host.
     _torch: ClassVar[Any] = None
 
     def probe(self) -> str | None:
@@ -69,10 +69,10 @@ class NvdecDecoder(BackEnd):
 
     @classmethod
     def keeps_on_device(cls) -> bool:
-        """Tell whether pictures stay on the GPU, so that features are computed there."""
+        """Tell whether frames stay on the GPU, so that features are computed there."""
         return cls.agreement().general is None and cls._torch is not None
 
-    def pictures(
+    def decoded(
         self, part: VideoPart
     ) -> Generator[tuple[int, NDArray[np.uint8] | Plane], None, None]:
         """Yield presentation time and luma, as `BackEnd` asks."""
@@ -138,7 +138,7 @@ class NvdecDecoder(BackEnd):
 def _on_device(
     torch: Any, nvc: Any, batch: Sequence[Any], header: VideoHeader
 ) -> Iterator[tuple[int, Plane]]:
-    """Return times and pictures, which are copied together, from the GPU to the GPU."""
+    """Return times and frames, which are copied together, from the GPU to the GPU."""
     times = [frame.getPTS() for frame in batch]
     # Taking a frame over lets the stream of torch wait until it is decoded.
     planes = torch.stack(

@@ -73,8 +73,8 @@ def _difference(back_end: BackEnd, files: FrameFiles, part: VideoPart) -> str | 
     """Return the first thing in which the back end differs from the CPU, or None."""
     n_frames, levels = 0, _LEVELS.get(part.header.codec, 0)
     try:
-        with CpuDecoder().open(files) as frames, closing(back_end.pictures(part)) as pictures:
-            for frame, (pts, plane) in zip(frames, pictures, strict=False):
+        with CpuDecoder().open(files) as frames, closing(back_end.decoded(part)) as theirs:
+            for frame, (pts, plane) in zip(frames, theirs, strict=False):
                 picture = Picture(frame.index, plane)
                 if pts != part.pts[n_frames]:
                     return f"frame {n_frames} of a sample has another time"
@@ -98,7 +98,7 @@ def _is_equal(one: Picture, other: Picture, levels: int) -> bool:
 
 
 def _asked_of(picture: Picture) -> Iterator[NDArray[Any]]:
-    """Yield what detectors ask of a picture, and all of it."""
+    """Yield what detectors ask of a frame, and all of it."""
     yield picture.block_sums(16)
     yield picture.block_sums(4, 4)
     yield from (picture.reduced(factor) for factor in (1, 2, 13))

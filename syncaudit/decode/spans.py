@@ -52,7 +52,7 @@ def ticks_of(span_ns: tuple[int, int] | None, time_base: Fraction) -> range:
 def packets_of(
     container: InputContainer, stream: VideoStream, span_ns: tuple[int, int] | None
 ) -> Iterator[Packet[VideoStream]]:
-    """Yield the packets that pictures of a span need, from the key frame before it on.
+    """Yield the packets that frames of a span need, from the key frame before it on.
 
     Without a span, and where the container cannot be sought in, from the beginning. The last packet
     is empty: it flushes the decoder. Nothing was read from the container yet.
@@ -78,7 +78,7 @@ def packets_of(
         packets = container.demux(stream)
         first = next(packets)
     for packet in chain([first], packets):
-        # No picture is shown before it is decoded, so nothing of the span comes after this.
+        # No frame is shown before it is decoded, so nothing of the span comes after this.
         if packet.dts is not None and in_ns(packet.dts, time_base) >= span_ns[1]:
             break
         yield packet

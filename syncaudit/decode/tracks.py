@@ -1,4 +1,4 @@
-"""Tell which sound and subtitles lie beside the pictures of a video file."""
+"""Tell which sound and subtitles lie beside the frames of a video file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Subtitles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracks:
-    """What a file holds beside pictures.
+    """What a file holds beside frames.
 
     Starts are presentation times of the first frame and of the first sample, edit lists and priming
     counted; None: there is no such stream.
@@ -84,7 +84,7 @@ def _read_subtitles(container: InputContainer) -> Iterator[Subtitles]:
                     stop_s = start_s + float((packet.duration or 0) * packet.time_base)
                     lines[packet.stream.index].append((start_s, stop_s, text))
         except (av.FFmpegError, OSError, ValueError):
-            pass  # what could be read counts; the audit of the pictures tells of the damage
+            pass  # what could be read counts; the audit of the frames tells of the damage
     for stream in streams:
         yield Subtitles(
             codec=stream.codec_context.name,

@@ -1,4 +1,4 @@
-"""Whether pictures can be decoded on a GPU: the driver, its decoder library, the back ends."""
+"""Whether frames can be decoded on a GPU: the driver, its decoder library, the back ends."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def read_source(
         Folder that relative URIs start at (`Clip.base_uri`).
     scratch : Path, optional
         Folder for local copies of remote files, removed by the caller once the stream's frames
-        are decoded. Without it copies are removed at once, those of a camera's pictures when
+        are decoded. Without it copies are removed at once, those of a camera's images when
         the process ends.
     near_ns : tuple of two int, optional
         Of large tables no rows are kept but those from the first stamp in ``[low, high)`` to the

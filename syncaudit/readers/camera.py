@@ -27,14 +27,14 @@ from syncaudit.model import (
     clock_of,
 )
 from syncaudit.readers.findings import assumed_start, empty_stream, warned
-from syncaudit.readers.folders import PICTURES, is_picture, list_folder, natural_key, suffix_of
+from syncaudit.readers.folders import IMAGES, is_image, list_folder, natural_key, suffix_of
 from syncaudit.readers.frame_stamps import FrameStamps
 from syncaudit.readers.roots import refuse_outside
 from syncaudit.readers.uris import check_file, holds_data, is_url, keep_local, resolve
 
 __all__ = ["read_camera"]
 
-# A camera whose uri is such a table has stamps and no pictures.
+# A camera whose uri is such a table has stamps and no images.
 _TABLES = frozenset({".csv", ".parquet", ".pq"})
 
 
@@ -44,8 +44,8 @@ def read_camera(
     """Read stamps and frame list of a camera.
 
     It is a video file, a folder or glob of images in natural order of their names, or a table of
-    stamps: a camera without pictures, of which only the stamps are audited. Copies of remote
-    pictures, which decoders need as local files, go into `scratch`; without it they lie in a
+    stamps: a camera without images, of which only the stamps are audited. Copies of remote
+    images, which decoders need as local files, go into `scratch`; without it they lie in a
     temporary folder until the process ends.
     """
     uri = resolve(spec.uri, base_uri)
@@ -63,16 +63,16 @@ def read_camera(
         if not paths:
             raise StreamReadError("its stamp table names no picture", code="empty", path=uri)
         files = FrameFiles(paths=paths, is_images=True)
-    elif suffix not in PICTURES and (frames := _in_sample_tables(uri, spec)) is not None:
+    elif suffix not in IMAGES and (frames := _in_sample_tables(uri, spec)) is not None:
         files = _one_file(uri, spec, n_bytes=frames.n_bytes)  # it is one, since it could be read
     elif holds_data(uri):
-        files = _one_file(uri, spec, is_picture=suffix in PICTURES)
+        files = _one_file(uri, spec, is_image=suffix in IMAGES)
     elif (listed := list_folder(uri)) is not None:
-        files = _pictures(uri, listed, scratch)
+        files = _images(uri, listed, scratch)
     else:
         path = _local(uri, scratch)
         check_file(path)
-        files = _one_file(path, spec, is_picture=is_picture(path))
+        files = _one_file(path, spec, is_image=is_image(path))
     if frames is None:
         frames = _frames_of(files)
     pts_ns = frames.pts_ns()
@@ -133,12 +133,12 @@ def _stamps_alone(name: str, spec: CameraSpec, uri: str, base_uri: str) -> Camer
 
 
 def _one_file(
-    path: str, spec: CameraSpec, *, is_picture: bool = False, n_bytes: int | None = None
+    path: str, spec: CameraSpec, *, is_image: bool = False, n_bytes: int | None = None
 ) -> FrameFiles:
-    # A single picture is a folder of one; FFmpeg would give it a made-up clock.
+    # A single image is a folder of one; FFmpeg would give it a made-up clock.
     return FrameFiles(
         paths=(path,),
-        is_images=is_picture,
+        is_images=is_image,
         stream=spec.stream,
         span_ns=_span_ns(spec),
         n_bytes=n_bytes,
@@ -154,23 +154,23 @@ def _span_ns(spec: CameraSpec) -> tuple[int, int] | None:
     return None if spec.pts_ns is None else (spec.pts_ns[0], spec.pts_ns[1])
 
 
-def _pictures(uri: str, listed: list[str], scratch: Path | None) -> FrameFiles:
-    found = [path for path in listed if is_picture(path)]
+def _images(uri: str, listed: list[str], scratch: Path | None) -> FrameFiles:
+    found = [path for path in listed if is_image(path)]
     if not found:
         raise StreamReadError(
             f"holds no pictures ({len(listed)} other files)",
             code="empty" if listed else "missing_file",
             path=uri,
-            hint=f"Expected a folder or glob of {', '.join(sorted(PICTURES))}.",
+            hint=f"Expected a folder or glob of {', '.join(sorted(IMAGES))}.",
         )
     found.sort(key=natural_key)
-    # A picture of 0 bytes is damage of one frame, found on decoding; only remote ones are
+    # An image of 0 bytes is damage of one frame, found on decoding; only remote ones are
     # touched here.
     return FrameFiles(paths=tuple(_local(path, scratch) for path in found), is_images=True)
 
 
 def _in_table(uri: str, spec: CameraSpec, scratch: Path | None) -> FrameFiles:
-    """Return the pictures in a column of a Parquet file; they stay there until decoded."""
+    """Return the images in a column of a Parquet file; they stay there until decoded."""
     path = str(keep_local(uri, scratch or _process_scratch()))
     rows = None if spec.picture_rows is None else (spec.picture_rows[0], spec.picture_rows[1])
     return FrameFiles(paths=(path,), is_images=True, column=spec.pictures, rows=rows)

@@ -13,9 +13,9 @@ from syncaudit.readers.remote import file_system
 from syncaudit.readers.roots import refuse_outside
 from syncaudit.readers.uris import is_url
 
-__all__ = ["PICTURES", "is_picture", "list_folder", "natural_key", "suffix_of"]
+__all__ = ["IMAGES", "is_image", "list_folder", "natural_key", "suffix_of"]
 
-PICTURES = frozenset(
+IMAGES = frozenset(
     {".bmp", ".jp2", ".jpe", ".jpeg", ".jpg", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff"}
     | {".webp"}
 )
@@ -62,9 +62,9 @@ def natural_key(name: str) -> tuple[list[tuple[int, int, str]], str]:
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts], name
 
 
-def is_picture(path: str) -> bool:
-    """Return whether a file is a picture by its name."""
-    return suffix_of(path) in PICTURES
+def is_image(path: str) -> bool:
+    """Return whether a file is an image by its name."""
+    return suffix_of(path) in IMAGES
 
 
 def suffix_of(path: str) -> str:

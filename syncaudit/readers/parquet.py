@@ -46,7 +46,7 @@ def read_parquet(uri: str, data: bytes) -> Table:
 
 
 def read_parquet_part(uri: str, rows: Sequence[int] | None, wanted: set[str] | None) -> Table:
-    """Read a part of a Parquet file: data sets keep thousands of clips, and pictures, in one.
+    """Read a part of a Parquet file: data sets keep thousands of clips, and images, in one.
 
     Only row groups that hold any of the rows from ``rows[0]`` up to ``rows[1]`` are read. Columns
     that are not there are left to `Table.require`.

@@ -48,7 +48,7 @@ class Roots:
         return any(real == place or real.startswith(place.rstrip("/") + "/") for place in known)
 
 
-# Set for the time of one audit, so that readers of readers (tables that name pictures) are held
+# Set for the time of one audit, so that readers of readers (tables that name images) are held
 # to it as well; None trusts every place.
 _ROOTS: ContextVar[Roots | None] = ContextVar("roots", default=None)
 

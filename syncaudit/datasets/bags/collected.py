@@ -23,7 +23,7 @@ class Collected:
     suffix: str = ""  # where a topic gives several sources
     columns: dict[str, NDArray[Any]]  # table of the source, stamps first, shape (n,) each
     is_captured: bool  # ``timestamp_ns`` are header stamps
-    pictures: str | None = None  # video file or folder of stills
+    images: str | None = None  # video file or folder of stills
     log: bytes | None = None  # of a bus, as candump writes it
     # further keys of the manifest: ``columns`` of a state, ``signals`` of a bus
     said: dict[str, Any] = field(default_factory=dict)

@@ -88,7 +88,7 @@ def _collector(
 ) -> Collector | None:
     if not rules.takes(topic.name):
         return None
-    pictures = None if rules.stamps_only else _path(recording, topic.name)
+    images = None if rules.stamps_only else _path(recording, topic.name)
     rule = rule_for(rules.topic, topic.name)
     if rule is not None and topic.encoding not in ("ros1", "cdr"):
         job.note(f"{topic.name}: a rule can only name fields of ROS messages")
@@ -99,7 +99,7 @@ def _collector(
         return collector_for(
             topic,
             definitions.of(topic),
-            None if pictures is None else job.sidecars.path(pictures),
+            None if images is None else job.sidecars.path(images),
         )
     except LayoutError as error:
         job.note(f"{topic.name} ({topic.type_name}): not taken, {error}")
@@ -135,8 +135,8 @@ def _source(
     path = _path(recording, f"{found.topic}{found.suffix}")
     table = job.sidecars.write_table(f"{path}.parquet", found.columns)
     row: dict[str, Any] = {"kind": found.kind, "uri": table, **found.said}
-    if found.kind == "camera" and found.pictures is not None:
-        row |= {"uri": found.pictures, "timestamps": table}
+    if found.kind == "camera" and found.images is not None:
+        row |= {"uri": found.images, "timestamps": table}
     elif found.log is not None:
         row |= _bus(found, path, rules, job)
     if "receive_ns" in found.columns:

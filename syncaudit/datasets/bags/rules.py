@@ -41,7 +41,7 @@ def rule_for(rules: tuple[TopicRule, ...], topic: str) -> TopicRule | None:
 class BagRules:
     """Choices of ``--rules FILE``."""
 
-    stamps_only: bool = False  # leave pictures out: cameras are judged by their stamps alone
+    stamps_only: bool = False  # leave images out: cameras are judged by their stamps alone
     # length of the clips that a recording is cut into; None keeps it whole
     clip_seconds: float | None = None
     topics: tuple[str, ...] = ("*",)  # patterns of those to take (``/camera/*``)

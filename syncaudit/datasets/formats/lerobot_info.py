@@ -41,7 +41,7 @@ class _Feature:
 
     @property
     def is_depth(self) -> bool:
-        """Whether the pictures are distances, which show no light and little texture."""
+        """Whether the images are distances, which show no light and little texture."""
         about = {**(self.video_info or {}), **(self.info or {})}
         return bool(about.get("is_depth_map") or about.get("video.is_depth_map"))
 
@@ -86,10 +86,10 @@ class Layout:
         features = {key: value for key, value in info.features.items() if value is not None}
         total = info.total_episodes
 
-        def pictures(kind: str) -> list[str]:
+        def cameras(kind: str) -> list[str]:
             return [key for key, it in features.items() if it.dtype == kind and not it.is_depth]
 
-        videos, images = pictures("video"), pictures("image")
+        videos, images = cameras("video"), cameras("image")
         states = [
             key
             for key, it in features.items()

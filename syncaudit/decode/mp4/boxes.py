@@ -19,7 +19,7 @@ __all__ = ["Boxes", "UnusualFileError", "any_of", "least", "number", "read_movie
 # A file of tiny boxes is no video.
 MAX_TOP_BOXES = 1000
 
-# Read at a time: the first boxes of a file, and those behind its pictures.
+# Read at a time: the first boxes of a file, and those behind its frames.
 _HEAD_BYTES, _TAIL_BYTES = 256, 16384
 
 _HEADER = struct.Struct(">I4s")
@@ -62,7 +62,7 @@ def read_movie_box(path: str) -> tuple[bytes, int]:
             if at == size:
                 break
             if at + 16 > begin + len(window):
-                # Behind the pictures mostly the movie box comes, and nothing more.
+                # Behind the frames mostly the movie box comes, and nothing more.
                 window, begin = os.pread(file, _TAIL_BYTES, at), at
             kind, start, stop = _header(window, at - begin, at, size)
             if (n_seen == 0) != (kind == b"ftyp") or kind in _FRAGMENTS:

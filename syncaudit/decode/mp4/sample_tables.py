@@ -47,7 +47,7 @@ _CODECS: Mapping[bytes, bytes | None] = MappingProxyType(
 _OTHER_HANDLERS = frozenset({b"soun", b"text", b"sbtl", b"subt", b"meta", b"tmcd", b"hint"})
 # The only data reference: this file.
 _OWN_DATA = bytes.fromhex("0000000000000001 0000000c 75726c20 00000001")
-# Header of the description table, and of the entry for pictures that follows.
+# Header of the description table, and of the entry for video that follows.
 _VISUAL_ENTRY_BYTES = 8 + 86
 # Width and height in the header of a track, 16 bits before the point and 16 behind it.
 _STATED_SIZE = struct.Struct(">II")
@@ -92,7 +92,7 @@ def _description_of(track: Boxes) -> bytes:
 
 
 def _has_cover(movie: Boxes) -> bool:
-    """Return whether a picture may stand among the metadata: FFmpeg counts it as a stream."""
+    """Return whether an image may stand among the metadata: FFmpeg counts it as a stream."""
     return (b"udta" in movie and b"covr" in movie.content(b"udta")) or (
         b"meta" in movie and b"covr" in movie.content(b"meta")
     )
@@ -100,7 +100,7 @@ def _has_cover(movie: Boxes) -> bool:
 
 def _is_video(track: Boxes) -> bool:
     handler = track.content(b"mdia/hdlr")[8:12]
-    # Chapters refer to a track of pictures that the demuxer treats in its own way.
+    # Chapters refer to a track of frames that the demuxer treats in its own way.
     if b"tref/chap" in track:
         raise UnusualFileError("chapters")
     if handler != b"vide" and handler not in _OTHER_HANDLERS:
@@ -123,7 +123,7 @@ def _frames_of(
     track: Boxes, description: bytes, n_samples: int, movie_timescale: int, file_bytes: int
 ) -> ContainerFrames:
     timescale = _timescale(track.content(b"mdia/mdhd"))
-    width_px, height_px = _picture_size(description)
+    width_px, height_px = _frame_size(description)
     # Sizes are stated twice; where they differ, the stream itself has to be asked.
     stated = track.content(b"trak/tkhd")[-8:]
     if stated != _STATED_SIZE.pack(width_px << 16, height_px << 16):
@@ -175,7 +175,7 @@ def _steps(track: Boxes, n_samples: int) -> NDArray[np.int64]:
     return steps
 
 
-def _picture_size(description: bytes) -> tuple[int, int]:
+def _frame_size(description: bytes) -> tuple[int, int]:
     """Return width and height of the only sample entry, of a codec that is known."""
     if description[12:16] not in _CODECS:
         raise UnusualFileError(f"sample entry {description[12:16]!r}")
