@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from syncaudit import __version__
-from syncaudit.batch.json_encoding import plain
+from syncaudit.batch.json_encoding import to_plain
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.outputs import OUTPUTS, SIDE_FILES, write_json
 from syncaudit.batch.summary import read_summary
@@ -81,7 +81,7 @@ def refuse_other_run(folder: Path, about: Mapping[str, object], *, is_forced: bo
     if is_forced or not ledger.exists() or not ledger.stat().st_size:
         return
     known = read_summary(folder)
-    if any(known.get(key, _MISSING) != value for key, value in plain(about).items()):
+    if any(known.get(key, _MISSING) != value for key, value in to_plain(about).items()):
         raise UsageError(
             "the folder holds the verdicts of another run, which would be lost",
             path=str(folder),
@@ -150,7 +150,7 @@ def _mark_unfinished(
         "stopped": "running",
         "clips": clips | {str(v): counts[str(v)] for v in Verdict},
         **about,
-        "policy": plain(policy),
+        "policy": to_plain(policy),
         "versions": {"syncaudit": __version__},
     }
     write_json(summary, folder / "summary.json", is_durable=True)

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from syncaudit import __version__
-from syncaudit.batch.json_encoding import json_line, plain
+from syncaudit.batch.json_encoding import json_line, to_plain
 from syncaudit.errors import StreamReadError
 from syncaudit.model import CameraSpec, Clip
 from syncaudit.plugins import ESTIMATORS, versions_of
@@ -76,10 +76,10 @@ def fingerprint_of(
             if images is not None:  # these count, not what else is in their folder
                 located.discard(resolve(spec.uri, clip.base_uri))
                 named += images
-                files[f"{spec.uri} by {spec.timestamps}"] = _marks_of_all(images)
+                files[f"{spec.uri} by {spec.timestamps}"] = _states_of(images)
         named += located
         for place in located - files.keys():
-            files[place] = _marks_of(place)
+            files[place] = _state_of(place)
     if None in files.values():
         return None
     subject: dict[str, object] = {
@@ -88,13 +88,13 @@ def fingerprint_of(
         if clip.origin is None
         else replace(clip, origin=None),  # where it comes from changes no verdict
         "max_offset_s": policy.max_offset_s,
-        "calibration": plain(calibration),
+        "calibration": to_plain(calibration),
         "files": files,
     }
     if added := versions_of(ESTIMATORS):
         subject["estimators"] = added
     if settings:
-        subject["settings"] = plain(settings)
+        subject["settings"] = to_plain(settings)
     if apart := treated_apart(named):
         subject["roots"] = apart
     return with_policy(_digest(subject), judged_by or policy_half(policy))
@@ -136,14 +136,14 @@ def _named_images(spec: CameraSpec, base_uri: str) -> list[str] | None:
         return None  # the audit tells what is wrong with the table
 
 
-def _marks_of_all(uris: Sequence[str]) -> object | None:
-    """Return the marks of many files: a local one costs a call, remote ones a listing a folder."""
+def _states_of(uris: Sequence[str]) -> object | None:
+    """Return the state of many files: a local one costs a call, remote ones a listing a folder."""
     listings: dict[str, Mapping[str, object]] = {}
-    marks: list[object] = []
+    states: list[object] = []
     for uri in uris:
         place = uri.rpartition("::")[2]
         if not is_url(place):
-            marks.append(_local_marks(place))
+            states.append(_local_state(place))
             continue
         folder = parent_of(place)
         if folder not in listings:
@@ -151,37 +151,37 @@ def _marks_of_all(uris: Sequence[str]) -> object | None:
             if listed is None:
                 return None
             listings[folder] = listed
-        marks.append(listings[folder].get(posixpath.basename(place)))
-    return marks
+        states.append(listings[folder].get(posixpath.basename(place)))
+    return states
 
 
-def _marks_of(uri: str) -> object | None:
+def _state_of(uri: str) -> object | None:
     uri = uri.rpartition("::")[2]  # of a member of an archive: the archive
     if is_url(uri):
-        return _remote_marks(uri)
+        return _remote_state(uri)
     if glob.has_magic(uri) and not os.path.exists(uri):  # noqa: PTH110  # as above
         found = sorted(glob.glob(uri, recursive=True))  # noqa: PTH207  # absolute patterns too
-        return [_local_marks(name) for name in found]
-    return _local_marks(uri)
+        return [_local_state(name) for name in found]
+    return _local_state(uri)
 
 
-def _local_marks(place: str) -> object:
+def _local_state(place: str) -> object:
     try:
         status = os.stat(place)  # noqa: PTH116  # for every file of every clip
     except (OSError, ValueError):
         # A missing file: the folder changes when it appears.
         path = Path(place)
         parent = path.parent
-        return ["absent"] if parent == path else ["within", _own_marks(parent)]
+        return ["absent"] if parent == path else ["within", _own_state(parent)]
     if stat.S_ISDIR(status.st_mode):
         try:
-            return [[child.name, *_own_marks(child)] for child in sorted(Path(place).iterdir())]
+            return [[child.name, *_own_state(child)] for child in sorted(Path(place).iterdir())]
         except OSError:
             return [status.st_mtime_ns]
     return [status.st_size, status.st_mtime_ns]
 
 
-def _own_marks(path: Path) -> list[int | str]:
+def _own_state(path: Path) -> list[int | str]:
     for candidate in (path, *path.parents):
         try:
             status = candidate.stat()
@@ -191,12 +191,12 @@ def _own_marks(path: Path) -> list[int | str]:
     return ["absent"]
 
 
-def _remote_marks(uri: str) -> object | None:
+def _remote_state(uri: str) -> object | None:
     return _asked(uri, lambda system, path: remote_version(system.info(path)) or None)
 
 
 def _listed(folder: str) -> dict[str, object] | None:
-    """Return name to marks of the files in a remote folder; None where it cannot be listed."""
+    """Return name to state of the files in a remote folder; None where it cannot be listed."""
 
     def listed(system: Any, path: str) -> dict[str, object]:
         entries = system.ls(path, detail=True)

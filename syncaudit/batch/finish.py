@@ -10,7 +10,7 @@ from importlib import metadata
 from syncaudit import __version__
 from syncaudit.batch.data_sets import DataSets
 from syncaudit.batch.episodes import write_keep
-from syncaudit.batch.json_encoding import plain
+from syncaudit.batch.json_encoding import to_plain
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.outputs import RowMaker, write_json, write_split, write_verdicts
 from syncaudit.batch.recordings import pool_recordings, write_recordings
@@ -74,7 +74,7 @@ def finish(
             **about,
             "row_digests": True,
             "repeated_clips": repeated_clips(clips),
-            "policy": plain(policy),
+            "policy": to_plain(policy),
             "versions": _versions(),
         },
     )

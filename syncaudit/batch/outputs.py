@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from syncaudit import __version__
-from syncaudit.batch.json_encoding import json_line, plain
+from syncaudit.batch.json_encoding import json_line, to_plain
 from syncaudit.batch.ledger import Ledger
 from syncaudit.batch.tables import write_parquet
 from syncaudit.errors import UsageError
@@ -107,7 +107,7 @@ def write_split(
 
 def write_json(content: object, path: Path, *, is_durable: bool = False) -> None:
     """Write one JSON document for people and programs."""
-    text = json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(to_plain(content), indent=2, ensure_ascii=False, allow_nan=False)
     replace_text(path, f"{text}\n", is_durable=is_durable)
 
 

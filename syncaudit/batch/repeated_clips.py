@@ -40,12 +40,14 @@ def repeated_clips(clips: Sequence[Clip]) -> dict[str, Any] | None:
     ``same_as``, and ``source``, the camera (None: all sources).
     """
     owners: list[int] = []
-    marks: list[int] = []
+    hashes: list[int] = []
     for index, clip in enumerate(clips):
         keys = _keys(clip)
         owners += [index] * len(keys)
-        marks += [hash(key) for key in keys]
-    _, group, counts = np.unique(np.array(marks, np.int64), return_inverse=True, return_counts=True)
+        hashes += [hash(key) for key in keys]
+    _, group, counts = np.unique(
+        np.array(hashes, np.int64), return_inverse=True, return_counts=True
+    )
     seen: dict[object, int] = {}
     repeats: dict[int, tuple[int, str | None]] = {}
     for index in np.unique(np.array(owners, np.int64)[counts[group] > 1]).tolist():

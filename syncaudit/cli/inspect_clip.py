@@ -50,7 +50,7 @@ def inspect(
 
     - `syncaudit inspect sample_data/manifest.jsonl --clip clock_step --mcap found.mcap`
     """
-    from syncaudit.batch.json_encoding import plain
+    from syncaudit.batch.json_encoding import to_plain
     from syncaudit.batch.task import failed_verdict
     from syncaudit.cli.clip_view import print_examination, print_failed
     from syncaudit.cli.console import stdout, warn
@@ -103,6 +103,6 @@ def inspect(
                 write(overlay, path)
     if as_json:
         content["decoder"] = choice.to_json()
-        typer.echo(json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False))
+        typer.echo(json.dumps(to_plain(content), indent=2, ensure_ascii=False, allow_nan=False))
     counts = {str(each): int(each is verdict.verdict) for each in Verdict}
     raise typer.Exit(code_for(counts))

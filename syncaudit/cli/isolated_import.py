@@ -19,7 +19,7 @@ from syncaudit.limits import IMPORT_STALL_S
 
 __all__ = ["import_isolated"]
 
-_LOOK_EVERY_S = 0.1
+_CHECK_EVERY_S = 0.1
 
 
 def import_isolated(
@@ -52,7 +52,7 @@ def import_isolated(
     stall = _Stall()
     try:
         while True:
-            heard = wait([worker.pipe], _LOOK_EVERY_S)
+            heard = wait([worker.pipe], _CHECK_EVERY_S)
             if heard or worker.is_late:
                 outcome = worker.collect()
                 if worker.is_gone and outcome is None:

@@ -77,7 +77,7 @@ def judge(
                 rules,
                 out=place.folder,
                 workers=workers,
-                on_progress=place.watching(view),
+                on_progress=place.sending(view),
                 to_row=place.to_row(clip_to_row),
                 judged_from=verdicts,
                 partial=partial,

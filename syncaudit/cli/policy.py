@@ -36,11 +36,11 @@ def show(
 
     **Example**: `syncaudit policy show --profile vla > mine.toml`
     """
-    from syncaudit.batch.json_encoding import plain
+    from syncaudit.batch.json_encoding import to_plain
     from syncaudit.policy import load_policy, policy_toml
 
     rules = load_policy(None if policy is None else str(policy), profile=profile)
     if not as_json:
         typer.echo(policy_toml(rules), nl=False)
         return
-    typer.echo(json.dumps(plain(rules), indent=2, ensure_ascii=False))
+    typer.echo(json.dumps(to_plain(rules), indent=2, ensure_ascii=False))

@@ -194,7 +194,7 @@ def validate(
                 out=place.folder,
                 workers=cores() if workers is None else workers,
                 calibration=known,
-                on_progress=place.watching(view),
+                on_progress=place.sending(view),
                 to_row=place.to_row(clip_to_row),
                 timeout_s=timeout,
                 memory_limit=memory_limit,

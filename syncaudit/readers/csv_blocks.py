@@ -25,8 +25,8 @@ _LEAST_BYTES = 1 << 26
 _BLOCK_BYTES = 1 << 24
 
 
-class _UnlikeError(StreamReadError):
-    """A block is not like the first one: what reads the file as a whole says why."""
+class _IrregularError(StreamReadError):
+    """A block is unlike the first one: what reads the file as a whole says why."""
 
     def __init__(self) -> None:
         super().__init__("is not plain throughout")
@@ -43,7 +43,7 @@ class CsvBlocks:
     def read(self, texts: set[str], wanted: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the wanted columns in order, of one schema; `texts` as integers if they are.
 
-        _UnlikeError where a line is faulty, or a column changes what it holds.
+        _IrregularError where a line is faulty, or a column changes what it holds.
         """
         kinds: dict[str, pa.DataType] = {name: pa.string() for name in wanted if name in texts}
         schema = None
@@ -54,7 +54,7 @@ class CsvBlocks:
                     kinds |= _numeric(self._convert(block, kinds, wanted))
                 try:
                     found = _with_integers(self._convert(block, kinds, wanted), texts)
-                except _UnlikeError:
+                except _IrregularError:
                     n_found = block.count(self._delimiter.encode()) + 1
                     if block.endswith(b"\n") or n_found == len(self.names):
                         raise
@@ -62,7 +62,7 @@ class CsvBlocks:
                     return
                 schema = schema or found.schema
                 if found.schema != schema:
-                    raise _UnlikeError
+                    raise _IrregularError
                 yield found
 
     def _convert(
@@ -85,7 +85,7 @@ class CsvBlocks:
                 ),
             )
         except (pa.ArrowException, ValueError) as error:
-            raise _UnlikeError from error
+            raise _IrregularError from error
 
 
 def large_csv(uri: str) -> CsvBlocks | None:
@@ -126,7 +126,7 @@ def read_large_csv(
             at += block.num_rows
             if stop is not None and at >= stop:
                 break
-    except _UnlikeError:
+    except _IrregularError:
         return None
     if at == 0:
         return None
@@ -148,7 +148,7 @@ def _blocks(file: BinaryIO, uri: str) -> Iterator[bytes]:
     rest = b""
     while data := file.read(_BLOCK_BYTES):
         if not data.isascii():
-            raise _UnlikeError
+            raise _IrregularError
         head, newline, tail = data.rpartition(b"\n")
         if not newline:
             raise _endless(uri)
@@ -168,7 +168,7 @@ def _numeric(found: pa.Table) -> dict[str, pa.DataType]:
             and not pa.types.is_null(field.type)
             and not pa.types.is_string(field.type)
         ):
-            raise _UnlikeError
+            raise _IrregularError
         kinds[field.name] = field.type if pa.types.is_string(field.type) else pa.float64()
     return kinds
 
@@ -180,7 +180,7 @@ def _with_integers(found: pa.Table, texts: set[str]) -> pa.Table:
             try:
                 found = found.set_column(place, name, column.cast(pa.int64()))
             except pa.ArrowInvalid as error:
-                raise _UnlikeError from error
+                raise _IrregularError from error
     return found
 
 

@@ -83,7 +83,7 @@ def _actor_class(task: bytes, timeout_s: float | None, memory: MemoryLimit) -> t
             function = pickle.loads(task)  # noqa: S301  # what run_on_ray packed
             # An actor takes one core, so that this many may be at work beside it.
             each = MemoryLimit(stated_bytes=memory.bytes_each(os.cpu_count() or 1))
-            self._crew: WorkerPool[Any, Any] = WorkerPool(
+            self._pool: WorkerPool[Any, Any] = WorkerPool(
                 function, workers=1, timeout_s=timeout_s, memory=each
             )
 
@@ -91,7 +91,7 @@ def _actor_class(task: bytes, timeout_s: float | None, memory: MemoryLimit) -> t
             """Run one block of items."""
             items = pickle.loads(row["items"])  # noqa: S301  # what run_on_ray packed
             indices = [int(k) for k in row["indices"]]
-            return {"values": _packed([(indices[k], v) for k, v in self._crew.map(items)])}
+            return {"values": _packed([(indices[k], v) for k, v in self._pool.map(items)])}
 
     return Auditor
 
