@@ -27,11 +27,11 @@ _OPENCV = (
 def probe_versions() -> list[Symptom]:
     """Return the versions of Python, syncaudit and what it needs."""
     return [
-        Symptom(name="syncaudit", status=Status.OK, detail=__version__),
+        Symptom("syncaudit", Status.OK, __version__),
         Symptom(
-            name="Python",
-            status=Status.OK,
-            detail=f"{platform.python_version()} on {platform.system()} {platform.machine()}",
+            "Python",
+            Status.OK,
+            f"{platform.python_version()} on {platform.system()} {platform.machine()}",
         ),
         *(_package(name, (name,)) for name in _NEEDED),
         _package("opencv", _OPENCV),
@@ -42,13 +42,8 @@ def _package(name: str, packages: tuple[str, ...]) -> Symptom:
     for package in packages:
         if (version := _version(package)) is not None:
             detail = version if package == name else f"{version} ({package})"
-            return Symptom(name=name, status=Status.OK, detail=detail)
-    return Symptom(
-        name=name,
-        status=Status.FAULTY,
-        detail="not installed",
-        cure=f"pip install {packages[0]}",
-    )
+            return Symptom(name, Status.OK, detail)
+    return Symptom(name, Status.FAULTY, "not installed", cure=f"pip install {packages[0]}")
 
 
 def probe_extras() -> list[Symptom]:
@@ -57,7 +52,7 @@ def probe_extras() -> list[Symptom]:
         stated = metadata.requires(_PACKAGE) or []
     except metadata.PackageNotFoundError:
         why = "syncaudit itself is not installed as a package: its extras are unknown"
-        return [Symptom(name="extras", status=Status.UNKNOWN, detail=why, cure="pip install .")]
+        return [Symptom("extras", Status.UNKNOWN, why, cure="pip install .")]
     needs: dict[str, list[str]] = {}
     for requirement in stated:
         name = re.match(r"[\w.-]+", requirement)
@@ -72,13 +67,13 @@ def _symptom(extra: str, names: list[str]) -> Symptom:
     absent = [name for name, version in versions.items() if version is None]
     if absent:
         return Symptom(
-            name=f"[{extra}]",
-            status=Status.ABSENT,
-            detail=f"lacks {', '.join(absent)}",
+            f"[{extra}]",
+            Status.ABSENT,
+            f"lacks {', '.join(absent)}",
             cure=f"pip install '{_PACKAGE}[{extra}]'",
         )
     detail = ", ".join(f"{name} {version}" for name, version in versions.items())
-    return Symptom(name=f"[{extra}]", status=Status.OK, detail=detail)
+    return Symptom(f"[{extra}]", Status.OK, detail)
 
 
 def _version(name: str) -> str | None:

@@ -58,11 +58,11 @@ def draft_of(target: Path, *, is_durable: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def replacing_text(target: Path, *, errors: str = "strict") -> Iterator[TextIOWrapper]:
+def replacing_text(target: Path) -> Iterator[TextIOWrapper]:
     """Open a draft as UTF-8 text with plain newlines; see `replacing`."""
     with (
         draft_of(target) as draft,
-        draft.open("w", encoding="utf-8", errors=errors, newline="\n") as file,
+        draft.open("w", encoding="utf-8", newline="\n") as file,
     ):
         yield file
 
