@@ -67,7 +67,7 @@ def test_a_range_beyond_the_end_holds_what_there_is(tmp_path):
 @pytest.mark.parametrize("column", ["cam.y", "a.b", "cam"])
 def test_a_column_without_pictures_is_told(tmp_path, column):
     path = write(tmp_path / "p.parquet", [{"bytes": b"x", "path": None}])
-    with pytest.raises(StreamReadError, match=f"no column '{column}' of pictures"):
+    with pytest.raises(StreamReadError, match=f"no column '{column}' of images"):
         list_stored(files(path, column=column))
 
 
