@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from syncaudit.cli.exit_codes import ExitCode
-from syncaudit.cli.options import Partial
+from syncaudit.cli.options import AsJson, Partial
 
 __all__ = ["evaluate"]
 
@@ -31,9 +31,9 @@ def evaluate(
         typer.Option("--originals", help="Run over the unmoved clips, where controls are missing."),
     ] = None,
     partial: Partial = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Tell how often a run errs: by errors injected on purpose, or by people's labels.
+    """Measure the error rates of a run against injected errors or people's labels.
 
     With --truth: which injected offsets were found, from which size on in 95 % of variants, by
     how much the figures were off, and what became of controls. With --labels: precision and

@@ -14,7 +14,7 @@ import typer
 
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.extended_policy import extended_policy
-from syncaudit.cli.options import Force, Partial
+from syncaudit.cli.options import Force, Partial, PolicyToExtend, ProfileToExtend
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,24 +45,22 @@ def tune(
         str,
         typer.Option("--min-found", help="Share of errors of a size to be found: 95%@20ms."),
     ] = "95%@20ms",
-    policy: Annotated[
-        Path | None, typer.Option("--policy", help="Policy file (TOML) to extend.")
-    ] = None,
-    profile: Annotated[
-        str | None, typer.Option("--profile", help="Profile to extend: driving, vla ...")
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Draws which recordings are held out.")] = 0,
+    policy: PolicyToExtend = None,
+    profile: ProfileToExtend = None,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Random seed: which recordings are held out.")
+    ] = 0,
     partial: Partial = False,
     force: Force = False,
 ) -> None:
-    """Choose the largest offset of each kind, and say what that promises.
+    """Choose the offset limit of each kind of source, and state the error rates to expect.
 
-    Variants with known errors are judged by many limits from what was measured: nothing is
-    decoded. Promises are made on recordings that the limits were not chosen on, by the lower
-    bounds of their intervals; all of them together hold with 95 %.
+    Variants with known errors are judged with many limits from what was measured: nothing is
+    decoded. The rates are taken from recordings that the limits were not chosen on, at the bounds
+    of their intervals; all of them together hold with 95 %.
 
-    Exit code 0: every promise is shown; 1: a policy is written, but the trial does not show that
-    it keeps them, and how many more recordings it takes is printed.
+    Exit code 0: every rate is met; 1: a policy is written, but the trial is too small to show
+    that it meets them, and how many more recordings it takes is printed.
 
     **Example**
 
@@ -93,13 +91,7 @@ def tune(
 
 
 def _goal(max_false_reject: str, min_found: str) -> Goal:
-    """Return what the user wants.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read, or shares are none.
-    """
+    """Return what the user wants; UsageError where it cannot be read, or shares are none."""
     from syncaudit.errors import UsageError
     from syncaudit.evaluation.tuning import Goal
 
@@ -142,7 +134,7 @@ def _judge(clips: Mapping[str, Clip], known: VerdictFile, rules: Policy) -> Judg
                 raise UsageError(
                     f"what was measured of clip '{clip_id}' cannot be judged",
                     path=str(known.path),
-                    hint="Measure the variants anew with 'syncaudit validate'.",
+                    hint="Measure the variants again with 'syncaudit validate'.",
                 )
             found[clip_id] = Judged.from_row(json.loads(result.line))
         return found

@@ -22,23 +22,14 @@ def _pocketsphinx() -> Symptom:
         "import pocketsphinx; pocketsphinx.get_model_path('en-us'); print('model en-us')"
     )
     if answer.is_ok:
-        return Symptom(name="pocketsphinx", status=Status.OK, detail=answer.said)
+        return Symptom("pocketsphinx", Status.OK, answer.said)
     return Symptom(
-        name="pocketsphinx",
-        status=Status.ABSENT,
-        detail=answer.said,
-        cure="pip install 'syncaudit[speech]'",
+        "pocketsphinx", Status.ABSENT, answer.said, cure="pip install 'syncaudit[speech]'"
     )
 
 
 def _mfa() -> Symptom:
     found = find_mfa()
     if isinstance(found, SyncAuditError):
-        return Symptom(
-            name="MFA", status=Status.ABSENT, detail=found.message, cure=str(found.hint or "")
-        )
-    return Symptom(
-        name="MFA",
-        status=Status.OK,
-        detail=f"{found.version} (called by: {shlex.join(found.command)})",
-    )
+        return Symptom("MFA", Status.ABSENT, found.message, cure=str(found.hint or ""))
+    return Symptom("MFA", Status.OK, f"{found.version} (called by: {shlex.join(found.command)})")

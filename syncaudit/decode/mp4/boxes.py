@@ -19,7 +19,7 @@ __all__ = ["Boxes", "UnusualFileError", "any_of", "least", "number", "read_movie
 # A file of tiny boxes is no video.
 MAX_TOP_BOXES = 1000
 
-# Read at a time: the first boxes of a file, and those behind its pictures.
+# Read at a time: the first boxes of a file, and those behind its frames.
 _HEAD_BYTES, _TAIL_BYTES = 256, 16384
 
 _HEADER = struct.Struct(">I4s")
@@ -45,14 +45,8 @@ def read_movie_box(path: str) -> tuple[bytes, int]:
     """Return the content of the ``moov`` box of an MP4 file, and the file's size in bytes.
 
     Of the rest hardly more than box headers is read. The file is read rather than mapped, so that
-    one that is cut off meanwhile does not kill the process.
-
-    Raises
-    ------
-    UnusualFileError
-        If it is no MP4 file, is in fragments, has two movies, or breaks off.
-    OSError
-        If it cannot be read.
+    one that is cut off meanwhile does not kill the process. UnusualFileError where it is no MP4
+    file, is in fragments, has two movies, or breaks off.
     """
     try:
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe is not waited for
@@ -68,7 +62,7 @@ def read_movie_box(path: str) -> tuple[bytes, int]:
             if at == size:
                 break
             if at + 16 > begin + len(window):
-                # Behind the pictures mostly the movie box comes, and nothing more.
+                # Behind the frames mostly the movie box comes, and nothing more.
                 window, begin = os.pread(file, _TAIL_BYTES, at), at
             kind, start, stop = _header(window, at - begin, at, size)
             if (n_seen == 0) != (kind == b"ftyp") or kind in _FRAGMENTS:
@@ -90,18 +84,9 @@ def read_movie_box(path: str) -> tuple[bytes, int]:
 
 
 def _header(data: bytes, place: int, at: int, limit: int) -> tuple[bytes, int, int]:
-    """Return kind, start and stop of the content of a box.
+    """Return kind, start and stop of the content of a box at `at`, which ends before `limit`.
 
-    Parameters
-    ----------
-    data : bytes
-        Holds the header.
-    place : int
-        Of the header in `data`.
-    at : int
-        Of the box; its content is placed alike.
-    limit : int
-        Where the box has to end at the latest.
+    The header lies at `place` in `data`.
     """
     try:
         length, kind = _HEADER.unpack_from(data, place)
@@ -118,19 +103,8 @@ def _header(data: bytes, place: int, at: int, limit: int) -> tuple[bytes, int, i
 class Boxes:
     """The boxes inside one box by kind: ``mvhd``; and inside the parts of a track: ``stbl/stts``.
 
-    Parameters
-    ----------
-    data : bytes
-        Content of the movie box.
-    start, stop : int
-        Half-open range of this box's content in it.
-    kind : bytes
-        Of this box, where it is a track.
-
-    Raises
-    ------
-    UnusualFileError
-        If a box breaks off, or a part of a track is there twice.
+    `start` and `stop` are the range of this box's content in that of the movie, `kind` is of a
+    track. UnusualFileError where a box breaks off, or a part of a track is there twice.
     """
 
     __slots__ = ("_data", "_places", "_repeated")
@@ -187,27 +161,10 @@ class Boxes:
     def column(
         self, kind: bytes, dtype: np.dtype[Any], per_row: int = 1, *, header_bytes: int = 4
     ) -> NDArray[np.int64]:
-        """Return the numbers of a table box: version and flags, header, a count, rows.
+        """Return the numbers of a table box, shape (n_rows * per_row,).
 
-        Parameters
-        ----------
-        kind : bytes
-            Of the box.
-        dtype : dtype
-            Of every number, big endian.
-        per_row : int
-            Numbers in a row.
-        header_bytes : int
-            Bytes before the count, with version and flags.
-
-        Returns
-        -------
-        ndarray of int64, shape (n_rows * per_row,)
-
-        Raises
-        ------
-        UnusualFileError
-            If the box is absent, doubled, or not as long as its count claims.
+        It holds version and flags, a header (`header_bytes` with both), a count, rows.
+        UnusualFileError where the box is absent, doubled, or not as long as its count claims.
         """
         start, stop = self._only(kind)
         begin = start + header_bytes + 4

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode.mp4_boxes import UnusualFileError, least, number
+from syncaudit.decode.mp4.boxes import UnusualFileError, least, number
 
 __all__ = ["edit_shift"]
 
@@ -25,25 +25,11 @@ def edit_shift(
     timescale: int,
     movie_timescale: int,
 ) -> int:
-    """Return what an edit list adds to the times of all samples.
+    """Return what an ``elst`` box adds to the times of all samples, which are in decoding order.
 
-    Parameters
-    ----------
-    content : bytes
-        Of the ``elst`` box.
-    times, steps : ndarray of int64, shape (n_samples,)
-        In decoding order.
-    keys : ndarray of int64, shape (n_keys,)
-        Indices of the key frames, in any order.
-    is_reordered : bool
-        Whether samples are shown in another order than they are decoded in.
-    timescale, movie_timescale : int
-        Units a second of the media, and of the movie, in which durations are stated.
-
-    Raises
-    ------
-    UnusualFileError
-        If the list cuts frames off, changes the speed or joins several parts.
+    `keys` are indices of the key frames, in any order; timescales are units a second of the media,
+    and of the movie, in which durations are stated. UnusualFileError where the list cuts frames
+    off, changes the speed or joins several parts.
     """
     pause, rows = 0, _rows(content)
     for duration, _, rate in rows:

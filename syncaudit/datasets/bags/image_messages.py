@@ -1,4 +1,4 @@
-"""Take stamp and picture out of the message types that carry pictures."""
+"""Take stamp and image out of the message types that carry images."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from syncaudit.datasets.bags.layout import LayoutError, lay_out
 from syncaudit.datasets.bags.topics import Topic
 from syncaudit.errors import MissingExtraError
 
-__all__ = ["FOXGLOVE_PICTURES", "ROS_PICTURES", "Pictured", "picture_reader"]
+__all__ = ["FOXGLOVE_IMAGES", "ROS_IMAGES", "ImageMessage", "image_reader"]
 
-FOXGLOVE_PICTURES = frozenset(
+FOXGLOVE_IMAGES = frozenset(
     {"foxglove.CompressedImage", "foxglove.CompressedVideo", "foxglove.RawImage"}
 )
-ROS_PICTURES = frozenset(
+ROS_IMAGES = frozenset(
     {
         "sensor_msgs/msg/Image",
         "sensor_msgs/msg/CompressedImage",
@@ -28,36 +28,20 @@ ROS_PICTURES = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pictured:
-    """One message of a camera.
+class ImageMessage:
+    """One message of a camera."""
 
-    Parameters
-    ----------
-    stamp_ns : int
-        Header stamp.
-    data : bytes
-        The picture.
-    said : str
-        Format or encoding, as the message has it.
-    raw : tuple of (int, int, int, bool), optional
-        Width, height, bytes a row and whether words are big endian, of uncompressed pictures.
-    """
-
-    stamp_ns: int
+    stamp_ns: int  # of its header
     data: bytes
-    said: str
+    said: str  # format or encoding, as the message has it
+    # width, height, bytes a row, whether words are big endian; of uncompressed images
     raw: tuple[int, int, int, bool] | None = None
 
 
-def picture_reader(topic: Topic, types: Mapping[str, Any]) -> Callable[[bytes], Pictured]:
+def image_reader(topic: Topic, types: Mapping[str, Any]) -> Callable[[bytes], ImageMessage]:
     """Return the function that reads a camera topic's messages.
 
     It raises `LayoutError` for a message that is not what its type says.
-
-    Raises
-    ------
-    MissingExtraError
-        If Protocol Buffers are needed and not installed.
     """
     if topic.encoding == "json":
         return _from_json
@@ -67,7 +51,7 @@ def picture_reader(topic: Topic, types: Mapping[str, Any]) -> Callable[[bytes], 
     stamp = "timestamp" if topic.type_name.startswith("foxglove") else "header.stamp"
     is_raw = topic.type_name == "sensor_msgs/msg/Image"
 
-    def read(data: bytes) -> Pictured:
+    def read(data: bytes) -> ImageMessage:
         layout = lay_out(data, types, topic.type_name, is_ros1=is_ros1)
         seconds = layout.number(data, f"{stamp}.sec")
         raw = None
@@ -78,7 +62,7 @@ def picture_reader(topic: Topic, types: Mapping[str, Any]) -> Callable[[bytes], 
                 layout.number(data, "step"),
                 bool(layout.number(data, "is_bigendian")),
             )
-        return Pictured(
+        return ImageMessage(
             stamp_ns=seconds * 10**9 + layout.number(data, f"{stamp}.nanosec"),
             data=layout.raw(data, "data"),
             said=layout.text(data, "encoding" if is_raw else "format"),
@@ -88,14 +72,14 @@ def picture_reader(topic: Topic, types: Mapping[str, Any]) -> Callable[[bytes], 
     return read
 
 
-def _from_json(data: bytes) -> Pictured:
+def _from_json(data: bytes) -> ImageMessage:
     try:
         found = json.loads(data)
         stamp = found["timestamp"]
         raw = None
         if "step" in found:
             raw = (int(found["width"]), int(found["height"]), int(found["step"]), False)
-        return Pictured(
+        return ImageMessage(
             stamp_ns=int(stamp["sec"]) * 10**9 + int(stamp["nsec"]),
             data=base64.b64decode(found["data"], validate=True),
             said=str(found["encoding" if raw else "format"]),
@@ -105,7 +89,7 @@ def _from_json(data: bytes) -> Pictured:
         raise LayoutError(f"{type(error).__name__}: {error}") from error
 
 
-def _protobuf_reader(topic: Topic) -> Callable[[bytes], Pictured]:
+def _protobuf_reader(topic: Topic) -> Callable[[bytes], ImageMessage]:
     try:
         from google.protobuf.message import DecodeError
         from mcap.records import Schema
@@ -122,13 +106,13 @@ def _protobuf_reader(topic: Topic) -> Callable[[bytes], Pictured]:
     if decode is None:
         raise LayoutError("it has no Protocol Buffers schema")
 
-    def read(data: bytes) -> Pictured:
+    def read(data: bytes) -> ImageMessage:
         try:
             found = decode(data)
             raw = None
             if topic.type_name == "foxglove.RawImage":
                 raw = (found.width, found.height, found.step, False)
-            return Pictured(
+            return ImageMessage(
                 stamp_ns=found.timestamp.seconds * 10**9 + found.timestamp.nanos,
                 data=found.data,
                 said=found.encoding if raw else found.format,

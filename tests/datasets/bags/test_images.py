@@ -18,8 +18,8 @@ from mcap.writer import Writer as McapWriter
 from mcap_protobuf.writer import Writer as ProtobufWriter
 
 from syncaudit.datasets import load_manifest
-from syncaudit.datasets.bags.pictures import codec_of
-from syncaudit.datasets.bags.raw_pictures import PictureError, raw_picture
+from syncaudit.datasets.bags.image_file import codec_of
+from syncaudit.datasets.bags.raw_images import ImageError, raw_image
 from syncaudit.datasets.importing import import_dataset
 from syncaudit.decode import iter_luma
 from syncaudit.pipeline import audit, read_clip
@@ -248,27 +248,27 @@ def test_pictures_of_which_none_can_be_decoded_leave_the_stamps(tmp_path):
     assert stream.time_ns.tolist() == TIMES
     assert stream.files.paths == ()
     assert [str(finding.code) for finding in findings] == ["corrupt"]
-    assert "none of its 12 pictures can be decoded" in findings[0].message
+    assert "none of its 12 images can be decoded" in findings[0].message
 
 
 def test_pictures_are_not_held_back_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr("syncaudit.datasets.bags.pictures._MOST_WAITING", 5)
+    monkeypatch.setattr("syncaudit.datasets.bags.image_file._MOST_WAITING", 5)
     messages = Messages(is_ros1=False)
     made = [messages.compressed(t, b"\xff\xd8 nothing") for t in TIMES]
     _, findings = only_camera(bag_of(tmp_path, messages, made, COMPRESSED), tmp_path)
-    assert "none of the first 5 pictures can be decoded" in findings[0].message
+    assert "none of the first 5 images can be decoded" in findings[0].message
 
 
 @pytest.mark.parametrize(
     ("data", "width", "step"), [(bytes(10), 32, 32), (bytes(800), 0, 0), (bytes(800), 32, 8)]
 )
 def test_a_raw_picture_that_is_too_short_is_refused(data, width, step):
-    with pytest.raises(PictureError, match=rf"{width}x24 \(mono8, {step} bytes a row\)"):
-        raw_picture(data, "mono8", width=width, height=24, step=step, is_big=False)
+    with pytest.raises(ImageError, match=rf"{width}x24 \(mono8, {step} bytes a row\)"):
+        raw_image(data, "mono8", width=width, height=24, step=step, is_big=False)
 
 
 def test_a_format_that_nothing_knows_is_refused():
-    with pytest.raises(PictureError, match="format 'draco' are not known"):
+    with pytest.raises(ImageError, match="format 'draco' are not known"):
         codec_of(b"draco", "draco")
 
 
@@ -280,7 +280,7 @@ def test_a_video_that_starts_between_key_pictures_starts_at_the_first_one(tmp_pa
     made = [messages.video(t, data) for t, data in zip(TIMES, packets, strict=True)]
     stream, findings = only_camera(bag_of(tmp_path, messages, made, CLIP), tmp_path)
     assert [str(finding.code) for finding in findings] == ["corrupt"]
-    assert "2 pictures before the first key picture" in findings[0].message
+    assert "2 images before the first key picture" in findings[0].message
     assert stream.time_ns.tolist() == TIMES[2:]
     frames = iter_luma(stream.files)
     shades = [float(np.mean(frame.luma)) for frame in frames]

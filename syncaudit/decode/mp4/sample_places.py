@@ -7,7 +7,7 @@ import struct
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.decode.mp4_boxes import Boxes, UnusualFileError, any_of, least, number
+from syncaudit.decode.mp4.boxes import Boxes, UnusualFileError, any_of, least, number
 
 __all__ = ["count_samples"]
 
@@ -21,17 +21,8 @@ _U4, _I4, _I8 = np.dtype(">u4"), np.dtype(">i4"), np.dtype(">i8")
 def count_samples(track: Boxes, file_bytes: int) -> int:
     """Return how many samples a track has.
 
-    Parameters
-    ----------
-    track : Boxes
-        Its boxes.
-    file_bytes : int
-        Size of the file.
-
-    Raises
-    ------
-    UnusualFileError
-        If samples are empty or beyond the end of the file, or its tables contradict each other.
+    UnusualFileError where samples are empty or beyond the end of the file, or its tables contradict
+    each other.
     """
     sizes = _sizes(track, file_bytes)
     _check_chunks(track, sizes, file_bytes)

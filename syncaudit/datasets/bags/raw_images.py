@@ -1,4 +1,4 @@
-"""Bring uncompressed pictures into a form that FFV1 keeps bit by bit."""
+"""Bring uncompressed images into a form that FFV1 keeps bit by bit."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PictureError", "raw_picture"]
+__all__ = ["ImageError", "raw_image"]
 
 # Encodings of sensor_msgs/Image: FFmpeg's name of the same bytes, and the lossless form that FFV1
-# keeps. A Bayer mosaic is kept as it is, as grey: every detector halves pictures by 2x2 means.
+# keeps. A Bayer mosaic is kept as it is, as grey: every detector halves images by 2x2 means.
 _RAW = {
     "mono8": ("gray", "gray"), "8UC1": ("gray", "gray"),
     "bayer_rggb8": ("gray", "gray"), "bayer_bggr8": ("gray", "gray"),
@@ -25,41 +25,28 @@ _BYTES = {"gray": 1, "bgr24": 3, "rgb24": 3, "bgra": 4, "rgba": 4, "gray16le": 2
 _BYTES |= {"uyvy422": 2, "yuyv422": 2}
 
 
-class PictureError(ValueError):
-    """A picture is of a kind that cannot be kept."""
+class ImageError(ValueError):
+    """An image is of a kind that cannot be kept."""
 
 
-def raw_picture(
+def raw_image(
     data: bytes, encoding: str, *, width: int, height: int, step: int, is_big: bool
 ) -> Any:
-    """Return an uncompressed picture as a frame in the form that FFV1 keeps.
+    """Return an uncompressed image as a frame in the form that FFV1 keeps.
 
-    Parameters
-    ----------
-    data : bytes
-        Rows of `step` bytes.
-    encoding : str
-        As in ``sensor_msgs/Image``.
-    width, height, step : int
-        Pixels, rows, bytes a row.
-    is_big : bool
-        Whether 16-bit words are big endian.
-
-    Raises
-    ------
-    PictureError
-        If the encoding is not known or the data are too short.
+    `data` are rows of `step` bytes, the encoding is one of ``sensor_msgs/Image``; 16-bit words may
+    be big endian (`is_big`). ImageError where the encoding is unknown or bytes are missing.
     """
     import av
 
     known = _RAW.get(encoding)
     if known is None:
-        raise PictureError(f"raw pictures of the encoding '{encoding}' are not known")
+        raise ImageError(f"raw images of the encoding '{encoding}' are not known")
     given, kept = known
     n_row = width * _BYTES[given]
     if not n_row or step < n_row or len(data) < step * (height - 1) + n_row:
-        raise PictureError(
-            f"a raw picture of {width}x{height} ({encoding}, {step} bytes a row) has {len(data)} "
+        raise ImageError(
+            f"a raw image of {width}x{height} ({encoding}, {step} bytes a row) has {len(data)} "
             "bytes"
         )
     padded = data.ljust(step * height, b"\0")[: step * height]

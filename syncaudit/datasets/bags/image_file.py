@@ -1,4 +1,4 @@
-"""Put the pictures of a camera topic into a file, without encoding compressed ones anew."""
+"""Put the images of a camera topic into a file, without encoding compressed ones anew."""
 
 from __future__ import annotations
 
@@ -6,33 +6,27 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from syncaudit.datasets.bags.raw_pictures import PictureError
+from syncaudit.datasets.bags.raw_images import ImageError
 
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame
 
-__all__ = ["PictureFile", "codec_of"]
+__all__ = ["ImageFile", "codec_of"]
 
-# Pictures that are kept back until one can be decoded: a video may start between key frames.
+# Images that are kept back until one can be decoded: a video may start between key frames.
 _MOST_WAITING = 600
 _TICKS = Fraction(1, 1000)  # Matroska's
 # Codecs that go into Matroska as they are; stills of other kinds become files in a folder.
 _VIDEO = {"h264": "h264", "h265": "hevc", "hevc": "hevc", "vp9": "vp9", "av1": "av1"}
 _STILLS = {b"\x89PNG": "png", b"RIFF": "webp", b"BM": "bmp", b"II*\0": "tiff", b"MM\0*": "tiff"}
 
-# Units of a picture at which decoding can start: instantaneous refresh, or parameter sets
+# Units of an image at which decoding can start: instantaneous refresh, or parameter sets
 # (ITU-T H.264, table 7-1; H.265, table 7-1).
 _KEY_UNITS = {"h264": frozenset({5, 7}), "hevc": frozenset({*range(16, 24), 32, 33, 34})}
 
 
 def codec_of(data: bytes, said: str) -> str:
-    """Return the codec of a compressed picture: by its first bytes, else by what the bag says.
-
-    Raises
-    ------
-    PictureError
-        If neither tells.
-    """
+    """Return the codec of a compressed image: by its first bytes, else by what the bag says."""
     if data[:2] == b"\xff\xd8":
         return "mjpeg"
     for magic, codec in _STILLS.items():
@@ -44,43 +38,26 @@ def codec_of(data: bytes, said: str) -> str:
             return codec
     if "jpeg" in words or "jpg" in words:
         return "mjpeg"  # damaged at its start: the decoder will say so
-    raise PictureError(f"pictures of the format '{said}' are not known")
+    raise ImageError(f"images of the format '{said}' are not known")
 
 
-class PictureFile:
-    """Pictures of one topic in order: a Matroska file, or a folder of stills.
-
-    Parameters
-    ----------
-    path : Path
-        Where they go, without suffix.
-    """
+class ImageFile:
+    """Images of one topic in order: a Matroska file, or a folder of stills."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._form = ""
-        self._waiting: list[tuple[bytes, int]] = []  # until one shows the size of the pictures
+        self._waiting: list[tuple[bytes, int]] = []  # until one shows the size of the images
         self._video: _Video | None = None
         self.uri: str | None = None
         self.n_kept = 0
-        self.n_skipped = 0  # before the first picture at which decoding can start
+        self.n_skipped = 0  # before the first image at which decoding can start
 
     def add(self, data: bytes, codec: str, at_ns: int) -> None:
-        """Add a compressed picture.
+        """Add a compressed image as it is in the message; its codec is from `codec_of`.
 
-        Parameters
-        ----------
-        data : bytes
-            As in the message.
-        codec : str
-            From `codec_of`.
-        at_ns : int
-            When it was received: the container's own clock, no evidence.
-
-        Raises
-        ------
-        PictureError
-            If the topic changes its codec, or none of its first pictures can be decoded.
+        When it was received (`at_ns`) becomes the container's own clock, no evidence. ImageError
+        where the topic changes its codec, or none of its first images can be decoded.
         """
         self._expect(codec)
         if not self.n_kept and codec in _KEY_UNITS and not _is_key(data, codec):
@@ -96,7 +73,7 @@ class PictureFile:
             self._waiting.append((data, at_ns))
             size = _size_of(data, codec)
             if size is None and len(self._waiting) == _MOST_WAITING:
-                raise PictureError(f"none of the first {_MOST_WAITING} pictures can be decoded")
+                raise ImageError(f"none of the first {_MOST_WAITING} images can be decoded")
             if size is not None:
                 self._video = _Video(self._path, codec, *size)
                 for waiting in self._waiting:
@@ -104,23 +81,17 @@ class PictureFile:
                 self._waiting = []
         self.n_kept += 1
 
-    def add_raw(self, picture: VideoFrame, at_ns: int) -> None:
-        """Add an uncompressed picture from `raw_picture`; FFV1 keeps every bit of it.
-
-        Raises
-        ------
-        PictureError
-            If the topic changes the size or kind of its pictures.
-        """
-        self._expect(f"{picture.format.name} {picture.width}x{picture.height}")
+    def add_raw(self, frame: VideoFrame, at_ns: int) -> None:
+        """Add an uncompressed image from `raw_image`; FFV1 keeps every bit of it."""
+        self._expect(f"{frame.format.name} {frame.width}x{frame.height}")
         if self._video is None:
-            size = (picture.width, picture.height)
-            self._video = _Video(self._path, "ffv1", *size, pixels=picture.format.name)
-        self._video.encode(picture, at_ns)
+            size = (frame.width, frame.height)
+            self._video = _Video(self._path, "ffv1", *size, pixels=frame.format.name)
+        self._video.encode(frame, at_ns)
         self.n_kept += 1
 
     def close(self) -> None:
-        """Finish the file; pictures of which none could be decoded are not kept."""
+        """Finish the file; images of which none could be decoded are not kept."""
         if self._video is not None:
             self.uri = self._video.close()
         self.n_kept -= len(self._waiting)
@@ -129,7 +100,7 @@ class PictureFile:
     def _expect(self, form: str) -> None:
         self._form = self._form or form
         if form != self._form:
-            raise PictureError(f"the pictures change from {self._form} to {form}")
+            raise ImageError(f"the images change from {self._form} to {form}")
 
 
 class _Video:
@@ -169,9 +140,9 @@ class _Video:
         packet.is_keyframe = _is_key(data, self._codec)
         self._output.mux(packet)
 
-    def encode(self, picture: VideoFrame, at_ns: int) -> None:
-        picture.pts, picture.time_base = self._tick(at_ns), _TICKS
-        self._output.mux(self._stream.encode(picture))
+    def encode(self, frame: VideoFrame, at_ns: int) -> None:
+        frame.pts, frame.time_base = self._tick(at_ns), _TICKS
+        self._output.mux(self._stream.encode(frame))
 
     def close(self) -> str:
         if self._is_encoder:
@@ -189,7 +160,7 @@ class _Video:
 
 
 def _is_key(data: bytes, codec: str) -> bool:
-    """Return whether decoding can start at a picture: viewers jump to such pictures."""
+    """Return whether decoding can start at an image: viewers jump to such images."""
     if codec not in _KEY_UNITS:
         return codec == "mjpeg"
     at = data.find(b"\0\0\1")
@@ -203,7 +174,7 @@ def _is_key(data: bytes, codec: str) -> bool:
 
 
 def _size_of(data: bytes, codec: str) -> tuple[int, int] | None:
-    """Return width and height of the first picture that can be decoded."""
+    """Return width and height of the first image that can be decoded."""
     import av
     from av.video.codeccontext import VideoCodecContext
 

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.decode.container_frames import ContainerFrames
-from syncaudit.decode.edit_lists import edit_shift
-from syncaudit.decode.mp4_boxes import (
+from syncaudit.decode.mp4.boxes import (
     Boxes,
     UnusualFileError,
     any_of,
@@ -26,7 +25,8 @@ from syncaudit.decode.mp4_boxes import (
     number,
     read_movie_box,
 )
-from syncaudit.decode.sample_places import count_samples
+from syncaudit.decode.mp4.edit_lists import edit_shift
+from syncaudit.decode.mp4.sample_places import count_samples
 
 __all__ = ["read_sample_table"]
 
@@ -47,7 +47,7 @@ _CODECS: Mapping[bytes, bytes | None] = MappingProxyType(
 _OTHER_HANDLERS = frozenset({b"soun", b"text", b"sbtl", b"subt", b"meta", b"tmcd", b"hint"})
 # The only data reference: this file.
 _OWN_DATA = bytes.fromhex("0000000000000001 0000000c 75726c20 00000001")
-# Header of the description table, and of the entry for pictures that follows.
+# Header of the description table, and of the entry for video that follows.
 _VISUAL_ENTRY_BYTES = 8 + 86
 # Width and height in the header of a track, 16 bits before the point and 16 behind it.
 _STATED_SIZE = struct.Struct(">II")
@@ -58,20 +58,9 @@ _U4, _I4 = np.dtype(">u4"), np.dtype(">i4")
 
 
 def read_sample_table(path: str, stream: int = 0) -> ContainerFrames | None:
-    """Return the frames of a video track as the tables of an MP4 file list them.
+    """Return all frames of a video track, timed, as the tables of an MP4 file list them.
 
-    Parameters
-    ----------
-    path : str
-        Local file.
-    stream : int
-        Index among its video tracks.
-
-    Returns
-    -------
-    ContainerFrames or None
-        All of them, timed. None where the file is no plain MP4, or cannot be read: a demuxer
-        then has the say.
+    None where the file is no plain MP4, or cannot be read: a demuxer then has the say.
     """
     try:
         data, file_bytes = read_movie_box(path)
@@ -103,7 +92,7 @@ def _description_of(track: Boxes) -> bytes:
 
 
 def _has_cover(movie: Boxes) -> bool:
-    """Return whether a picture may stand among the metadata: FFmpeg counts it as a stream."""
+    """Return whether an image may stand among the metadata: FFmpeg counts it as a stream."""
     return (b"udta" in movie and b"covr" in movie.content(b"udta")) or (
         b"meta" in movie and b"covr" in movie.content(b"meta")
     )
@@ -111,7 +100,7 @@ def _has_cover(movie: Boxes) -> bool:
 
 def _is_video(track: Boxes) -> bool:
     handler = track.content(b"mdia/hdlr")[8:12]
-    # Chapters refer to a track of pictures that the demuxer treats in its own way.
+    # Chapters refer to a track of frames that the demuxer treats in its own way.
     if b"tref/chap" in track:
         raise UnusualFileError("chapters")
     if handler != b"vide" and handler not in _OTHER_HANDLERS:
@@ -134,7 +123,7 @@ def _frames_of(
     track: Boxes, description: bytes, n_samples: int, movie_timescale: int, file_bytes: int
 ) -> ContainerFrames:
     timescale = _timescale(track.content(b"mdia/mdhd"))
-    width_px, height_px = _picture_size(description)
+    width_px, height_px = _frame_size(description)
     # Sizes are stated twice; where they differ, the stream itself has to be asked.
     stated = track.content(b"trak/tkhd")[-8:]
     if stated != _STATED_SIZE.pack(width_px << 16, height_px << 16):
@@ -186,7 +175,7 @@ def _steps(track: Boxes, n_samples: int) -> NDArray[np.int64]:
     return steps
 
 
-def _picture_size(description: bytes) -> tuple[int, int]:
+def _frame_size(description: bytes) -> tuple[int, int]:
     """Return width and height of the only sample entry, of a codec that is known."""
     if description[12:16] not in _CODECS:
         raise UnusualFileError(f"sample entry {description[12:16]!r}")
