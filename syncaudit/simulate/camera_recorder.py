@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 
 from .camera import CameraConfig
 from .clocks import NS_PER_S, to_ns
-from .draft import Draft, Written
+from .draft import Draft, Written, write_table
 from .encode import encode_frames
 from .light import draw_falloff
 from .motion import FloatArray
 from .render import Renderer
 from .sensor import Sensor
-from .tables import write_table
-from .truth import SourceTruth, Step
-from .truth_light import LightTruth, ShutterTruth
+from .truth import LightTruth, ShutterTruth, SourceTruth, Step
 from .world import World
 
 _MARGIN_PX = 48  # how far the picture can move, beyond three degrees of a hand's sway

@@ -1,6 +1,7 @@
 """A clip that is being made: what every recorder needs of it."""
 
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syncaudit.writing import replace_text
+
 from .clocks import ClockFault, stamp, to_ns
 from .config import RigConfig
 from .motion import FloatArray, Motion
 from .truth import SourceTruth
+
+
+def write_table(
+    path: Path,
+    stamps_ns: NDArray[np.int64],
+    columns: Mapping[str, NDArray[np.float64]],
+    *,
+    decimals: int = 6,
+) -> None:
+    """Write ``timestamp_ns`` and columns of numbers, one row a sample."""
+    header = ",".join(["timestamp_ns", *columns])
+    texts = [[str(stamp) for stamp in stamps_ns.tolist()]]
+    texts += [[f"{value:.{decimals}f}" for value in column.tolist()] for column in columns.values()]
+    lines = [header, *(",".join(row) for row in zip(*texts, strict=True))]
+    replace_text(path, "\n".join(lines) + "\n")
+
 
 Written = tuple[dict[str, Any], SourceTruth]
 """The manifest's fields of a source, and its truth."""

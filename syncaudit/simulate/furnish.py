@@ -5,9 +5,8 @@ import numpy as np
 from . import textures
 from .motion import Motion
 from .panorama import paint_panorama
-from .road import Road
 from .textures import Texture
-from .world import GROUND_TEXELS_PER_M, GROUND_TILE_M, Block, Mark, Mover, World
+from .world import GROUND_TEXELS_PER_M, GROUND_TILE_M, Block, Mark, Mover, Road, World
 
 _CAR_SIZE_M = (4.2, 1.8, 1.5)
 

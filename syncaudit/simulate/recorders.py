@@ -9,14 +9,12 @@ import numpy as np
 from syncaudit.writing import replacing
 
 from . import can_bus, imu, microphone
-from .can_bus import CanConfig
-from .can_log import write_log
+from .can_bus import CanConfig, write_log
 from .clocks import to_ns
-from .draft import Draft, Written
+from .draft import Draft, Written, write_table
 from .imu import ImuConfig
+from .light import TriggerConfig
 from .microphone import MicrophoneConfig
-from .tables import write_table
-from .trigger import TriggerConfig
 from .truth import SourceTruth
 
 

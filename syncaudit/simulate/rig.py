@@ -19,8 +19,7 @@ from .furnish import build_world
 from .light import draw_pulses
 from .manifests import gather_manifest, manifest_row, write_manifest
 from .recorders import write_can, write_imu, write_microphone, write_trigger
-from .truth import SourceTruth, Truth, read_truth, write_truth
-from .truth_light import LightTruth
+from .truth import LightTruth, SourceTruth, Truth, read_truth, write_truth
 
 TRANSFERS = ("reference", "link", "copy")
 

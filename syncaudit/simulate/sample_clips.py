@@ -5,16 +5,14 @@ from dataclasses import dataclass, replace
 
 from .can_bus import CanConfig
 from .clocks import ClockFault
-from .config import RigConfig
-from .defects import DEFECTS
+from .config import RigConfig, with_cameras
 from .frame_faults import FrameFault
 from .imu import ImuConfig
-from .light import FlashConfig
+from .light import FlashConfig, TriggerConfig
 from .microphone import MicrophoneConfig
 from .pulse_shapes import SquarePulse
 from .pulse_trains import BurstTrain
-from .scenarios import with_all_cameras, with_camera_clock, with_frame_fault
-from .trigger import TriggerConfig
+from .scenarios import with_all_cameras
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,23 +44,8 @@ class SampleClip:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokenClip:
-    """Describe one sample clip that is a damaged copy of `good_csv`."""
-
-    defect: str
-    reason: str
-
-
+# The broken clips (`defects.DEFECTS`) are damaged copies of it.
 BROKEN_FROM = "cam_rear_early"
-BROKEN_CLIPS = (
-    BrokenClip(defect="truncated_video", reason="unreadable"),
-    BrokenClip(defect="nan_imu", reason="non_finite"),
-    BrokenClip(defect="empty_can", reason="empty"),
-    BrokenClip(defect="missing_file", reason="missing_file"),
-    BrokenClip(defect="zero_byte_audio", reason="empty"),
-)
-assert {clip.defect for clip in BROKEN_CLIPS} == set(DEFECTS)  # noqa: S101
 
 
 def sample_clips() -> Mapping[str, SampleClip]:
@@ -81,7 +64,7 @@ def sample_clips() -> Mapping[str, SampleClip]:
         ),
         "cam_rear_early": SampleClip(
             config=replace(
-                with_camera_clock(six, rear, ClockFault(offset_s=0.035)),
+                with_cameras(six, rear, clock=ClockFault(offset_s=0.035)),
                 microphone=MicrophoneConfig(),
             ),
             seed=102,
@@ -91,9 +74,7 @@ def sample_clips() -> Mapping[str, SampleClip]:
             reason="offset",
         ),
         "imu_shifted": SampleClip(
-            config=replace(
-                three, imu=replace(three.imu or ImuConfig(), clock=ClockFault(offset_s=-0.040))
-            ),
+            config=replace(three, imu=ImuConfig(rate_hz=100.0, clock=ClockFault(offset_s=-0.040))),
             seed=103,
             shows="The IMU's stamps are 40 ms too late; cameras and CAN agree with one another.",
             verdict="reject",
@@ -110,7 +91,7 @@ def sample_clips() -> Mapping[str, SampleClip]:
             reason="offset",
         ),
         "drifting_camera": SampleClip(
-            config=with_camera_clock(three, rear, ClockFault(drift_ppm=2000.0)),
+            config=with_cameras(three, rear, clock=ClockFault(drift_ppm=2000.0)),
             seed=103,
             videos_from="imu_shifted",
             shows="The clock of cam_rear drifts by 2000 ppm: 20 ms off at both ends of the clip.",
@@ -119,7 +100,7 @@ def sample_clips() -> Mapping[str, SampleClip]:
             reason="drift",
         ),
         "jittering_camera": SampleClip(
-            config=with_camera_clock(three, rear, ClockFault(delay_mean_s=0.008)),
+            config=with_cameras(three, rear, clock=ClockFault(delay_mean_s=0.008)),
             seed=103,
             videos_from="imu_shifted",
             shows="cam_rear is stamped on receipt: one-sided delay of 8 ms mean (5.5 ms median).",
@@ -128,7 +109,7 @@ def sample_clips() -> Mapping[str, SampleClip]:
             reason="jitter",
         ),
         "clock_step": SampleClip(
-            config=with_camera_clock(three, rear, ClockFault(step_at_s=10.0, step_by_s=0.060)),
+            config=with_cameras(three, rear, clock=ClockFault(step_at_s=10.0, step_by_s=0.060)),
             seed=103,
             videos_from="imu_shifted",
             shows="The clock of cam_rear steps in the middle: from then on it is 60 ms too early.",
@@ -137,7 +118,7 @@ def sample_clips() -> Mapping[str, SampleClip]:
             reason="step",
         ),
         "synthetic_stamps": SampleClip(
-            config=with_camera_clock(three, rear, ClockFault(is_synthetic=True)),
+            config=with_cameras(three, rear, clock=ClockFault(is_synthetic=True)),
             seed=103,
             videos_from="imu_shifted",
             shows="The stamps of cam_rear were made up as index / 12 Hz. They happen to be right, "
@@ -145,7 +126,7 @@ def sample_clips() -> Mapping[str, SampleClip]:
             verdict="pass",
         ),
         "dropped_frames": SampleClip(
-            config=with_frame_fault(two, rear, FrameFault(dropped=(120, 121), drop_mode="slip")),
+            config=with_cameras(two, rear, frames=FrameFault(dropped=(120, 121), drop_mode="slip")),
             seed=104,
             shows="cam_rear lost frames 120 and 121 and its stamps run on: from then on every "
             "frame is two periods late.",
@@ -161,10 +142,10 @@ def sample_clips() -> Mapping[str, SampleClip]:
         ),
         "flashes": SampleClip(
             config=replace(
-                with_camera_clock(
-                    with_camera_clock(three, rear, ClockFault(offset_s=0.0351)),
+                with_cameras(
+                    with_cameras(three, rear, clock=ClockFault(offset_s=0.0351)),
                     "cam_rear_left",
-                    ClockFault(offset_s=-0.006),
+                    clock=ClockFault(offset_s=-0.006),
                 ),
                 style="parked",
                 n_movers=0,

@@ -30,6 +30,12 @@ class Extents:
     depth_m: FloatArray
     inner: FloatArray
 
+    def select(self, chosen: NDArray[np.int64]) -> "Extents":
+        """Return the extents of the chosen rectangles in the order given."""
+        return Extents(
+            boxes=self.boxes[chosen], depth_m=self.depth_m[chosen], inner=self.inner[chosen]
+        )
+
 
 def find_extents(
     corners_m: FloatArray,

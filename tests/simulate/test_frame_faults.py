@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from syncaudit.simulate.frame_faults import FrameFault
-from syncaudit.simulate.picture_faults import SPOILS, SpoiltPictures
+from syncaudit.simulate.frame_faults import SPOILS, FrameFault, SpoiltPictures
 
 ALL = np.ones(6, dtype=bool)
 
