@@ -127,11 +127,6 @@ class StillRenderer:
 
     Right for a rig that stays at its place: far points move by the camera's rotation alone. The
     skew that turning during the read-out makes is left out.
-
-    Parameters
-    ----------
-    world : World
-    camera : CameraConfig
     """
 
     def __init__(self, world: World, camera: CameraConfig) -> None:

@@ -28,11 +28,6 @@ class Renderer:
 
     Every row has its own rotation and position; movers go on moving during the read-out. Lenses are
     ideal pinholes. What hides what is decided by blocks (see `paint_order`).
-
-    Parameters
-    ----------
-    world : World
-    camera : CameraConfig
     """
 
     def __init__(self, world: World, camera: CameraConfig) -> None:

@@ -49,10 +49,6 @@ def simulate_clip(
     video_transfer : str
         ``reference`` (a relative URI), ``link`` (hard link) or ``copy``.
 
-    Returns
-    -------
-    Truth
-
     Raises
     ------
     ValueError
