@@ -143,7 +143,7 @@ def _rig(
     readouts = parse_durations(readout, "--readout") if readout else ()
     exposures = parse_durations(exposure, "--exposure") if exposure else ()
     if recording is not None:
-        from syncaudit_calibration.plan.recorded import recorded_cameras
+        from syncaudit_calibration.plan.cameras import recorded_cameras
         from syncaudit_calibration.recording import find_recording
 
         if n_cameras is not None:

@@ -15,8 +15,8 @@ from syncaudit.formatting import word_duration
 from syncaudit.model import CameraStream, FlashEdges, seconds_since
 from syncaudit.writing import Signature, check_target, replacing
 from syncaudit_calibration.band_pictures import BandPicture, find_band_pictures
-from syncaudit_calibration.budget import error_budget
 from syncaudit_calibration.calibrate_recording import CalibratedRecording
+from syncaudit_calibration.calibration import error_budget
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
