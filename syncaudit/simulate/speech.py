@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.model import Interval, Tier
-from syncaudit.phonetics import Alphabet, PhoneClass, classes_of_phone
+from syncaudit.speech.phonetics import Alphabet, PhoneClass, classes_of_phone
 
 __all__ = ["Utterance", "Voice", "speak"]
 

@@ -8,7 +8,7 @@ from statistics import median
 import numpy as np
 
 from syncaudit.model import Interval, SpokenTier, Tier, TranscriptStream
-from syncaudit.phonetics import (
+from syncaudit.speech.phonetics import (
     TYPICAL_DURATION_S,
     PhoneClass,
     Script,

@@ -9,7 +9,7 @@ import numpy as np
 
 from syncaudit.detectors.speech.tier import has_phones, pick_tier
 from syncaudit.model import AudioStream, Finding, Interval, ReasonCode, Severity, TranscriptStream
-from syncaudit.phonetics import alphabet_of, classes_of_phone, is_silence
+from syncaudit.speech.phonetics import alphabet_of, classes_of_phone, is_silence
 
 __all__ = ["audit_tier"]
 
