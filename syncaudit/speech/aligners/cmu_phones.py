@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from syncaudit.speech.phonetics import Alphabet, alphabet_of
+from syncaudit.speech.phonetics import Alphabet, alphabet_of, bare_arpabet
 
 __all__ = ["CMU_PHONES", "cmu_of_phones"]
 
@@ -128,13 +128,10 @@ def cmu_of_phones(symbols: Iterable[str]) -> list[tuple[str, ...] | None]:
 
 
 def _of_arpabet(symbol: str) -> tuple[str, ...] | None:
-    plain = symbol.strip().upper()
-    if plain[-2:] in ("_B", "_E", "_I", "_S"):
-        plain = plain[:-2]
-    plain = plain.rstrip("012")
-    if plain in CMU_PHONES:
-        return (plain,)
-    return tuple(_ARPABET[plain].split()) if plain in _ARPABET else None
+    bare = bare_arpabet(symbol).upper()
+    if bare in CMU_PHONES:
+        return (bare,)
+    return tuple(_ARPABET[bare].split()) if bare in _ARPABET else None
 
 
 def _of_ipa(symbol: str) -> tuple[str, ...] | None:

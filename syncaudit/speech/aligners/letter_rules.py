@@ -4,45 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from string import ascii_lowercase
 from types import MappingProxyType
 
 __all__ = ["phones_of_letters", "phones_of_spelling"]
 
+_CALLED = (
+    "EY|B IY|S IY|D IY|IY|EH F|JH IY|EY CH|AY|JH EY|K EY|EH L|EH M|EH N|OW|P IY|K Y UW|AA R|EH S|"
+    "T IY|Y UW|V IY|D AH B AH L Y UW|EH K S|W AY|Z IY"
+)
 _NAMES: Mapping[str, str] = MappingProxyType(
-    dict(
-        zip(
-            "abcdefghijklmnopqrstuvwxyz",
-            [
-                "EY",
-                "B IY",
-                "S IY",
-                "D IY",
-                "IY",
-                "EH F",
-                "JH IY",
-                "EY CH",
-                "AY",
-                "JH EY",
-                "K EY",
-                "EH L",
-                "EH M",
-                "EH N",
-                "OW",
-                "P IY",
-                "K Y UW",
-                "AA R",
-                "EH S",
-                "T IY",
-                "Y UW",
-                "V IY",
-                "D AH B AH L Y UW",
-                "EH K S",
-                "W AY",
-                "Z IY",
-            ],
-            strict=True,
-        )
-    )
+    dict(zip(ascii_lowercase, _CALLED.split("|"), strict=True))
 )
 
 # (letters, phones): letters are a pattern that is tried at each place, the first that fits wins.
@@ -101,20 +73,9 @@ _RULES = tuple(
         ("n(?=[kx])", "NG"),
         ("th", "TH"),
         # Doubled consonants are spoken once.
-        ("bb", "B"),
         ("cc(?=[eiy])", "K S"),
+        *((2 * letter, letter.upper()) for letter in "bdfglmnprstz"),
         ("cc", "K"),
-        ("dd", "D"),
-        ("ff", "F"),
-        ("gg", "G"),
-        ("ll", "L"),
-        ("mm", "M"),
-        ("nn", "N"),
-        ("pp", "P"),
-        ("rr", "R"),
-        ("ss", "S"),
-        ("tt", "T"),
-        ("zz", "Z"),
         # Groups of vowels.
         ("igh", "AY"),
         ("eigh", "EY"),
@@ -150,40 +111,29 @@ _RULES = tuple(
         # Single letters.
         ("a$", "AH"),
         ("a", "AE"),
-        ("b", "B"),
         ("c(?=[eiy])", "S"),
         ("c", "K"),
-        ("d", "D"),
         ("e", "EH"),
-        ("f", "F"),
         ("g(?=[eiy])", "JH"),
         ("g", "G"),
         ("h(?=[aeiouy])", "HH"),
         ("h", ""),
         ("i$", "IY"),
         ("i", "IH"),
-        ("j", "JH"),
-        ("k", "K"),
-        ("l", "L"),
-        ("m", "M"),
-        ("n", "N"),
         ("o$", "OW"),
         ("o", "AA"),
-        ("p", "P"),
-        ("q", "K"),
-        ("r", "R"),
         ("(?<=[aeiou])s(?=[aeiou])", "Z"),
         ("s", "S"),
-        ("t", "T"),
         ("u$", "UW"),
         ("u", "AH"),
-        ("v", "V"),
         ("w(?=[aeiouy])", "W"),
         ("w", ""),
         ("x", "K S"),
         ("y(?=[aeiou])", "Y"),
         ("y", "IH"),
-        ("z", "Z"),
+        ("j", "JH"),
+        ("q", "K"),
+        *((letter, letter.upper()) for letter in "bdfklmnprtvz"),
     )
 )
 

@@ -15,9 +15,13 @@ from types import MappingProxyType
 
 from syncaudit.errors import AlignmentError, StreamReadError, SyncAuditError, UsageError
 from syncaudit.model import Interval, Tier
-from syncaudit.speech.aligners.alignment import Alignment, Utterance
+from syncaudit.speech.aligners.alignment import (
+    Alignment,
+    Utterance,
+    aligned_tiers,
+    remarks_on_unknown,
+)
 from syncaudit.speech.aligners.mfa_program import MfaProgram, find_mfa
-from syncaudit.speech.aligners.outcome import aligned_tiers, remarks_on_unknown
 from syncaudit.speech.tiers import TIER_FORMATS
 
 __all__ = ["ACOUSTIC_VARIABLE", "DICTIONARY_VARIABLE", "MfaAligner"]

@@ -18,8 +18,13 @@ import numpy as np
 
 from syncaudit.errors import AlignmentError, MissingExtraError, SyncAuditError, UsageError
 from syncaudit.model import Interval
-from syncaudit.speech.aligners.alignment import Alignment, Utterance, align_each
-from syncaudit.speech.aligners.outcome import aligned_tiers, remarks_on_unknown
+from syncaudit.speech.aligners.alignment import (
+    Alignment,
+    Utterance,
+    align_each,
+    aligned_tiers,
+    remarks_on_unknown,
+)
 
 __all__ = ["DICTIONARY_VARIABLE", "MODEL_VARIABLE", "ViterAligner"]
 

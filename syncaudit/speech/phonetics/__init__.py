@@ -3,7 +3,13 @@
 from syncaudit.speech.phonetics.classes import TYPICAL_DURATION_S, PhoneClass
 from syncaudit.speech.phonetics.dictionary import look_up
 from syncaudit.speech.phonetics.spelling import Script, classes_of_spelling, script_of
-from syncaudit.speech.phonetics.symbols import Alphabet, alphabet_of, classes_of_phone, is_silence
+from syncaudit.speech.phonetics.symbols import (
+    Alphabet,
+    alphabet_of,
+    bare_arpabet,
+    classes_of_phone,
+    is_silence,
+)
 
 __all__ = [
     "TYPICAL_DURATION_S",
@@ -11,6 +17,7 @@ __all__ = [
     "PhoneClass",
     "Script",
     "alphabet_of",
+    "bare_arpabet",
     "classes_of_phone",
     "classes_of_spelling",
     "is_silence",

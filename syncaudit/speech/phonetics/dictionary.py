@@ -7,8 +7,8 @@ import string
 from collections.abc import Collection
 from pathlib import Path
 
-from syncaudit.speech.phonetics.arpabet import classes_of_arpabet
 from syncaudit.speech.phonetics.classes import PhoneClass
+from syncaudit.speech.phonetics.symbols import classes_of_arpabet
 
 __all__ = ["look_up"]
 

@@ -7,10 +7,52 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
-from syncaudit.speech.phonetics.arpabet import classes_of_arpabet
 from syncaudit.speech.phonetics.classes import PhoneClass
 
-__all__ = ["Alphabet", "alphabet_of", "classes_of_phone", "is_silence"]
+__all__ = [
+    "ARPABET",
+    "Alphabet",
+    "alphabet_of",
+    "classes_of_arpabet",
+    "classes_of_phone",
+    "is_silence",
+]
+
+
+_BY_CLASS: Mapping[tuple[PhoneClass, ...], str] = MappingProxyType(
+    {
+        (PhoneClass.VOWEL,): (
+            "aa ae ah ao aw ax axh axr ay eh er ey ih ix iy ow oy uh uw ux oh ia ea ua"
+        ),
+        (PhoneClass.NASAL,): "m n ng em en eng nx",
+        (PhoneClass.APPROXIMANT,): "l r w y el wh dx",
+        (PhoneClass.SIBILANT,): "s z sh zh",
+        (PhoneClass.FRICATIVE,): "f v th dh hh hv h",
+        (PhoneClass.CLOSURE, PhoneClass.PLOSIVE): "p t k b d g",
+        (PhoneClass.CLOSURE, PhoneClass.SIBILANT): "ch jh",
+        (PhoneClass.CLOSURE,): "q bcl dcl gcl pcl tcl kcl",
+    }
+)
+ARPABET: Mapping[str, tuple[PhoneClass, ...]] = MappingProxyType(
+    {symbol: classes for classes, symbols in _BY_CLASS.items() for symbol in symbols.split()}
+)
+
+
+def classes_of_arpabet(symbol: str) -> tuple[PhoneClass, ...] | None:
+    """Return the classes of a phone in order, None where the ARPAbet has no such symbol.
+
+    Case, stress and the position that some recognisers add do not matter.
+    """
+    return ARPABET.get(bare_arpabet(symbol))
+
+
+def bare_arpabet(symbol: str) -> str:
+    """Return a symbol in lower case without stress (``AH0``) and position (``AA_B``)."""
+    bare = symbol.strip().lower()
+    if bare[-2:] in ("_b", "_e", "_i", "_s"):
+        bare = bare[:-2]
+    return bare.rstrip("012")
+
 
 # Letters of the chart of the International Phonetic Association (2020), by manner; old and
 # ASCII spellings of the same letters stand beside them. A glottal stop has no burst.

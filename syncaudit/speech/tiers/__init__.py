@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 
 from syncaudit.speech.tiers.columns import parse_csv, parse_ctm
 from syncaudit.speech.tiers.elan import parse_eaf
 from syncaudit.speech.tiers.objects import parse_json
 from syncaudit.speech.tiers.parsed import Parsed
-from syncaudit.speech.tiers.subtitles import parse_srt, parse_vtt
+from syncaudit.speech.tiers.subtitles import parse_subtitles
 from syncaudit.speech.tiers.textgrid import parse_textgrid
 from syncaudit.speech.tiers.writing import TIER_WRITERS
 
@@ -23,8 +24,8 @@ TIER_FORMATS: Mapping[str, Callable[[str, str], Parsed]] = MappingProxyType(
         ".json": parse_json,
         ".csv": parse_csv,
         ".tsv": parse_csv,
-        ".srt": parse_srt,
-        ".vtt": parse_vtt,
+        ".srt": partial(parse_subtitles, form="srt"),
+        ".vtt": partial(parse_subtitles, form="vtt"),
         ".eaf": parse_eaf,
     }
 )

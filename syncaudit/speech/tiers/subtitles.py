@@ -6,32 +6,17 @@ from syncaudit.errors import one_line
 from syncaudit.model import Interval, Tier
 from syncaudit.speech.tiers.parsed import Parsed, broken
 
-__all__ = ["parse_srt", "parse_vtt"]
+__all__ = ["parse_subtitles"]
 
 
-def parse_srt(uri: str, text: str) -> Parsed:
-    """Parse SubRip; the tier is called ``segments``.
-
-    Raises
-    ------
-    StreamReadError
-        If no subtitle is in it.
-    """
-    return _parse(uri, text, "srt")
-
-
-def parse_vtt(uri: str, text: str) -> Parsed:
-    """Parse WebVTT; the tier is called ``segments``.
+def parse_subtitles(uri: str, text: str, *, form: str) -> Parsed:
+    """Parse SubRip (``srt``) or WebVTT (``vtt``); the tier is called ``segments``.
 
     Raises
     ------
     StreamReadError
         If no subtitle is in it.
     """
-    return _parse(uri, text, "vtt")
-
-
-def _parse(uri: str, text: str, form: str) -> Parsed:
     import pysubs2
 
     try:
@@ -47,18 +32,12 @@ def _parse(uri: str, text: str, form: str) -> Parsed:
         raise broken(uri, f"is no {form.upper()} ({one_line(error)})") from error
     if not len(found):
         raise broken(uri, f"holds no {form.upper()} subtitle such as '00:00:01,000 --> ...'")
-    return Parsed(
-        tiers=(
-            Tier(
-                name="segments",
-                intervals=tuple(
-                    Interval(
-                        start_s=event.start / 1000,
-                        stop_s=event.end / 1000,
-                        label=" ".join(event.plaintext.split()),
-                    )
-                    for event in found
-                ),
-            ),
+    segments = tuple(
+        Interval(
+            start_s=event.start / 1000,
+            stop_s=event.end / 1000,
+            label=" ".join(event.plaintext.split()),
         )
+        for event in found
     )
+    return Parsed(tiers=(Tier(name="segments", intervals=segments),))
