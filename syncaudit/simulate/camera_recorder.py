@@ -16,7 +16,7 @@ from .light import draw_falloff
 from .motion import FloatArray
 from .render import Renderer
 from .sensor import Sensor
-from .truth import LightTruth, ShutterTruth, SourceTruth, Step
+from .truth import LightTruth, ShutterTruth, Step
 from .world import World
 
 _MARGIN_PX = 48  # how far the picture can move, beyond three degrees of a hand's sway
@@ -50,14 +50,9 @@ def write_camera(draft: Draft, name: str, camera: CameraConfig, world: World | N
     if camera.is_exposure_stated:
         row["exposure_s"] = camera.exposure_s
     row["focal_px"] = round(camera.focal_px, 4)
-    truth = SourceTruth.from_faults(
-        "camera",
-        clock,
-        start_ns=config.start_ns,
-        n_samples=len(encoded),
-        n_stamps=len(stamps_ns),
-        frames=camera.frames,
-        slips=_slips(draft, camera, captures_s, is_recorded),
+    slips = _slips(draft, camera, captures_s, is_recorded)
+    truth = draft.truth(
+        "camera", clock, len(encoded), len(stamps_ns), frames=camera.frames, slips=slips
     )
     if LightTruth.of(config.flash) is not None:
         shutter = ShutterTruth.of(

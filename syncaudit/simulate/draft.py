@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from syncaudit.writing import replace_text
 
-from .clocks import ClockFault, stamp, to_ns
+from .clocks import NS_PER_S, ClockFault, stamp, to_ns
 from .config import RigConfig
+from .frame_faults import FrameFault
 from .motion import FloatArray, Motion
-from .truth import SourceTruth
+from .truth import SourceTruth, Step
 
 
 def write_table(
@@ -59,6 +60,45 @@ class Draft:
         at_s = self.config.duration_s / 2
         stamps = stamp(times_s, fault, at_s=at_s, rate_hz=rate_hz, rng=rng)
         return to_ns(stamps, self.config.start_ns)
+
+    def truth(
+        self,
+        kind: str,
+        clock: ClockFault,
+        n_samples: int,
+        n_stamps: int | None = None,
+        *,
+        frames: FrameFault | None = None,
+        slips: tuple[Step, ...] = (),
+    ) -> SourceTruth:
+        """Return the truth that follows from the faults of a source (as many stamps as samples)."""
+        frames = frames or FrameFault()
+        steps = [*slips]
+        if clock.step_by_s:
+            steps.append(Step(at_ns=self._ns(clock.step_at_s), by_s=clock.step_by_s))
+        return SourceTruth(
+            kind=kind,
+            n_samples=n_samples,
+            n_stamps=n_samples if n_stamps is None else n_stamps,
+            offset_s=clock.typical_offset_s,
+            floor_offset_s=clock.offset_s,
+            drift_ppm=clock.drift_ppm,
+            steps=tuple(sorted(steps, key=lambda step: step.at_ns)),
+            jitter_std_s=clock.jitter_std_s,
+            delay_mean_s=clock.delay_mean_s,
+            is_synthetic=clock.is_synthetic,
+            gaps_ns=tuple((self._ns(first), self._ns(last)) for first, last in clock.gaps_s),
+            duplicate_stamps=clock.duplicate_stamps,
+            backwards_stamps=clock.backwards_stamps,
+            dropped=frames.dropped,
+            doubled=frames.doubled,
+            drop_mode=frames.drop_mode if frames.dropped else None,
+            frozen=frames.frozen,
+            spoilt=tuple((spell.how, spell.first, spell.stop) for spell in frames.spoilt),
+        )
+
+    def _ns(self, time_s: float) -> int:
+        return self.config.start_ns + round(time_s * NS_PER_S)
 
 
 def part_rng(seed: int, part: str) -> np.random.Generator:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from syncaudit.writing import replace_text
 
 from .camera import CameraConfig
-from .clocks import NS_PER_S, ClockFault, to_ns
-from .frame_faults import FrameFault
+from .clocks import to_ns
 from .light import FlashConfig
 from .motion import FloatArray
 from .pulse_shapes import Lamp, SquarePulse, XenonPulse
@@ -192,48 +191,6 @@ class SourceTruth:
     defect: str | None = None
     shutter: ShutterTruth | None = None
     sound_delay_s: float | None = None
-
-    @classmethod
-    def from_faults(
-        cls,
-        kind: str,
-        clock: ClockFault,
-        *,
-        start_ns: int,
-        n_samples: int,
-        n_stamps: int,
-        frames: FrameFault | None = None,
-        slips: tuple[Step, ...] = (),
-    ) -> "SourceTruth":
-        """State the truth that follows from the configured faults."""
-        frames = frames or FrameFault()
-        steps = list(slips)
-        if clock.step_by_s:
-            at_ns = start_ns + round(clock.step_at_s * NS_PER_S)
-            steps.append(Step(at_ns=at_ns, by_s=clock.step_by_s))
-        return cls(
-            kind=kind,
-            n_samples=n_samples,
-            n_stamps=n_stamps,
-            offset_s=clock.typical_offset_s,
-            floor_offset_s=clock.offset_s,
-            drift_ppm=clock.drift_ppm,
-            steps=tuple(sorted(steps, key=lambda step: step.at_ns)),
-            jitter_std_s=clock.jitter_std_s,
-            delay_mean_s=clock.delay_mean_s,
-            is_synthetic=clock.is_synthetic,
-            gaps_ns=tuple(
-                (start_ns + round(first * NS_PER_S), start_ns + round(last * NS_PER_S))
-                for first, last in clock.gaps_s
-            ),
-            duplicate_stamps=clock.duplicate_stamps,
-            backwards_stamps=clock.backwards_stamps,
-            dropped=frames.dropped,
-            doubled=frames.doubled,
-            drop_mode=frames.drop_mode if frames.dropped else None,
-            frozen=frames.frozen,
-            spoilt=tuple((spell.how, spell.first, spell.stop) for spell in frames.spoilt),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
