@@ -18,6 +18,13 @@ WHEELBASE_M = 2.7
 STEERING_LEAD_S = 0.05  # the wheel turns before the vehicle does
 BRAKE_LEAD_S = 0.12  # pressure builds up before the vehicle slows
 BRAKE_BAR_PER_MPS2 = 12.0
+_MESSAGES: tuple[tuple[int, str, float, tuple[str, ...]], ...] = (  # id, name, period in s, roles
+    (0x110, "Wheels", 0.02, ("speed",)),
+    (0x120, "Dynamics", 0.01, ("yaw_rate", "long_accel", "lateral_accel")),
+    (0x130, "Steering", 0.01, ("steering_angle",)),
+    (0x140, "Brakes", 0.02, ("brake",)),
+    (0x150, "Strobe", 0.1, ("strobe",)),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +79,7 @@ SIGNALS = (
     Signal(role="lateral_accel", name="LateralAccel", unit="m/s2", step=0.01, noise=0.03),
     Signal(role="strobe", name="StrobeCount", unit="", step=1.0, noise=0.0),
 )
+_BY_ROLE = {signal.role: signal for signal in SIGNALS}
 
 
 def sample_signals(
@@ -126,16 +134,6 @@ def bunch(stamps_ns: NDArray[np.int64], bunch_s: float) -> NDArray[np.int64]:
     ready = -(-stamps_ns // period_ns) * period_ns
     place = np.arange(stamps_ns.size) - np.searchsorted(ready, ready)
     return ready + 20_000 * place
-
-
-_MESSAGES: tuple[tuple[int, str, float, tuple[str, ...]], ...] = (  # id, name, period in s, roles
-    (0x110, "Wheels", 0.02, ("speed",)),
-    (0x120, "Dynamics", 0.01, ("yaw_rate", "long_accel", "lateral_accel")),
-    (0x130, "Steering", 0.01, ("steering_angle",)),
-    (0x140, "Brakes", 0.02, ("brake",)),
-    (0x150, "Strobe", 0.1, ("strobe",)),
-)
-_BY_ROLE = {signal.role: signal for signal in SIGNALS}
 
 
 def vehicle_database() -> database.Database:

@@ -17,22 +17,6 @@ from .frame_faults import FrameFault
 from .motion import FloatArray, Motion
 from .truth import SourceTruth, Step
 
-
-def write_table(
-    path: Path,
-    stamps_ns: NDArray[np.int64],
-    columns: Mapping[str, NDArray[np.float64]],
-    *,
-    decimals: int = 6,
-) -> None:
-    """Write ``timestamp_ns`` and columns of numbers, one row a sample."""
-    header = ",".join(["timestamp_ns", *columns])
-    texts = [[str(stamp) for stamp in stamps_ns.tolist()]]
-    texts += [[f"{value:.{decimals}f}" for value in column.tolist()] for column in columns.values()]
-    lines = [header, *(",".join(row) for row in zip(*texts, strict=True))]
-    replace_text(path, "\n".join(lines) + "\n")
-
-
 Written = tuple[dict[str, Any], SourceTruth]
 """The manifest's fields of a source, and its truth."""
 
@@ -104,3 +88,18 @@ class Draft:
 def part_rng(seed: int, part: str) -> np.random.Generator:
     """Return the random stream of one part: it depends on nothing but the seed and the name."""
     return np.random.default_rng([seed, zlib.crc32(part.encode())])
+
+
+def write_table(
+    path: Path,
+    stamps_ns: NDArray[np.int64],
+    columns: Mapping[str, NDArray[np.float64]],
+    *,
+    decimals: int = 6,
+) -> None:
+    """Write ``timestamp_ns`` and columns of numbers, one row a sample."""
+    header = ",".join(["timestamp_ns", *columns])
+    texts = [[str(stamp) for stamp in stamps_ns.tolist()]]
+    texts += [[f"{value:.{decimals}f}" for value in column.tolist()] for column in columns.values()]
+    lines = [header, *(",".join(row) for row in zip(*texts, strict=True))]
+    replace_text(path, "\n".join(lines) + "\n")

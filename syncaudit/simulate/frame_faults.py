@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SPOILS = ("black", "zero", "grey", "white", "covered", "grey_blocks", "half_grey", "half_repeated")
+DROP_MODES = ("frame_and_stamp", "frame_only", "slip")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +58,6 @@ class SpoiltPictures:
             is_grey = np.kron(blocks, np.ones((16, 16), dtype=np.bool_))
             spoilt[is_grey[: luma.shape[0], : luma.shape[1]]] = 128
         return spoilt
-
-
-DROP_MODES = ("frame_and_stamp", "frame_only", "slip")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

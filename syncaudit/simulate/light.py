@@ -11,25 +11,6 @@ from .pulse_trains import PulseTrain, SpacedTrain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TriggerConfig:
-    """Describe a logger that stamps the onset of every light pulse.
-
-    Attributes
-    ----------
-    stamp_jitter_s : float
-        Standard deviation of the stamps of a healthy logger.
-    clock : ClockFault
-    """
-
-    stamp_jitter_s: float = 2e-6
-    clock: ClockFault = field(default_factory=ClockFault)
-
-    def logged(self, pulses_s: FloatArray) -> FloatArray:
-        """Return the onsets that are logged, true seconds, shape (n,)."""
-        return pulses_s[~self.clock.is_in_gap(pulses_s)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FlashConfig:
     """Describe a train of light pulses that every camera and the CAN strobe see.
 
@@ -110,3 +91,22 @@ def lit_fraction(
     opens, closes = row_times_s - exposure_s / 2, row_times_s + exposure_s / 2
     overlap = np.minimum(closes[:, None], near + width_s) - np.maximum(opens[:, None], near)
     return np.asarray(np.clip(overlap, 0.0, None).sum(axis=1) / width_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriggerConfig:
+    """Describe a logger that stamps the onset of every light pulse.
+
+    Attributes
+    ----------
+    stamp_jitter_s : float
+        Standard deviation of the stamps of a healthy logger.
+    clock : ClockFault
+    """
+
+    stamp_jitter_s: float = 2e-6
+    clock: ClockFault = field(default_factory=ClockFault)
+
+    def logged(self, pulses_s: FloatArray) -> FloatArray:
+        """Return the onsets that are logged, true seconds, shape (n,)."""
+        return pulses_s[~self.clock.is_in_gap(pulses_s)]

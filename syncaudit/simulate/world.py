@@ -1,6 +1,6 @@
 """What the cameras see: boxes along the road, marks on it, moving cars, and the far panorama."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -8,6 +8,8 @@ from .motion import FloatArray, Motion
 from .textures import Texture
 
 _ROAD_AHEAD_M = 130.0  # the road goes on straight this far beyond both ends of the drive
+GROUND_TILE_M = 16.0
+GROUND_TEXELS_PER_M = 40.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -69,10 +71,6 @@ class Road:
         along, across = offset @ np.array([cos, sin]), offset @ np.array([-sin, cos])
         limit = half_size_m + clearance_m
         return not bool(np.any((np.abs(along) < limit[0]) & (np.abs(across) < limit[1])))
-
-
-GROUND_TILE_M = 16.0
-GROUND_TEXELS_PER_M = 40.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -142,12 +140,5 @@ def mover_block(world: World, mover: Mover, time_s: float) -> tuple[Block, Float
     if not world.road.arc_m[0] < arc < world.road.arc_m[-1]:
         speed = 0.0  # it waits at the end of the road
     centre, yaw = world.road.place(arc, mover.aside_m)
-    block = mover.block
-    placed = Block(
-        centre_m=centre,
-        yaw_rad=yaw,
-        half_size_m=block.half_size_m,
-        height_m=block.height_m,
-        sides=block.sides,
-    )
+    placed = replace(mover.block, centre_m=centre, yaw_rad=yaw)
     return placed, speed * np.array([np.cos(yaw), np.sin(yaw)])

@@ -20,63 +20,6 @@ from syncaudit_calibration.apply.task import Task, Written, put
 __all__ = ["start_of_sound", "write_audio", "write_transcript"]
 
 
-def write_transcript(
-    task: Task, spec: TranscriptSpec, *, start_ns: int, of_sound: ClockCorrection | None
-) -> Written:
-    """Write all tiers as CSV (start, end, label, tier) with times that fit the corrected sound.
-
-    A time t stands for the stamp ``start + t`` of the sound. The transcript's own correction
-    ``c`` says when it really was; the sound's correction ``a`` is put into its stamps. The new
-    time t' solves ``a(start + t') = c(start + t)``.
-
-    Parameters
-    ----------
-    task, spec
-        The transcript.
-    start_ns : int
-        Reported stamp of sample 0 of the sound.
-    of_sound : ClockCorrection, optional
-        What was added to the stamps of the sound.
-
-    Raises
-    ------
-    ClipInputError
-        If it has no times.
-    """
-    correction, remarks = task.settled(start_ns)
-    stream = read_transcript(task.name, spec, task.base_uri)
-    if not stream.tiers:
-        raise ClipInputError("it is text without times, so there is nothing to shift")
-    sound = of_sound or ClockCorrection(offset_s=0.0)
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("start", "end", "label", "tier"))
-    for tier in stream.tiers:
-        for interval in tier.intervals:
-            times = _shifted(interval, start_ns, correction, sound)
-            words = (" ".join(interval.label.splitlines()), " ".join(tier.name.splitlines()))
-            writer.writerow((*(f"{time:.9f}" for time in times), *words))
-    path = put(task.beside(".csv"), out.getvalue().encode("utf-8"))
-    return Written(
-        correction=correction,
-        files={"uri": path},
-        remarks=(*remarks, *(finding.message for finding in stream.findings)),
-    )
-
-
-def _shifted(
-    interval: Interval, start_ns: int, own: ClockCorrection, sound: ClockCorrection
-) -> tuple[float, float]:
-    """Return start and stop in seconds of the corrected sound."""
-    times = np.array([interval.start_s, interval.stop_s])
-    stamps = start_ns + np.rint(times * 1e9).astype(np.int64)
-    # Seconds by which the true instant lies behind what the sound's clock makes of it.
-    behind_s = (own.apply(stamps) - sound.apply(stamps)) * 1e-9
-    rate = 1.0 + 1e-6 * (sound.drift_ppm or 0.0)
-    start_s, stop_s = (times + behind_s / rate).tolist()
-    return start_s, stop_s
-
-
 def write_audio(task: Task, spec: AudioSpec) -> Written:
     """Correct ``start_ns``; with a drift or a table of stamps also write ``timestamps``.
 
@@ -135,3 +78,60 @@ def start_of_sound(spec: AudioSpec, base_uri: str) -> int:
 
     stamps = read_table(resolve(spec.timestamps, base_uri)).stamps()
     return int(stamps[0]) if stamps.size else spec.start_ns or 0
+
+
+def write_transcript(
+    task: Task, spec: TranscriptSpec, *, start_ns: int, of_sound: ClockCorrection | None
+) -> Written:
+    """Write all tiers as CSV (start, end, label, tier) with times that fit the corrected sound.
+
+    A time t stands for the stamp ``start + t`` of the sound. The transcript's own correction
+    ``c`` says when it really was; the sound's correction ``a`` is put into its stamps. The new
+    time t' solves ``a(start + t') = c(start + t)``.
+
+    Parameters
+    ----------
+    task, spec
+        The transcript.
+    start_ns : int
+        Reported stamp of sample 0 of the sound.
+    of_sound : ClockCorrection, optional
+        What was added to the stamps of the sound.
+
+    Raises
+    ------
+    ClipInputError
+        If it has no times.
+    """
+    correction, remarks = task.settled(start_ns)
+    stream = read_transcript(task.name, spec, task.base_uri)
+    if not stream.tiers:
+        raise ClipInputError("it is text without times, so there is nothing to shift")
+    sound = of_sound or ClockCorrection(offset_s=0.0)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("start", "end", "label", "tier"))
+    for tier in stream.tiers:
+        for interval in tier.intervals:
+            times = _shifted(interval, start_ns, correction, sound)
+            words = (" ".join(interval.label.splitlines()), " ".join(tier.name.splitlines()))
+            writer.writerow((*(f"{time:.9f}" for time in times), *words))
+    path = put(task.beside(".csv"), out.getvalue().encode("utf-8"))
+    return Written(
+        correction=correction,
+        files={"uri": path},
+        remarks=(*remarks, *(finding.message for finding in stream.findings)),
+    )
+
+
+def _shifted(
+    interval: Interval, start_ns: int, own: ClockCorrection, sound: ClockCorrection
+) -> tuple[float, float]:
+    """Return start and stop in seconds of the corrected sound."""
+    times = np.array([interval.start_s, interval.stop_s])
+    stamps = start_ns + np.rint(times * 1e9).astype(np.int64)
+    # Seconds by which the true instant lies behind what the sound's clock makes of it.
+    behind_s = (own.apply(stamps) - sound.apply(stamps)) * 1e-9
+    rate = 1.0 + 1e-6 * (sound.drift_ppm or 0.0)
+    start_s, stop_s = (times + behind_s / rate).tolist()
+    return start_s, stop_s

@@ -23,60 +23,11 @@ __all__ = ["TableSpec", "restamp_part", "restamp_table"]
 
 
 TableSpec = CanSpec | EventsSpec | ImuSpec | StateSpec
-
-
-def restamp_part(task: Task, spec: TableSpec) -> Written:
-    """Write a Parquet table with the rows of the clip, the columns that it uses, and its stamps.
-
-    Used where the manifest names `stamps` or `rows`, or a unit of the stamps: they become integer
-    nanoseconds, and these keys go, since the copy holds nothing else.
-
-    Raises
-    ------
-    StreamReadError
-        If the table cannot be read or holds no stamps.
-    """
-    uri = task.resolve(spec.uri)
-    renamed = dict(spec.columns) if isinstance(spec, ImuSpec) else {}
-    column = spec.stamps or renamed.pop(STAMPS, STAMPS)
-    used = _used_columns(spec)
-    columns = None if used is None else (column, *used)
-    table = read_table(uri, text_columns=(column,), rows=spec.rows, columns=columns)
-    units = dict(spec.units)
-    stamps = table.stamps(
-        column, may_be_seconds=spec.stamps is not None, unit=units.pop(STAMPS_KEY, None)
-    )
-    if not stamps.size:
-        raise no_stamps(uri)
-    correction, remarks = task.settled(int(stamps[0]))
-    data = {STAMPS: pa.array(correction.apply(stamps))}
-    for name in table.names:
-        if name not in (STAMPS, column) or name in map(base_column, used or ()):
-            data.setdefault(name, table.data.column(name))
-    return Written(
-        correction=correction,
-        files={"uri": put(task.beside(".parquet"), parquet_bytes(pa.table(data)))},
-        fields={"stamps": None, "rows": None, "units": units or None}
-        | ({"columns": renamed} if isinstance(spec, ImuSpec) else {}),
-        remarks=(*remarks, *(finding.message for finding in table.findings)),
-    )
-
-
-def _used_columns(spec: TableSpec) -> Sequence[str] | None:
-    """Return the columns that a source takes; None is all of them."""
-    if isinstance(spec, CanSpec):
-        return list(spec.signals.values())
-    if isinstance(spec, EventsSpec):
-        return []
-    if isinstance(spec, StateSpec):
-        groups = spec.columns
-        return None if groups is None else [name for group in groups.values() for name in group]
-    return None
-
-
 # As the reader: the one that the header holds most of.
 _DELIMITERS = (b",", b";", b"\t")
 _STAMP = re.compile(rb'^([ \t]*"?[ \t]*)([+-]?[0-9]{1,19})([ \t]*"?[ \t]*\r?)$')
+# The table, the rows that stayed as they were, and what was added to the others.
+_Copy = tuple[bytes, int, tuple[ClockCorrection, tuple[str, ...]]]
 
 
 def restamp_table(task: Task, uri: str, *, key: str = "uri", column: str = STAMPS) -> Written:
@@ -107,10 +58,6 @@ def restamp_table(task: Task, uri: str, *, key: str = "uri", column: str = STAMP
     content, n_kept, (correction, remarks) = restamp(task, uri, data, column)
     path = put(task.beside(ending if key == "uri" else f".{key}{ending}"), content)
     return Written(correction=correction, files={key: path}, remarks=(*remarks, *_kept(n_kept)))
-
-
-# The table, the rows that stayed as they were, and what was added to the others.
-_Copy = tuple[bytes, int, tuple[ClockCorrection, tuple[str, ...]]]
 
 
 def _restamp_csv(task: Task, uri: str, data: bytes, column: str) -> _Copy:
@@ -231,3 +178,52 @@ def _parquet_stamps(
     is_stamp = np.asarray(found.is_valid().to_numpy(), dtype=np.bool_)
     stamps = np.asarray(found.fill_null(0).to_numpy(), dtype=np.int64).copy()
     return stamps, is_stamp, as_type
+
+
+def restamp_part(task: Task, spec: TableSpec) -> Written:
+    """Write a Parquet table with the rows of the clip, the columns that it uses, and its stamps.
+
+    Used where the manifest names `stamps` or `rows`, or a unit of the stamps: they become integer
+    nanoseconds, and these keys go, since the copy holds nothing else.
+
+    Raises
+    ------
+    StreamReadError
+        If the table cannot be read or holds no stamps.
+    """
+    uri = task.resolve(spec.uri)
+    renamed = dict(spec.columns) if isinstance(spec, ImuSpec) else {}
+    column = spec.stamps or renamed.pop(STAMPS, STAMPS)
+    used = _used_columns(spec)
+    columns = None if used is None else (column, *used)
+    table = read_table(uri, text_columns=(column,), rows=spec.rows, columns=columns)
+    units = dict(spec.units)
+    stamps = table.stamps(
+        column, may_be_seconds=spec.stamps is not None, unit=units.pop(STAMPS_KEY, None)
+    )
+    if not stamps.size:
+        raise no_stamps(uri)
+    correction, remarks = task.settled(int(stamps[0]))
+    data = {STAMPS: pa.array(correction.apply(stamps))}
+    for name in table.names:
+        if name not in (STAMPS, column) or name in map(base_column, used or ()):
+            data.setdefault(name, table.data.column(name))
+    return Written(
+        correction=correction,
+        files={"uri": put(task.beside(".parquet"), parquet_bytes(pa.table(data)))},
+        fields={"stamps": None, "rows": None, "units": units or None}
+        | ({"columns": renamed} if isinstance(spec, ImuSpec) else {}),
+        remarks=(*remarks, *(finding.message for finding in table.findings)),
+    )
+
+
+def _used_columns(spec: TableSpec) -> Sequence[str] | None:
+    """Return the columns that a source takes; None is all of them."""
+    if isinstance(spec, CanSpec):
+        return list(spec.signals.values())
+    if isinstance(spec, EventsSpec):
+        return []
+    if isinstance(spec, StateSpec):
+        groups = spec.columns
+        return None if groups is None else [name for group in groups.values() for name in group]
+    return None

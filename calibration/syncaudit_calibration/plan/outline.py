@@ -31,6 +31,81 @@ TRIGGER = "wire the trigger output of the lamp into a logged input"
 POOR_OFFSET_S = 1e-3
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Plan:
+    """What to do with a light, and what it will tell.
+
+    Parameters
+    ----------
+    train : PulseTrain
+        To be played, or an example of what somebody may fire by hand.
+    seen : Visibility
+        Of its pulses; of a light that is on for long, of its going on and off.
+    events : str
+        Which of both.
+    expected : Accuracy
+    advice : tuple of str
+        A sentence for each weakness.
+    """
+
+    train: PulseTrain
+    seen: Visibility
+    events: str
+    expected: Accuracy
+    advice: tuple[str, ...]
+
+
+def plan_of(
+    kind: LightKind,
+    cameras: Sequence[PlannedCamera],
+    *,
+    duration_s: float | None = None,
+    rng: np.random.Generator,
+) -> Plan:
+    """Return the plan for a light.
+
+    Parameters
+    ----------
+    kind : LightKind
+    cameras : sequence of PlannedCamera
+        All that are to be calibrated.
+    duration_s : float, optional
+        Default: as long as it takes.
+    rng : Generator
+        Draws gaps and phases.
+    """
+    light = HAND_LIGHTS.get(kind)
+    if light:
+        train = choose_hand_train(cameras, light, duration_s=duration_s, rng=rng)
+    elif kind is LightKind.SCREEN:
+        train = choose_screen_train(cameras, duration_s=duration_s, rng=rng)
+    else:
+        train = choose_train(cameras, duration_s=duration_s, rng=rng)
+    told = train
+    is_on_long = kind is LightKind.SCREEN or (light is not None and light.has_edges)
+    if is_on_long and not any(camera.is_global for camera in cameras):
+        on_s = np.full(train.n, train.width_s)
+        if light:
+            on_s = rng.uniform(light.shortest_s, light.longest_s, train.n)
+        told = switchings(train, on_s)
+    seen = visibility(cameras, told, rng=rng)
+    expected = expected_accuracy(
+        cameras,
+        told,
+        n_shared=seen.fewest_shared,
+        rng=rng,
+        is_screen=kind is LightKind.SCREEN,
+        light=light,
+    )
+    return Plan(
+        train=train,
+        seen=seen,
+        events="flashes" if told is train else "switchings",
+        expected=expected,
+        advice=advice(cameras, train, seen, expected, kind),
+    )
+
+
 def advice(
     cameras: Sequence[PlannedCamera],
     train: PulseTrain,
@@ -127,79 +202,4 @@ def safety_note(train: PulseTrain) -> str:
         f"has up to {n} flash{'' if n == 1 else 'es'} in a second, which {keeps} the usual limit "
         f"of {SAFE_PER_SECOND}; even so, warn everyone who may see it, let those at risk leave, do "
         "not look into the lamp, and never use it where people drive."
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Plan:
-    """What to do with a light, and what it will tell.
-
-    Parameters
-    ----------
-    train : PulseTrain
-        To be played, or an example of what somebody may fire by hand.
-    seen : Visibility
-        Of its pulses; of a light that is on for long, of its going on and off.
-    events : str
-        Which of both.
-    expected : Accuracy
-    advice : tuple of str
-        A sentence for each weakness.
-    """
-
-    train: PulseTrain
-    seen: Visibility
-    events: str
-    expected: Accuracy
-    advice: tuple[str, ...]
-
-
-def plan_of(
-    kind: LightKind,
-    cameras: Sequence[PlannedCamera],
-    *,
-    duration_s: float | None = None,
-    rng: np.random.Generator,
-) -> Plan:
-    """Return the plan for a light.
-
-    Parameters
-    ----------
-    kind : LightKind
-    cameras : sequence of PlannedCamera
-        All that are to be calibrated.
-    duration_s : float, optional
-        Default: as long as it takes.
-    rng : Generator
-        Draws gaps and phases.
-    """
-    light = HAND_LIGHTS.get(kind)
-    if light:
-        train = choose_hand_train(cameras, light, duration_s=duration_s, rng=rng)
-    elif kind is LightKind.SCREEN:
-        train = choose_screen_train(cameras, duration_s=duration_s, rng=rng)
-    else:
-        train = choose_train(cameras, duration_s=duration_s, rng=rng)
-    told = train
-    is_on_long = kind is LightKind.SCREEN or (light is not None and light.has_edges)
-    if is_on_long and not any(camera.is_global for camera in cameras):
-        on_s = np.full(train.n, train.width_s)
-        if light:
-            on_s = rng.uniform(light.shortest_s, light.longest_s, train.n)
-        told = switchings(train, on_s)
-    seen = visibility(cameras, told, rng=rng)
-    expected = expected_accuracy(
-        cameras,
-        told,
-        n_shared=seen.fewest_shared,
-        rng=rng,
-        is_screen=kind is LightKind.SCREEN,
-        light=light,
-    )
-    return Plan(
-        train=train,
-        seen=seen,
-        events="flashes" if told is train else "switchings",
-        expected=expected,
-        advice=advice(cameras, train, seen, expected, kind),
     )

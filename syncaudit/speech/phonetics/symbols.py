@@ -36,24 +36,6 @@ _BY_CLASS: Mapping[tuple[PhoneClass, ...], str] = MappingProxyType(
 ARPABET: Mapping[str, tuple[PhoneClass, ...]] = MappingProxyType(
     {symbol: classes for classes, symbols in _BY_CLASS.items() for symbol in symbols.split()}
 )
-
-
-def classes_of_arpabet(symbol: str) -> tuple[PhoneClass, ...] | None:
-    """Return the classes of a phone in order, None where the ARPAbet has no such symbol.
-
-    Case, stress and the position that some recognisers add do not matter.
-    """
-    return ARPABET.get(bare_arpabet(symbol))
-
-
-def bare_arpabet(symbol: str) -> str:
-    """Return a symbol in lower case without stress (``AH0``) and position (``AA_B``)."""
-    bare = symbol.strip().lower()
-    if bare[-2:] in ("_b", "_e", "_i", "_s"):
-        bare = bare[:-2]
-    return bare.rstrip("012")
-
-
 # Letters of the chart of the International Phonetic Association (2020), by manner; old and
 # ASCII spellings of the same letters stand beside them. A glottal stop has no burst.
 _LETTERS: Mapping[PhoneClass, str] = MappingProxyType(
@@ -73,15 +55,29 @@ _CLASS: Mapping[str, PhoneClass] = MappingProxyType(
 _AFFRICATES = "ʦʣʧʤʨʥčǰ"
 # Composed letters that must not fall apart into letter and diacritic.
 _WHOLE = ("ç", "š", "ž", "č", "ǰ")
-
 _SPLIT_PLOSIVE = (PhoneClass.CLOSURE, PhoneClass.PLOSIVE)
-
 _SILENCE = frozenset(
     {"", "sil", "sp", "pau", "pause", "epi", "h#", "#", "##", "_", "-", "<eps>", "<sil>", "<p:>"}
     | {"<p>", "<s>", "</s>", "...", "…", "{sl}", "[sil]", "(.)", "silence", "[silence]", "ssil"}
 )
 # Somebody spoke, but what is not written.
 _SPOKEN = frozenset({"spn", "<unk>", "<oov>", "unk", "[unk]", "xxx", "yyy", "[oov]", "<spoken>"})
+
+
+def classes_of_arpabet(symbol: str) -> tuple[PhoneClass, ...] | None:
+    """Return the classes of a phone in order, None where the ARPAbet has no such symbol.
+
+    Case, stress and the position that some recognisers add do not matter.
+    """
+    return ARPABET.get(bare_arpabet(symbol))
+
+
+def bare_arpabet(symbol: str) -> str:
+    """Return a symbol in lower case without stress (``AH0``) and position (``AA_B``)."""
+    bare = symbol.strip().lower()
+    if bare[-2:] in ("_b", "_e", "_i", "_s"):
+        bare = bare[:-2]
+    return bare.rstrip("012")
 
 
 class Alphabet(StrEnum):
