@@ -61,7 +61,7 @@ def apply(
     from syncaudit.cli.console import printable, stderr, stdout
     from syncaudit.cli.inputs import load_clips
     from syncaudit_calibration.apply import ClipOutcome, apply_corrections, load_corrections
-    from syncaudit_calibration.apply.words import Tally, outcome_table
+    from syncaudit_calibration.apply.outcomes import Tally, outcome_table
 
     known = load_corrections(corrections, is_every_figure=every_figure, partial=partial)
     clips = load_clips(manifest)

@@ -11,7 +11,6 @@ import numpy as np
 from syncaudit.errors import UsageError
 from syncaudit.formatting import word_duration
 from syncaudit.model import CameraStream, Clip
-from syncaudit.pipeline.reading import read_clip
 
 __all__ = ["PlannedCamera", "planned_cameras", "recorded_cameras"]
 
@@ -144,6 +143,8 @@ def recorded_cameras(
     UsageError
         If there are fewer than two cameras, or something is neither stated nor given.
     """
+    from syncaudit.pipeline.reading import read_clip
+
     cameras = {n: spec for n, spec in clip.sources.items() if spec.kind == "camera"}
     streams = {
         name: stream
