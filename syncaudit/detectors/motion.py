@@ -40,11 +40,6 @@ def quantity_of(channel: str) -> Quantity | None:
 def detect_motion(stream: SignalStream) -> list[Activity]:
     """Return one activity for each channel of an IMU or CAN stream that holds motion.
 
-    Parameters
-    ----------
-    stream : SignalStream
-        As read.
-
     Returns
     -------
     list of Activity

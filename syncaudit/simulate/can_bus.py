@@ -178,11 +178,6 @@ def write_log(
 
     Candump stamps have microseconds. Each message waits for the bus a little (exponential), which
     is part of the stamp; the strobe message goes out at every pulse and ten times a second.
-
-    Returns
-    -------
-    int
-        Number of frames written.
     """
     description = vehicle_database()
     replace_text(folder / "vehicle.dbc", description.as_dbc_string())

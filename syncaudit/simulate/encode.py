@@ -18,7 +18,7 @@ _JPEG_QUALITY = 90
 
 
 def encode_frames(frames: Iterable[NDArray[np.uint8]], path: Path, camera: CameraConfig) -> int:
-    """Write luma frames to a video file, or to a folder if the codec is ``images``.
+    """Write luma frames to a video file, or a folder for ``images``; return their number.
 
     One thread and no time stamps of its own: the same frames give the same bytes.
 
@@ -29,11 +29,6 @@ def encode_frames(frames: Iterable[NDArray[np.uint8]], path: Path, camera: Camer
         File (or folder) to create.
     camera : CameraConfig
         Codec, size, rate and quality.
-
-    Returns
-    -------
-    int
-        Number of frames written.
     """
     if camera.codec == "images":
         return _write_images(frames, path)

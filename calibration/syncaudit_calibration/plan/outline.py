@@ -113,19 +113,7 @@ def advice(
     expected: Accuracy,
     kind: LightKind = LightKind.LED,
 ) -> tuple[str, ...]:
-    """Return a sentence for each weakness of a plan, with its cure.
-
-    Parameters
-    ----------
-    cameras : sequence of PlannedCamera
-    train : PulseTrain
-    seen : Visibility
-        Of the train.
-    expected : Accuracy
-        Of the train.
-    kind : LightKind
-        What plays the train.
-    """
+    """Return a sentence for each weakness of a plan, with its cure."""
     sentences = []
     is_by_hand = kind in HAND_LIGHTS
     if kind is LightKind.SPEEDLIGHT and any(camera.is_global for camera in cameras):

@@ -50,11 +50,6 @@ class PictureAuditor:
     """Accumulate what the pictures of one camera show of their own faults.
 
     Call `update` with each picture in order and `finish` at the end.
-
-    Parameters
-    ----------
-    stream : CameraStream
-        The camera.
     """
 
     stream: CameraStream

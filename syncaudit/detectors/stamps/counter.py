@@ -12,7 +12,6 @@ __all__ = [
     "float32_tick_ns",
     "nominal_rate",
     "resolution_ns",
-    "rounding_between",
     "rounding_s",
 ]
 
@@ -157,25 +156,12 @@ def rounding_s(tick_ns: int, steps_s: NDArray[np.float64]) -> float:
             return 0.0
         least = float(steps_s.min())
     if most < 1.5 * least:
-        return rounding_between(tick_ns, least, most)
+        # All are nearest to one whole period.
+        is_even = most - least < 0.5e-9 or most / least - 1.0 < 1e-9
+        return 0.0 if is_even else tick_ns * 1e-9
     if most - least < 0.5e-9:
         return 0.0
     # Whole periods (dropped frames of an exact clock) are no rounding.
     ratio = steps_s / least
     off = float(np.abs(ratio - np.rint(ratio)).max())
     return 0.0 if off < 1e-9 else tick_ns * 1e-9
-
-
-def rounding_between(tick_ns: int, least_s: float, most_s: float) -> float:
-    """Return `rounding_s` of intervals of which the longest has less than 1.5 times the shortest.
-
-    Parameters
-    ----------
-    tick_ns : int
-        From `resolution_ns`.
-    least_s, most_s : float
-        Shortest and longest interval; positive.
-    """
-    # All are nearest to one whole period.
-    is_even = most_s - least_s < 0.5e-9 or most_s / least_s - 1.0 < 1e-9
-    return 0.0 if is_even else tick_ns * 1e-9

@@ -144,14 +144,9 @@ def phones_of_spelling(letters: str) -> str:
 
 
 def phones_of_letters(letters: str) -> str:
-    """Return the likeliest phones of a word that no dictionary has.
+    """Return the likeliest phones of a word of the letters a to z that no dictionary has.
 
     Rough on purpose: an aligner needs the right number and kinds of sounds, not their finesse.
-
-    Parameters
-    ----------
-    letters : str
-        a to z.
     """
     phones: list[str] = []
     place = 0
