@@ -142,7 +142,7 @@ def with_findings(
 
 
 def _damage(found: ClipEvidence) -> list[Finding]:
-    """Return what is wrong with the pictures that were looked at."""
+    """Return what is wrong with the images that were looked at."""
     limits = Limits(damaged_share=0.0)
     return [
         finding

@@ -5,7 +5,7 @@ from .can_bus import CanConfig
 from .clocks import ClockFault
 from .config import EPOCH_NS, RigConfig
 from .driving import STYLES, DrivingStyle, simulate_motion
-from .frame_faults import FrameFault, SpoiltPictures
+from .frame_faults import FrameFault, SpoiltFrames
 from .imu import ImuConfig
 from .light import FlashConfig, TriggerConfig
 from .light_faults import AmbientStep, Headlight, LightFault
@@ -41,7 +41,7 @@ __all__ = [
     "ShutterTruth",
     "SourceTruth",
     "SpacedTrain",
-    "SpoiltPictures",
+    "SpoiltFrames",
     "SquarePulse",
     "Step",
     "TapConfig",

@@ -19,7 +19,7 @@ from .sensor import Sensor
 from .truth import LightTruth, ShutterTruth, Step
 from .world import World
 
-_MARGIN_PX = 48  # how far the picture can move, beyond three degrees of a hand's sway
+_MARGIN_PX = 48  # how far the image can move, beyond three degrees of a hand's sway
 
 
 def write_camera(draft: Draft, name: str, camera: CameraConfig, world: World | None) -> Written:
@@ -118,7 +118,7 @@ def _resize(stamps_ns: NDArray[np.int64], n_rows_extra: int, period_ns: int) -> 
 
 
 class StillRenderer:
-    """Show one rendered picture, moved and turned as the camera turns.
+    """Show one rendered image, moved and turned as the camera turns.
 
     Right for a rig that stays at its place: far points move by the camera's rotation alone. The
     skew that turning during the read-out makes is left out.
@@ -132,7 +132,7 @@ class StillRenderer:
         width, height = (size + 2 * _MARGIN_PX for size in camera.size_px)
         fov_deg = 2 * np.degrees(np.arctan(width / 2 / camera.focal_px))
         wide = replace(camera, size_px=(width, height), fov_deg=float(fov_deg), line_delay_s=0.0)
-        self._picture = Renderer(world, wide).render(0.0)
+        self._image = Renderer(world, wide).render(0.0)
 
     def render(self, time_s: float) -> NDArray[np.uint8]:
         """Return the luma of the frame whose middle row is exposed around `time_s`."""
@@ -140,8 +140,8 @@ class StillRenderer:
         down, right, turn = self._angles(time_s)
         if not (down or right or turn):
             rows, columns = slice(_MARGIN_PX, -_MARGIN_PX), slice(_MARGIN_PX, -_MARGIN_PX)
-            return np.ascontiguousarray(self._picture[rows, columns])
-        # Where in the still picture each pixel of the frame is taken from.
+            return np.ascontiguousarray(self._image[rows, columns])
+        # Where in the still image each pixel of the frame is taken from.
         cos, sin = np.cos(turn), np.sin(turn)
         middle = np.array([(width - 1) / 2, (height - 1) / 2])
         spin = np.array([[cos, -sin], [sin, cos]])
@@ -149,7 +149,7 @@ class StillRenderer:
         origin = middle + _MARGIN_PX + move - spin @ middle
         return np.asarray(
             cv2.warpAffine(
-                self._picture,
+                self._image,
                 np.column_stack([spin, origin]),
                 (width, height),
                 flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP,
@@ -159,7 +159,7 @@ class StillRenderer:
         )
 
     def _angles(self, time_s: float) -> FloatArray:
-        """Return the small rotation since the still picture about x, y and z of the camera."""
+        """Return the small rotation since the still image about x, y and z of the camera."""
         turned = self._first.T @ self._motion.orientation(time_s)[0]
         local = self._body_from_camera.T @ turned @ self._body_from_camera
         return np.asarray([local[2, 1], local[0, 2], local[1, 0]])

@@ -79,7 +79,7 @@ class ClockFault:
         return replace(self, jitter_std_s=math.hypot(self.jitter_std_s, std_s))
 
     def is_in_gap(self, times_s: FloatArray) -> NDArray[np.bool_]:
-        """Tell which true times fall into a gap, shape (n,)."""
+        """Return which true times fall into a gap, shape (n,)."""
         lost = np.zeros(times_s.size, dtype=bool)
         for start_s, stop_s in self.gaps_s:
             lost |= (times_s >= start_s) & (times_s < stop_s)

@@ -1,4 +1,4 @@
-"""Comparing two renderings of one clip: stamps to the nanosecond, pictures within a tolerance."""
+"""Comparing two renderings of one clip: stamps to the nanosecond, images within a tolerance."""
 
 import json
 from pathlib import Path

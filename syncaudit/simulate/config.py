@@ -33,7 +33,7 @@ class RigConfig:
     cameras : dict of str to CameraConfig
         By source name.
     is_still : bool
-        Render each camera's picture once and only move it as the camera turns: for vehicles at
+        Render each camera's image once and only move it as the camera turns: for vehicles at
         rest, and many times faster.
     imu, can, microphone, trigger, flash, taps : optional
         None leaves the part out.

@@ -44,14 +44,14 @@ def encode_frames(frames: Iterable[NDArray[np.uint8]], path: Path, camera: Camer
         stream.width, stream.height = camera.size_px
         stream.pix_fmt = "yuvj420p" if camera.codec == "mjpeg" else "yuv420p"
         stream.codec_context.thread_count = 1
-        picture = av.VideoFrame(*camera.size_px, stream.pix_fmt)
-        for plane in picture.planes[1:]:
+        image = av.VideoFrame(*camera.size_px, stream.pix_fmt)
+        for plane in image.planes[1:]:
             plane.update(bytes([_NEUTRAL_CHROMA]) * plane.buffer_size)
         n_frames = 0
         for luma in frames:
-            _fill(picture.planes[0], luma)
-            picture.pts = n_frames
-            file.mux(stream.encode(picture))
+            _fill(image.planes[0], luma)
+            image.pts = n_frames
+            file.mux(stream.encode(image))
             n_frames += 1
         file.mux(stream.encode(None))
     return n_frames

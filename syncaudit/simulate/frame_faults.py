@@ -10,8 +10,8 @@ DROP_MODES = ("frame_and_stamp", "frame_only", "slip")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpoiltPictures:
-    """Describe a spell of pictures that show something else than the scene.
+class SpoiltFrames:
+    """Describe a spell of images that show something else than the scene.
 
     Attributes
     ----------
@@ -76,15 +76,15 @@ class FrameFault:
         Capture indices at which the file shows the frame before once more (a frozen frame).
     frozen : tuple of (int, int)
         Half-open ranges of capture indices at which the file shows the frame before the range.
-    spoilt : tuple of SpoiltPictures
-        Spells of pictures that show something else than the scene.
+    spoilt : tuple of SpoiltFrames
+        Spells of images that show something else than the scene.
     """
 
     dropped: tuple[int, ...] = ()
     drop_mode: str = "frame_and_stamp"
     doubled: tuple[int, ...] = ()
     frozen: tuple[tuple[int, int], ...] = ()
-    spoilt: tuple[SpoiltPictures, ...] = ()
+    spoilt: tuple[SpoiltFrames, ...] = ()
 
     def __post_init__(self) -> None:
         if self.drop_mode not in DROP_MODES:
@@ -116,7 +116,7 @@ class FrameFault:
         return encoded, captures[: kept.size]
 
     def spoil(self, luma: NDArray[np.uint8], position: int) -> NDArray[np.uint8]:
-        """Return what the file shows in the place of a picture, shape (height, width)."""
+        """Return what the file shows in the place of an image, shape (height, width)."""
         for spell in self.spoilt:
             luma = spell.apply(luma, position)
         return luma

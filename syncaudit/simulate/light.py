@@ -28,7 +28,7 @@ class FlashConfig:
     shape : PulseShape, optional
         Instead of the square pulse of `width_s`. With it, the truth tells about light and shutters.
     falloff : float
-        Share of the light that is missing at the picture's darker side (each camera draws which),
+        Share of the light that is missing at the image's darker side (each camera draws which),
         as from a lamp that stands aside.
     """
 

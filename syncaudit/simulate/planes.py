@@ -1,4 +1,4 @@
-"""The world as textured rectangles: the form in which it is cast into pictures."""
+"""The world as textured rectangles: the form in which it is cast into images."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Casting rays at planes: each picture row from its own pose, each plane by its own maps.
+"""Casting rays at planes: each image row from its own pose, each plane by its own maps.
 
 A plane with corner P, unit axes e_s (along columns of its texture), e_t (along rows), normal n is
 met by the ray c + z d at z = n.(P - c) / n.d. As d is linear in the pixel column, the texture
@@ -40,7 +40,7 @@ def pixel_rays(camera: CameraConfig) -> tuple[FloatMap, FloatArray]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Shot:
-    """Hold the pose of every row of one exposure, and the picture being painted.
+    """Hold the pose of every row of one exposure, and the image being painted.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Shot:
     def paint(
         self, planes: Planes, extents: Extents, *, is_far: bool = False, has_haze: bool = False
     ) -> None:
-        """Paint rectangles over the picture in the order given.
+        """Paint rectangles over the image in the order given.
 
         Parameters
         ----------
@@ -227,10 +227,10 @@ class Shot:
     ) -> None:
         opaque = _OPAQUE[: source.shape[0], : source.shape[1]]
         s, t = places
-        picture = cv2.remap(source, s, t, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
+        image = cv2.remap(source, s, t, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
         alpha = cv2.remap(opaque, s, t, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
         if keep < 1.0:
-            picture = cv2.addWeighted(picture, keep, alpha, (1 - keep) * HAZE_LUMA / 255, 0)
+            image = cv2.addWeighted(image, keep, alpha, (1 - keep) * HAZE_LUMA / 255, 0)
         target = self.luma[where]
         cv2.bitwise_not(alpha, alpha)
-        cv2.add(picture, cv2.multiply(target, alpha, scale=1 / 255), target)
+        cv2.add(image, cv2.multiply(target, alpha, scale=1 / 255), target)

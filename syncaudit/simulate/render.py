@@ -1,4 +1,4 @@
-"""Pictures of the world as one camera sees it, with rolling shutter."""
+"""Images of the world as one camera sees it, with rolling shutter."""
 
 from itertools import pairwise
 
@@ -177,9 +177,9 @@ class Ground:
             place *= np.float32(n_texels)
             place += np.float32(_PAD - 0.5)
             places.append(place)
-        picture = cv2.remap(tile, places[0], places[1], cv2.INTER_LINEAR)
+        image = cv2.remap(tile, places[0], places[1], cv2.INTER_LINEAR)
         keep = np.exp(-height / steepness[rows] / _FADE_M).astype(np.float32)[:, None]
-        faded = (picture * keep + np.float32(GROUND_LUMA) * (1 - keep)).astype(np.uint8)
+        faded = (image * keep + np.float32(GROUND_LUMA) * (1 - keep)).astype(np.uint8)
         if is_below.all():
             shot.luma[rows] = faded
         else:

@@ -74,7 +74,7 @@ def simulate_clip(
     for name, camera in config.cameras.items():
         rows[name], sources[name] = write_camera(draft, name, camera, world)
     if videos_from is not None:
-        check_same_pictures(Path(videos_from), config.style, seed, sources)
+        check_same_frames(Path(videos_from), config.style, seed, sources)
         for name in config.cameras:
             rows[name]["uri"] = place_video(
                 Path(videos_from) / rows[name]["uri"], folder, video_transfer
@@ -138,7 +138,7 @@ def simulate_manifest(
     return truths
 
 
-def check_same_pictures(
+def check_same_frames(
     folder: Path, style: str, seed: int, sources: Mapping[str, SourceTruth]
 ) -> None:
     """Refuse a rendered clip that does not show what a new clip needs.

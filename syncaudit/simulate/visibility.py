@@ -1,4 +1,4 @@
-"""Where rectangles fall in the picture, which of them are hidden, and what is painted first."""
+"""Where rectangles fall in the image, which of them are hidden, and what is painted first."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ _SLACK_PX = 3  # outlines fade over a texel, and rows between the sampled ones m
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Extents:
-    """Bound n rectangles in the picture over the read-out.
+    """Bound n rectangles in the image over the read-out.
 
     Attributes
     ----------
@@ -105,9 +105,9 @@ def _clip_to_near(local: FloatArray, near_m: float) -> tuple[FloatArray, NDArray
 def find_hidden(
     extents: Extents, owner: NDArray[np.int64], order: NDArray[np.int64], width_px: int
 ) -> NDArray[np.bool_]:
-    """Tell which rectangles are wholly behind nearer ones, shape (n,).
+    """Return which rectangles are wholly behind nearer ones, shape (n,).
 
-    Everything stands on the ground, so what is nearer has its foot lower in the picture: a column
+    Everything stands on the ground, so what is nearer has its foot lower in the image: a column
     is covered from the highest nearer top downwards.
 
     Parameters

@@ -65,7 +65,7 @@ class Road:
     def keeps_clear(
         self, centre_m: FloatArray, yaw_rad: float, half_size_m: FloatArray, clearance_m: float
     ) -> bool:
-        """Tell whether a rectangle stays at least `clearance_m` away from the path."""
+        """Return whether a rectangle stays at least `clearance_m` away from the path."""
         offset = self.points_m - centre_m
         cos, sin = np.cos(yaw_rad), np.sin(yaw_rad)
         along, across = offset @ np.array([cos, sin]), offset @ np.array([-sin, cos])

@@ -13,7 +13,7 @@ from syncaudit.decode import iter_luma
 from syncaudit.model import FrameFiles, Verdict
 from syncaudit.pipeline import audit
 from syncaudit.policy import load_policy
-from syncaudit.simulate import FrameFault, ImuConfig, RigConfig, SpoiltPictures, simulate_clip
+from syncaudit.simulate import FrameFault, ImuConfig, RigConfig, SpoiltFrames, simulate_clip
 from syncaudit.simulate.config import with_cameras
 from syncaudit.simulate.packet_faults import copy_packets, with_flipped_bytes
 from syncaudit.simulate.scenarios import with_all_cameras
@@ -34,7 +34,7 @@ def faulty(folder: Path, fault: FrameFault) -> Path:
 @pytest.fixture(scope="module")
 def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     fault = FrameFault(
-        frozen=((30, 45), (80, 96)), spoilt=(SpoiltPictures(how="black", first=55, stop=65),)
+        frozen=((30, 45), (80, 96)), spoilt=(SpoiltFrames(how="black", first=55, stop=65),)
     )
     return faulty(tmp_path_factory.mktemp("frozen"), fault)
 

@@ -73,7 +73,7 @@ class PlannedCamera:
         return self.visible_s(width_s) / self.period_s
 
     def share_with_both_edges(self, width_s: float) -> float:
-        """Return the probability that both edges of its band lie in one picture.
+        """Return the probability that both edges of its band lie in one image.
 
         Only such bands tell the exposure; those with one edge need it.
         """

@@ -34,7 +34,7 @@ class CameraView:
     share_of_bursts : float
         Bursts of which it sees at least one pulse.
     share_with_both_edges : float
-        Pulses whose band lies in one picture with both edges.
+        Pulses whose band lies in one image with both edges.
     """
 
     share_by_formula: float

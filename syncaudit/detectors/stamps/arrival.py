@@ -148,7 +148,7 @@ def _steps(delay_s: _Floats) -> list[tuple[int, float]]:
 
 
 def _is_of_floor(delay_s: _Floats, place: int, jump: float) -> bool:
-    """Tell whether the least delay jumps too: bursts of long delays leave it where it is."""
+    """Return whether the least delay jumps too: bursts of long delays leave it where it is."""
     before = float(np.min(delay_s[max(0, place - REACH) : place]))
     after = float(np.min(delay_s[place : place + REACH]))
     return 0.5 < (after - before) / jump < 2.0

@@ -48,7 +48,7 @@ class ClockFit:
 
 
 def has_floor(residual_s: NDArray[np.float64]) -> bool:
-    """Tell whether jitter is one-sided: a sharp lower edge and a longer upper tail.
+    """Return whether jitter is one-sided: a sharp lower edge and a longer upper tail.
 
     Two conditions. (1) The minima of consecutive blocks scatter clearly less than the blocks'
     means: then the lower edge carries the clock more sharply than the average (exponential

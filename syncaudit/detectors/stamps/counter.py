@@ -125,7 +125,7 @@ def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns
 
 
 def _strays(last_ns: int, due_ns: float, widest_ns: float, others: tuple[float, ...]) -> bool:
-    """Tell by the last stamp alone, as nearly always one can, that not all lie on multiples."""
+    """Return by the last stamp alone, as nearly always one can, that not all lie on multiples."""
     off_ns = abs(last_ns - due_ns)
     if off_ns <= widest_ns:
         return False
@@ -138,7 +138,7 @@ def _is_whole(ticks: float, tick_s: float) -> bool:
 
 
 def _is_on(since_ns: NDArray[np.int64], tick_s: float) -> bool:
-    """Tell whether all stamps lie on multiples of a tick, to a nanosecond."""
+    """Return whether all stamps lie on multiples of a tick, to a nanosecond."""
     ticks = since_ns / (tick_s * 1e9)
     return float(np.abs(ticks - np.rint(ticks)).max()) * tick_s * 1e9 <= 1.0
 

@@ -118,7 +118,7 @@ def rough_period(intervals_s: NDArray[np.float64]) -> tuple[float, bool]:
 
 
 def _is_burst(positive: NDArray[np.float64], period: float) -> bool:
-    """Tell whether the agreeing intervals are those inside bursts (a FIFO read in one go)."""
+    """Return whether the agreeing intervals are those inside bursts (a FIFO read in one go)."""
     n_pauses = int(np.count_nonzero(positive > 3.0 * period))
     return period < 0.2 * float(np.mean(positive)) and n_pauses > 0.01 * positive.size
 

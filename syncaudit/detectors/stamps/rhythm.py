@@ -1,4 +1,4 @@
-"""Tell whether a regular clock stands behind stamps, and what of their scatter is the stamps'.
+"""Return whether a regular clock stands behind stamps, and what of their scatter is the stamps'.
 
 Stamps are instants of sampling plus errors of stamping. The error of one stamp makes one interval
 longer and the next one shorter by as much: the phase of a clock is kept. A loop that sleeps, or an

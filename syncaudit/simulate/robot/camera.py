@@ -1,4 +1,4 @@
-"""Pictures of the arm at work: from a stand beside it and from its wrist."""
+"""Images of the arm at work: from a stand beside it and from its wrist."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _VIDEO = {
 def write_lerobot(
     folder: Path, episodes: Sequence[Episode], *, version: str = "v2.1", has_state: bool = True
 ) -> None:
-    """Write a data set; the pictures are rendered on the way.
+    """Write a data set; the images are rendered on the way.
 
     Parameters
     ----------

@@ -110,7 +110,7 @@ class PocketsphinxAligner:
         return PocketsphinxSearch()
 
     def _beats_shuffles(self, sound: bytes, spoken: Sequence[_Spoken], fit: Fit) -> bool:
-        """Tell whether these sounds fit far better than the same in any other order.
+        """Return whether these sounds fit far better than the same in any other order.
 
         This needs no limit for what a foreign sound scores in the English model.
         """

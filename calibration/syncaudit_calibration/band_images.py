@@ -12,15 +12,15 @@ from syncaudit.decode import iter_luma
 from syncaudit.errors import SyncAuditError
 from syncaudit.model import CameraStream, FlashEdges
 
-__all__ = ["BandPicture", "find_band_pictures"]
+__all__ = ["BandImage", "find_band_images"]
 
-N_PICTURES = 3
+N_IMAGES = 3
 # Neighbours on either side that are compared, as the detector does.
 NEIGHBOURS = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BandPicture:
+class BandImage:
     """One lit frame.
 
     Parameters
@@ -41,34 +41,34 @@ class BandPicture:
     edges: list[tuple[float, float, float]]
 
 
-def find_band_pictures(stream: CameraStream, edges: FlashEdges) -> list[BandPicture]:
+def find_band_images(stream: CameraStream, edges: FlashEdges) -> list[BandImage]:
     """Return a few frames spread over those with both edges of a band, else over all lit ones."""
     frames, counts = np.unique(edges.frame_index, return_counts=True)
     whole = frames[counts >= 2]
     candidates = whole if whole.size else frames
-    places = np.linspace(0, candidates.size - 1, min(N_PICTURES, candidates.size))
+    places = np.linspace(0, candidates.size - 1, min(N_IMAGES, candidates.size))
     wanted = set(candidates[np.unique(np.rint(places).astype(int))].tolist())
-    pictures: list[BandPicture] = []
+    images: list[BandImage] = []
     ring: deque[tuple[int, NDArray[np.uint8]]] = deque(maxlen=2 * NEIGHBOURS + 1)
     try:
         for frame in iter_luma(stream.files):
             ring.append((frame.index, np.array(frame.luma)))
             if len(ring) == ring.maxlen and ring[NEIGHBOURS][0] in wanted:
-                pictures.append(_picture(list(ring), edges))
-            if len(pictures) == len(wanted) or frame.index > max(wanted) + NEIGHBOURS:
+                images.append(_image(list(ring), edges))
+            if len(images) == len(wanted) or frame.index > max(wanted) + NEIGHBOURS:
                 break
     except SyncAuditError:
-        return pictures  # the findings say what is damaged
-    return pictures
+        return images  # the findings say what is damaged
+    return images
 
 
-def _picture(frames: list[tuple[int, NDArray[np.uint8]]], edges: FlashEdges) -> BandPicture:
+def _image(frames: list[tuple[int, NDArray[np.uint8]]], edges: FlashEdges) -> BandImage:
     index, luma = frames[NEIGHBOURS]
-    rows = np.stack([picture.mean(axis=1, dtype=np.float64) for _, picture in frames])
+    rows = np.stack([image.mean(axis=1, dtype=np.float64) for _, image in frames])
     others = np.delete(rows, NEIGHBOURS, axis=0)
     here = np.flatnonzero(edges.frame_index == index)
     middle = 0.5 * (luma.shape[0] - 1)
-    return BandPicture(
+    return BandImage(
         index=index,
         luma=luma,
         gain=rows[NEIGHBOURS] - np.median(others, axis=0),
