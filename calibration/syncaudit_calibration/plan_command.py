@@ -213,7 +213,7 @@ def parse_durations(text: str, option: str) -> tuple[float, ...]:
     Raises
     ------
     UsageError
-        If a part is no duration.
+        If a part is not a duration.
     """
     return tuple(_duration(part.strip(), option) for part in text.split(","))
 
@@ -231,7 +231,7 @@ def parse_rates(text: str, option: str) -> tuple[Fraction, ...]:
     Raises
     ------
     UsageError
-        If a part is no rate of frames.
+        If a part is not a frame rate.
     """
     return tuple(_rate(part.strip(), option) for part in text.split(","))
 

@@ -1,4 +1,4 @@
-"""Let espeak-ng speak, and take from it when it speaks which phone.
+"""Speech by espeak-ng, with the exact times of its phones.
 
 The library and its voices are in the wheel of ``espeakng-loader`` (extra ``dev``). Its phone events
 carry the sample at which each phone starts; stops are marked at their burst, so the closure before

@@ -1,4 +1,4 @@
-"""Tell calibrations from verdicts, and read either."""
+"""Read calibrations and verdicts, whichever is given."""
 
 from __future__ import annotations
 

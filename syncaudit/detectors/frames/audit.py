@@ -19,7 +19,7 @@ __all__ = ["PictureAuditor"]
 LONG = 2.5
 # Fewer repeats make no rate.
 MIN_REPEATS = 8
-# Every fourth frame or more is no accident; fewer are where so many come at one distance or its
+# Every fourth frame or more is not an accident; fewer are where so many come at one distance or its
 # multiples. (Of accidental ones, multiples of two frames are one half, of three one third.)
 MANY_SHARE = 0.25
 REGULAR_SHARE = 0.75

@@ -28,7 +28,7 @@ __all__ = ["FrozenFinder", "Look", "Shown"]
 # Different images on either side of a still that must show motion.
 REACH = 5
 MIN_REACH = 3
-# Steps that tell whether a camera moves at all.
+# Steps that show whether a camera moves at all.
 MIN_MOVING = 8
 # Change against that of the motion around it up to which an image is the one before once more.
 STILL_SHARE = 0.02

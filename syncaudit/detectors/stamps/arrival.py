@@ -35,7 +35,7 @@ _Floats = NDArray[np.float64]
 
 
 def audit_arrivals(arrivals: Arrivals) -> ArrivalAudit | None:
-    """Say how the capture stamps of a source lie to the recorder's clock.
+    """Compare the capture stamps of a source with the recorder's clock.
 
     Receive stamp minus capture stamp is a transport delay, which has a floor, plus whatever the
     two clocks differ by. The floor is followed by the minima of 6 to 24 runs of samples (their
@@ -57,7 +57,7 @@ def audit_arrivals(arrivals: Arrivals) -> ArrivalAudit | None:
 
     Notes
     -----
-    A floor is no offset: it holds the least transport delay, which stamps cannot tell from a
+    A floor is not an offset: it holds the least transport delay, which stamps cannot tell from a
     difference of the clocks. A queue that grows evenly looks like drift.
     """
     delay_s = (arrivals.receive_ns - arrivals.capture_ns).astype(np.float64) * 1e-9

@@ -38,10 +38,10 @@ def audit_stamps(
     n_expected: int | None = None,
     pts_s: NDArray[np.float64] | None = None,
 ) -> StampAudit:
-    """Say what the stamps of one source tell by themselves.
+    """Audit the stamps of one source by themselves.
 
     Samples are numbered first, leaving room for missing ones (`grid`); lasting jumps that
-    are no whole number of periods are clock steps (`steps`); the rest is jitter about a
+    are not a whole number of periods are clock steps (`steps`); the rest is jitter about a
     straight clock, fitted by the lower hull where delays are one-sided and by robust least
     squares where they are not (`clock`, with the sources).
 

@@ -35,7 +35,7 @@ NOMINAL_RATES_HZ: tuple[float, ...] = tuple(
 _COARSEST_NS = 100_000_000
 # So many stamps show nearly always that a column has no coarse tick, at little cost.
 _HEAD = 16
-# Container clocks whose tick is no decimal fraction.
+# Container clocks whose tick is not a decimal fraction.
 _TICKS_S = (1.0 / 90_000.0, 1.0 / 15_360.0, 1.0 / 12_800.0, 1.0 / 12_288.0, 1.0 / 600.0)
 
 
@@ -161,7 +161,7 @@ def rounding_s(tick_ns: int, steps_s: NDArray[np.float64]) -> float:
         return 0.0 if is_even else tick_ns * 1e-9
     if most - least < 0.5e-9:
         return 0.0
-    # Whole periods (dropped frames of an exact clock) are no rounding.
+    # Whole periods (dropped frames of an exact clock) are not rounding.
     ratio = steps_s / least
     off = float(np.abs(ratio - np.rint(ratio)).max())
     return 0.0 if off < 1e-9 else tick_ns * 1e-9

@@ -186,7 +186,7 @@ def _large_gaps(intervals: NDArray[np.float64], period: float) -> NDArray[np.int
     """Count only the gaps that no bunching explains; the rest is left to the step search."""
     spread = 1.4826 * median(np.abs(intervals - median(intervals)))
     excess = intervals - period
-    # Pauses between bursts are as common as one in a hundred intervals; they are no gaps.
+    # Pauses between bursts are as common as one in a hundred intervals; they are not gaps.
     common = 1.5 * quantiles(np.abs(excess), [0.992])[0]
     is_gap = np.abs(excess) > max(8.0 * spread, 3.0 * period, common)
     return np.where(is_gap, _whole(excess / period), 0)

@@ -54,7 +54,7 @@ class Ledger:
 def keep_ledger(
     grid: Grid, steps_s: NDArray[np.float64], times: NDArray[np.float64], tick_s: float
 ) -> Ledger:
-    """Tell missing and surplus samples from steps of the clock.
+    """Distinguish missing and surplus samples from steps of the clock.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ RATE_SHARE = 0.03
 # Loops of software do not keep an interval better than this (the timers of Linux may be 50 us
 # late by default); crystals and disciplined clocks do.
 SOFTWARE_S = 1e-5
-# Samples over which the phase is taken as even where it wanders: at 30 Hz a second.
+# Samples over which the phase is taken as even where it wanders: one second at 30 Hz.
 LEVEL = 31
 # A phase wanders if its slow moves exceed the scatter of single stamps by this factor.
 WANDERS = 2.0
@@ -64,7 +64,7 @@ class Rhythm:
     waiting_s : float, optional
         Mean of such errors above their floor, where they are one-sided.
     single_s : ndarray, shape (n,), optional
-        Stamps minus their neighbourhood, where a straight clock is no measure.
+        Stamps minus their neighbourhood, where a straight clock is not a measure.
     """
 
     is_regular: bool = True
@@ -97,7 +97,7 @@ def rhythm_of(
     tick_s : float
         Rounding of the stamps.
     jumps : sequence of int
-        Intervals in which steps were taken off: what is left in them is no interval.
+        Intervals in which steps were taken off: what is left in them is not an interval.
     """
     if steps_s.size < MIN_INTERVALS:
         return Rhythm()

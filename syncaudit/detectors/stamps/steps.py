@@ -80,7 +80,7 @@ def find_level_steps(
     for _ in range(4):
         slope, level = robust_line(x, work) if line is None else line
         line = None  # of the stamps as they came
-        # Spikes of one or two stamps are no steps.
+        # Spikes of one or two stamps are not steps.
         residual = median_of_five(work - slope * x - level)
         new = _one_pass(residual, window, min_size_s)
         if not new or len(found) + len(new) > MAX_STEPS:
@@ -165,7 +165,7 @@ def _refined(
         size = median(level[1]) - median(level[0])
         spread = [1.4826 * median(np.abs(v - median(v))) for v in level]
         std = max(1.2533 * s / v.size**0.5 for s, v in zip(spread, level, strict=True))
-        # A jump of less than half the jitter is no finding that a person could check.
+        # A jump of less than half the jitter is not a finding that a person could check.
         if abs(size) >= 0.5 * max(spread):
             out.append(LevelStep(interval=step.interval, size_s=size, std_s=2.0**0.5 * std))
     return out

@@ -124,7 +124,7 @@ def irregular_remark(steps_s: NDArray[np.float64], usual_s: NDArray[np.float64])
     Parameters
     ----------
     steps_s : ndarray, shape (m,)
-        Positive intervals that are no gaps.
+        Positive intervals that are not gaps.
     usual_s : ndarray, shape (n,)
         Usual interval at each place.
     """

@@ -1,4 +1,4 @@
-"""Say phones of any language with those of the CMU dictionary, as near as they come."""
+"""Map phones of any language to the nearest ones of the CMU dictionary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tell from pocketsphinx' own scores whether a text is what was said.
+"""Judge by pocketsphinx' own scores whether a text is what was said.
 
 Its scores are log ratios to the best of all sounds at the same instant (0 is best), so they ask
 little of the recording's level. Two figures part right from wrong: how well the sounds of the text

@@ -26,7 +26,7 @@ def parse_csv(uri: str, text: str) -> Parsed:
     Raises
     ------
     StreamReadError
-        If a column is missing or a cell is no time.
+        If a column is missing or a cell is not a time.
     """
     header = text.split("\n", 1)[0]
     delimiter = max(",;\t", key=header.count)

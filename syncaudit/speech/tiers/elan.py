@@ -19,7 +19,7 @@ def parse_eaf(uri: str, text: str) -> Parsed:
     Raises
     ------
     StreamReadError
-        If it is no ELAN file.
+        If it is not an ELAN file.
     """
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise broken(uri, "declares a DOCTYPE, which ELAN files do not have")

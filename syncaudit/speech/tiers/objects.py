@@ -24,7 +24,7 @@ def parse_json(uri: str, text: str) -> Parsed:
     Raises
     ------
     StreamReadError
-        If it is no JSON, or none of these.
+        If it is not JSON, or none of these.
     """
     try:
         data = json.loads(text)

@@ -42,7 +42,7 @@ def seconds(uri: str, where: str, value: object) -> float:
     Raises
     ------
     StreamReadError
-        If it is no finite number.
+        If it is not a finite number.
     """
     if not isinstance(value, bool) and isinstance(value, int | float | str):
         try:

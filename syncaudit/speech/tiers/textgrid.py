@@ -25,7 +25,7 @@ def parse_textgrid(uri: str, text: str) -> Parsed:
     Raises
     ------
     StreamReadError
-        If it is no text TextGrid, or breaks off.
+        If it is not a text TextGrid, or breaks off.
     """
     if text.startswith("ooBinaryFile"):
         raise StreamReadError(
