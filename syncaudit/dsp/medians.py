@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["median", "median_of_five", "nearest_quantiles", "quantiles"]
+__all__ = ["median", "median_of_five", "nearest_quantiles", "quantiles", "spread"]
 
 # Up to so many numbers, NumPy's vectorized sort is quicker than its selection.
 _FEW = 1024
@@ -35,6 +35,15 @@ def median(values: NDArray[Any]) -> float:
         ordered.partition(middle)
         upper, lower = float(ordered[middle]), float(ordered[:middle].max())
     return upper if values.size % 2 else (lower + upper) / 2.0
+
+
+def spread(values: NDArray[np.float64], centre: float | None = None) -> float:
+    """Return the median distance from the median (or `centre`), scaled to a standard deviation.
+
+    Consistent with the normal distribution (`dsp.robust` takes values that are centred already).
+    """
+    centre = median(values) if centre is None else centre
+    return 1.4826 * median(np.abs(values - centre))
 
 
 def median_of_five(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.dsp.medians import median, quantiles
+from syncaudit.dsp.medians import median, quantiles, spread
 from syncaudit.dsp.sound import robust_line
 
 __all__ = [
@@ -159,7 +159,7 @@ def fit_clock(
     x = centred(index)
     slope, level = robust_line(x, times_s) if line is None else line
     residual = times_s - slope * x - level
-    if has_floor(residual) and _spread(residual) > resolution_s:
+    if has_floor(residual) and spread(residual) > resolution_s:
         low, mid = quantiles(residual, [0.05, 0.5])
         kept = residual >= low - 3.0 * (mid - low)  # drop stamps that are early beyond belief
         more, floor = lower_hull_line(x[kept], residual[kept])
@@ -167,10 +167,6 @@ def fit_clock(
             period_s=slope + more, residual_s=residual - more * x - floor, method="hull"
         )
     return ClockFit(period_s=slope, residual_s=residual, method="least_squares")
-
-
-def _spread(residual: NDArray[np.float64]) -> float:
-    return 1.4826 * median(np.abs(residual - median(residual)))
 
 
 def mean_waiting(late_s: NDArray[np.float64]) -> float:

@@ -9,7 +9,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.dsp.medians import median, quantiles
+from syncaudit.dsp.medians import median, quantiles, spread
 
 __all__ = [
     "ALIKE",
@@ -101,8 +101,7 @@ def rough_period(intervals_s: NDArray[np.float64]) -> tuple[float, bool]:
     if positive.size == 0:
         return 0.0, False
     period = median(positive)
-    spread = 1.4826 * median(np.abs(positive - period))
-    if spread < BUNCHED * period:
+    if spread(positive, period) < BUNCHED * period:
         for _ in range(3):
             near = positive[np.abs(positive - period) < NEAR_PERIOD * period]
             if near.size == 0:
@@ -184,11 +183,10 @@ def _settled(extra: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _large_gaps(intervals: NDArray[np.float64], period: float) -> NDArray[np.int64]:
     """Count only the gaps that no bunching explains; the rest is left to the step search."""
-    spread = 1.4826 * median(np.abs(intervals - median(intervals)))
     excess = intervals - period
     # Pauses between bursts are as common as one in a hundred intervals; they are not gaps.
     common = 1.5 * quantiles(np.abs(excess), [0.992])[0]
-    is_gap = np.abs(excess) > max(8.0 * spread, 3.0 * period, common)
+    is_gap = np.abs(excess) > max(8.0 * spread(intervals), 3.0 * period, common)
     return np.where(is_gap, _whole(excess / period), 0)
 
 

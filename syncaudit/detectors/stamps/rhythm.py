@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.stamps.clock import has_floor, mean_waiting
-from syncaudit.dsp.medians import median, quantiles
+from syncaudit.dsp.medians import median, quantiles, spread
 
 __all__ = ["MIN_SCATTER_S", "Rhythm", "rhythm_of"]
 
@@ -109,13 +109,13 @@ def rhythm_of(
     most_s = 6.0 * 1.4826 * median(np.abs(off_s))
     moves_s = np.diff(np.clip(off_s, -most_s, most_s))
     moves_s[list(jumps)] = 0.0
-    spread_s = 1.4826 * median(np.abs(moves_s - median(moves_s)))
-    if spread_s > max(SOFTWARE_S, tick_s) and _slow_power(moves_s) > _least_of_a_walk(moves_s.size):
+    is_seen = spread(moves_s) > max(SOFTWARE_S, tick_s)
+    if is_seen and _slow_power(moves_s) > _least_of_a_walk(moves_s.size):
         return _irregular(steps_s, usual_s, residual_s)
     level_s = _running_median(residual_s, LEVEL)
     single_s = residual_s - level_s
-    jitter_s = _spread(single_s)
-    if _spread(level_s) <= WANDERS * jitter_s:
+    jitter_s = spread(single_s)
+    if spread(level_s) <= WANDERS * jitter_s:
         return Rhythm()
     return Rhythm(jitter_s=jitter_s, waiting_s=_waiting(single_s), single_s=single_s)
 
@@ -183,7 +183,3 @@ def _clipped(values: Floats) -> Floats:
     """Return values without outliers: the outermost 2 % on either side are moved in."""
     low, high = quantiles(values, [0.02, 0.98])
     return np.clip(values, low, high)
-
-
-def _spread(values: Floats) -> float:
-    return 1.4826 * median(np.abs(values - median(values)))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncaudit.detectors.stamps.clock import centred
-from syncaudit.dsp.medians import median, median_of_five
+from syncaudit.dsp.medians import median, median_of_five, spread
 from syncaudit.dsp.sound import robust_line
 
 __all__ = ["MIN_SAMPLES", "LevelStep", "find_level_steps", "find_lone_steps"]
@@ -113,7 +113,7 @@ def find_lone_steps(
         return []
     samples, intervals_s = np.diff(index), np.diff(times_s)
     off_s = intervals_s - median(intervals_s / samples) * samples
-    std_s = 1.4826 * median(np.abs(off_s))
+    std_s = spread(off_s, 0.0)
     # Student's t of a few intervals: the scatter is known to a third.
     least_s = max(min_size_s, 2.0 * SIGNIFICANCE * std_s)
     padded_s = np.concatenate(([0.0], off_s, [0.0]))
@@ -163,10 +163,10 @@ def _refined(
         after = slice(at, min(stop, at + reach))
         level = [times[part] - slope * x[part] for part in (before, after)]
         size = median(level[1]) - median(level[0])
-        spread = [1.4826 * median(np.abs(v - median(v))) for v in level]
-        std = max(1.2533 * s / v.size**0.5 for s, v in zip(spread, level, strict=True))
+        spreads = [spread(values) for values in level]
+        std = max(1.2533 * s / v.size**0.5 for s, v in zip(spreads, level, strict=True))
         # A jump of less than half the jitter is not a finding that a person could check.
-        if abs(size) >= 0.5 * max(spread):
+        if abs(size) >= 0.5 * max(spreads):
             out.append(LevelStep(interval=step.interval, size_s=size, std_s=2.0**0.5 * std))
     return out
 
@@ -178,9 +178,8 @@ def _one_pass(residual: NDArray[np.float64], window: int, min_size: float) -> li
     if float(jump.max()) - float(jump.min()) <= 0.7 * min_size:
         return []
     centre = median(jump)
-    scatter = 1.4826 * median(np.abs(jump - centre))
-    noise = 1.4826 * median(np.abs(residual[1:] - residual[:-1])) / np.sqrt(2.0)
-    std = max(scatter, noise * float(np.sqrt(2.0 / window)))
+    noise = spread(residual[1:] - residual[:-1], 0.0) / np.sqrt(2.0)
+    std = max(spread(jump, centre), noise * float(np.sqrt(2.0 / window)))
     height = np.abs(jump - centre)
     # The scatter itself is known from n / window places only.
     least = SIGNIFICANCE * (1.0 + 6.0 * window / n) * std
