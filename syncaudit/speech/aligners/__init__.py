@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from syncaudit.speech.aligners.alignment import Aligner, Alignment, Utterance
+from syncaudit.speech.aligners.alignment import (
+    Aligner,
+    Alignment,
+    Utterance,
+    phones_of_text,
+    words_of_text,
+)
 from syncaudit.speech.aligners.mfa_aligner import MfaAligner
 from syncaudit.speech.aligners.pocketsphinx_aligner import PocketsphinxAligner
-from syncaudit.speech.aligners.spoken_text import phones_of_text, words_of_text
 from syncaudit.speech.aligners.viter_aligner import ViterAligner
 
 __all__ = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,9 +15,21 @@ from syncaudit.errors import AlignmentError, SyncAuditError
 from syncaudit.model import Interval, Tier
 from syncaudit.speech.phonetics import is_silence
 
-__all__ = ["Aligner", "Alignment", "Utterance", "align_each", "aligned_tiers", "remarks_on_unknown"]
+__all__ = [
+    "Aligner",
+    "Alignment",
+    "Utterance",
+    "align_each",
+    "aligned_tiers",
+    "phones_of_text",
+    "remarks_on_unknown",
+    "words_of_text",
+]
 
 
+# Apostrophes belong to words (don't), all other marks part them.
+_APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "`": "'", "´": "'"})
+_WORD = re.compile(r"[\w']+(?:[.,]\d+)*")
 # What Kaldi's recipes put in place of a word that the dictionary lacks.
 _SPOKEN_NOISE = "spn"
 # Aligners round times; touching intervals may overlap by less than this.
@@ -178,3 +192,33 @@ def _is_unknown(word: Interval, phones: Tier) -> bool:
         if word.start_s <= (one.start_s + one.stop_s) / 2 < word.stop_s
     ]
     return not inside or all(label.lower() == _SPOKEN_NOISE for label in inside)
+
+
+def words_of_text(text: str) -> tuple[str, ...]:
+    """Return the words of a text in order, as written but without punctuation.
+
+    What stands in brackets or angles (``[laughs]``, ``<unk>``) is a remark, no word.
+
+    Parameters
+    ----------
+    text : str
+        In any script that parts words by blanks.
+    """
+    plain = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
+    plain = re.sub(r"\[[^\]]*\]|<[^>]*>|\{[^}]*\}", " ", plain).replace("_", " ")
+    found = (word.strip("'") for word in _WORD.findall(plain))
+    return tuple(word for word in found if any(letter.isalnum() for letter in word))
+
+
+def phones_of_text(text: str) -> tuple[tuple[str, ...], ...]:
+    """Return the phones of a transcription: of each word, where ``|`` parts words.
+
+    Parameters
+    ----------
+    text : str
+        Phones with blanks between them: ``dh ih s | ih z`` or ``ð ɪ s | ɪ z``. Without a bar
+        nothing is known of words, and each phone stands for itself.
+    """
+    if "|" not in text:
+        return tuple((phone,) for phone in text.split())
+    return tuple(tuple(word.split()) for word in text.split("|") if word.split())

@@ -2,10 +2,14 @@ from __future__ import annotations
 
 import pytest
 
+from syncaudit.speech.aligners.alignment import phones_of_text, words_of_text
 from syncaudit.speech.aligners.cmu_phones import CMU_PHONES, cmu_of_phones
-from syncaudit.speech.aligners.letter_rules import phones_of_letters, phones_of_spelling
-from syncaudit.speech.aligners.pronunciation import pronounce, words_of_number
-from syncaudit.speech.aligners.spoken_text import phones_of_text, words_of_text
+from syncaudit.speech.aligners.pronunciation import (
+    phones_of_letters,
+    phones_of_spelling,
+    pronounce,
+    words_of_number,
+)
 
 DICTIONARY = {
     "sync": ("S IH NG K",),
