@@ -25,6 +25,7 @@ from syncaudit.simulate import (
 from syncaudit.simulate.compare import compare_clips, read_luma
 from syncaudit.simulate.config import with_cameras
 from syncaudit.simulate.scenarios import SCENARIOS, with_all_cameras
+from testkit.clip_folder import stamps_ns
 from testkit.json_lines import read_json_lines
 
 ROW_KEYS = {"clip_id", "recording_id", "start_ns", "end_ns", "reference", "sources"}
@@ -51,12 +52,6 @@ BASE = RigConfig(
     },
     microphone=MicrophoneConfig(),
 )
-
-
-def stamps_ns(folder: Path, name: str) -> np.ndarray:
-    lines = (folder / f"{name}.csv").read_text().splitlines()
-    assert lines[0].split(",")[0] == "timestamp_ns"
-    return np.array([int(line.split(",")[0]) for line in lines[1:]])
 
 
 @pytest.fixture(scope="module")
