@@ -64,20 +64,16 @@ def check_target(
             hint="Write to a local folder and copy it from there.",
         )
     if out.exists() and not out.is_dir():
-        raise UsageError("is no folder", path=str(out), hint=_CURE)
+        raise _taken(out, "is no folder")
     home = os.path.realpath(out)
     written = {MANIFEST, record, *folders}
     for path in _originals(clips, inputs):
         inside = Path(os.path.relpath(path, home))
         if inside.parts[:1] and inside.parts[0] in written:
-            raise UsageError(
-                f"{path} is an original, and would be overwritten", path=str(out), hint=_CURE
-            )
+            raise _taken(out, f"{path} is an original, and would be overwritten")
     for name in sorted(written):
         if (out / name).is_symlink():
-            raise UsageError(
-                f"'{name}' is a symbolic link, which is not followed", path=str(out), hint=_CURE
-            )
+            raise _taken(out, f"'{name}' is a symbolic link, which is not followed")
     if is_ours(out / record, Signature.CLIPS):
         return  # an earlier run made the rest
     for name in sorted(written):
@@ -85,11 +81,13 @@ def check_target(
         if found.is_dir() and not any(found.iterdir()):
             continue
         if found.exists():
-            raise UsageError(
-                f"'{name}' is there already, and not from an earlier 'syncaudit {command}'",
-                path=str(out),
-                hint=_CURE,
+            raise _taken(
+                out, f"'{name}' is there already, and not from an earlier 'syncaudit {command}'"
             )
+
+
+def _taken(out: Path, what: str) -> UsageError:
+    return UsageError(what, path=str(out), hint=_CURE)
 
 
 def _originals(clips: Iterable[Clip], inputs: Sequence[str]) -> Iterator[str]:
