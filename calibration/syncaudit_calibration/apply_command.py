@@ -30,8 +30,7 @@ def apply(
     every_figure: Annotated[
         bool,
         typer.Option(
-            "--all",
-            help="Of verdicts, take out also what lies within its own error (1.96 sigma).",
+            "--all", help="Of verdicts, take out also what lies within its own error (1.96 sigma)."
         ),
     ] = False,
     partial: Partial = False,

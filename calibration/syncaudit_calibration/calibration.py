@@ -121,7 +121,7 @@ class CalibratedSource:
             row["steps"] = [asdict(step) for step in self.steps]
         return row
 
-    def jumps_s(self, own_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+    def jumps_s(self, own_ns: NDArray[np.int64]) -> Floats:
         """Return what the steps add to the correction at own stamps: nothing at `at_ns`.
 
         Parameters
@@ -135,10 +135,10 @@ class CalibratedSource:
             Seconds.
         """
         sizes_s = np.array([step.step_s for step in self.steps])
-        summed: NDArray[np.float64] = self.step_terms(own_ns) @ sizes_s
+        summed: Floats = self.step_terms(own_ns) @ sizes_s
         return summed
 
-    def step_terms(self, own_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+    def step_terms(self, own_ns: NDArray[np.int64]) -> Floats:
         """Return the derivatives of `jumps_s` by the sizes of the steps, shape (n, k)."""
         at_ns = np.array([step.at_ns for step in self.steps], dtype=np.int64)
         later = np.asarray(own_ns)[:, None] >= at_ns
@@ -207,9 +207,7 @@ class Calibration:
         }
 
 
-def error_budget(
-    calibration: Calibration, source: str, times_ns: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def error_budget(calibration: Calibration, source: str, times_ns: NDArray[np.int64]) -> Floats:
     """Return one sigma of a source's correction at each of its own stamps.
 
     ``sigma^2 = a C a`` with ``a = (1, t - at, [t >= step_k])`` and C the covariance of offset,
@@ -244,7 +242,5 @@ def error_budget(
     found = calibration.sources[source]
     since_s = seconds_since(times_ns, found.at_ns)
     terms = np.column_stack([np.ones(since_s.size), since_s, found.step_terms(times_ns)])
-    sigma: NDArray[np.float64] = np.sqrt(
-        np.einsum("ij,jk,ik->i", terms, found.covariance, terms).clip(0.0)
-    )
+    sigma: Floats = np.sqrt(np.einsum("ij,jk,ik->i", terms, found.covariance, terms).clip(0.0))
     return sigma

@@ -56,10 +56,7 @@ def write_camera(draft: Draft, name: str, camera: CameraConfig, world: World | N
     )
     if LightTruth.of(config.flash) is not None:
         shutter = ShutterTruth.of(
-            camera,
-            captures_s[encoded],
-            start_ns=config.start_ns,
-            duration_s=config.duration_s,
+            camera, captures_s[encoded], start_ns=config.start_ns, duration_s=config.duration_s
         )
         truth = replace(truth, shutter=shutter)
     return row, truth

@@ -83,10 +83,7 @@ _BY_ROLE = {signal.role: signal for signal in SIGNALS}
 
 
 def sample_signals(
-    motion: Motion,
-    times_s: FloatArray,
-    pulses_s: FloatArray,
-    rng: np.random.Generator,
+    motion: Motion, times_s: FloatArray, pulses_s: FloatArray, rng: np.random.Generator
 ) -> dict[str, FloatArray]:
     """Return every signal by role at true times, in physical units, quantised, each shape (n,).
 

@@ -87,12 +87,7 @@ class ClockFault:
 
 
 def stamp(
-    times_s: FloatArray,
-    fault: ClockFault,
-    *,
-    at_s: float,
-    rate_hz: float,
-    rng: np.random.Generator,
+    times_s: FloatArray, fault: ClockFault, *, at_s: float, rate_hz: float, rng: np.random.Generator
 ) -> FloatArray:
     """Return the stamps that a faulty clock gives to true times.
 

@@ -52,10 +52,7 @@ DEFECTS: Mapping[str, Defect] = MappingProxyType(
             damage=lambda content: content[: len(content) * 6 // 10],
         ),
         "nan_imu": Defect(
-            source="imu",
-            words="gyro_x of 25 samples is NaN",
-            reason="non_finite",
-            damage=_with_nan,
+            source="imu", words="gyro_x of 25 samples is NaN", reason="non_finite", damage=_with_nan
         ),
         "empty_can": Defect(
             source="can",
@@ -70,10 +67,7 @@ DEFECTS: Mapping[str, Defect] = MappingProxyType(
             damage=lambda _: None,
         ),
         "zero_byte_audio": Defect(
-            source="mic",
-            words="audio file of 0 bytes",
-            reason="empty",
-            damage=lambda _: b"",
+            source="mic", words="audio file of 0 bytes", reason="empty", damage=lambda _: b""
         ),
     }
 )

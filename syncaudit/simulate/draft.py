@@ -93,7 +93,7 @@ def part_rng(seed: int, part: str) -> np.random.Generator:
 def write_table(
     path: Path,
     stamps_ns: NDArray[np.int64],
-    columns: Mapping[str, NDArray[np.float64]],
+    columns: Mapping[str, FloatArray],
     *,
     decimals: int = 6,
 ) -> None:

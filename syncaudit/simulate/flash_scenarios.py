@@ -108,9 +108,7 @@ def _scenarios() -> dict[str, RigConfig]:
         # Phases are spread evenly: a pulse reaches two of the six cameras at most.
         "flash_sparse": flashing(
             _dealt(
-                clean,
-                line_delay_s=[2.5e-5] * 6,
-                phase_s=[0.003 + k / 6 / 12 for k in range(6)],
+                clean, line_delay_s=[2.5e-5] * 6, phase_s=[0.003 + k / 6 / 12 for k in range(6)]
             ),
             train=SpacedTrain(mean_interval_s=0.2),
         ),

@@ -38,10 +38,7 @@ def _buildings(road: Road, rng: np.random.Generator) -> list[Block]:
     library = []
     for _ in range(9):
         width, height = rng.uniform(7, 16), rng.uniform(4, 13)
-        front, flank = (
-            textures.facade(width, height, rng),
-            textures.facade(7.0, height, rng),
-        )
+        front, flank = (textures.facade(width, height, rng), textures.facade(7.0, height, rng))
         library.append((width, height, front, flank))
     blocks = []
     for side in (-1.0, 1.0):

@@ -134,9 +134,7 @@ def sample_clips() -> Mapping[str, SampleClip]:
         "flashes": SampleClip(
             replace(
                 with_cameras(
-                    rear_clock(offset_s=0.0351),
-                    "cam_rear_left",
-                    clock=ClockFault(offset_s=-0.006),
+                    rear_clock(offset_s=0.0351), "cam_rear_left", clock=ClockFault(offset_s=-0.006)
                 ),
                 style="parked",
                 n_movers=0,

@@ -115,11 +115,7 @@ def corrected_rows(
 
 
 def _correct_clip(
-    clip: Clip,
-    known: Mapping[str, SourceCorrection],
-    folder: Path,
-    scratch: Path,
-    written: _Copies,
+    clip: Clip, known: Mapping[str, SourceCorrection], folder: Path, scratch: Path, written: _Copies
 ) -> tuple[dict[str, Any], ClipOutcome]:
     row = clip_to_row(clip, relative_to=str(folder.parent))
     stems = file_names(clip.sources, plain="_-")
@@ -145,10 +141,7 @@ def _correct_clip(
 
 
 def _correct_source(
-    task: Task,
-    clip: Clip,
-    done: Mapping[str, SourceOutcome],
-    written: _Copies,
+    task: Task, clip: Clip, done: Mapping[str, SourceOutcome], written: _Copies
 ) -> tuple[SourceOutcome, Written | None]:
     spec, known = task.spec, task.known
     of_sound = done[spec.audio].correction if isinstance(spec, TranscriptSpec) else None

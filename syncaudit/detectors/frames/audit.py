@@ -149,11 +149,7 @@ class PictureAuditor:
         )
 
     def _is_frozen(
-        self,
-        look: Look,
-        usual: int,
-        is_plain: NDArray[np.bool_],
-        has_moved: HasMoved | None,
+        self, look: Look, usual: int, is_plain: NDArray[np.bool_], has_moved: HasMoved | None
     ) -> NDArray[np.bool_]:
         """Return which images repeat the one before more often than `usual`."""
         is_frozen = np.zeros(len(self._taken), dtype=np.bool_)

@@ -15,13 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.detectors.frames.change import (
-    Signatures,
-    apart,
-    coding_noise,
-    most_noise,
-    signature,
-)
+from syncaudit.detectors.frames.change import Signatures, apart, coding_noise, most_noise, signature
 
 __all__ = ["FrozenFinder", "Look", "Shown"]
 
@@ -158,10 +152,7 @@ def _spans(changes: Sequence[float], contrasts: NDArray[np.float32]) -> list[tup
 
 
 def _joined(
-    spans: Sequence[tuple[int, int]],
-    images: Signatures,
-    is_key: NDArray[np.bool_],
-    noise: float,
+    spans: Sequence[tuple[int, int]], images: Signatures, is_key: NDArray[np.bool_], noise: float
 ) -> list[tuple[int, int]]:
     """Join images that differ by no more than coding them anew does, first and last as well."""
     joined = [spans[0]]

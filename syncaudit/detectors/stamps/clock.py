@@ -22,6 +22,8 @@ __all__ = [
     "robust_jitter",
 ]
 
+Floats = NDArray[np.float64]
+
 # Least samples from which the shape of the jitter can be told.
 MIN_SHAPE = 60
 # Points that the hull is built from (block minima): enough for its slope, cheap for millions.
@@ -43,11 +45,11 @@ class ClockFit:
     """
 
     period_s: float
-    residual_s: NDArray[np.float64]
+    residual_s: Floats
     method: str
 
 
-def has_floor(residual_s: NDArray[np.float64]) -> bool:
+def has_floor(residual_s: Floats) -> bool:
     """Return whether jitter is one-sided: a sharp lower edge and a longer upper tail.
 
     Two conditions. (1) The minima of consecutive blocks scatter clearly less than the blocks'
@@ -76,13 +78,13 @@ def has_floor(residual_s: NDArray[np.float64]) -> bool:
     return _scatter(minima) < 0.6 * _scatter(means)
 
 
-def _scatter(values: NDArray[np.float64]) -> float:
+def _scatter(values: Floats) -> float:
     x = np.arange(values.size, dtype=np.float64)
     slope, level = np.polynomial.polynomial.polyfit(x, values, 1)[::-1]
     return float(np.std(values - slope * x - level))
 
 
-def lower_hull_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
+def lower_hull_line(x: Floats, y: Floats) -> tuple[float, float]:
     """Return slope and intercept of the line under all points that is nearest to them.
 
     The line with the least sum of vertical distances under the constraint of staying below is
@@ -118,7 +120,7 @@ def lower_hull_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[flo
     return slope, float(np.min(y - slope * x))
 
 
-def _block_minima(x: NDArray[np.float64], y: NDArray[np.float64]) -> list[tuple[float, float]]:
+def _block_minima(x: Floats, y: Floats) -> list[tuple[float, float]]:
     if x.size > HULL_POINTS:
         size = -(-x.size // HULL_POINTS)
         n_full = x.size // size
@@ -130,15 +132,15 @@ def _block_minima(x: NDArray[np.float64], y: NDArray[np.float64]) -> list[tuple[
     return list(zip(x.tolist(), y.tolist(), strict=True))
 
 
-def centred(index: NDArray[np.int64]) -> NDArray[np.float64]:
+def centred(index: NDArray[np.int64]) -> Floats:
     """Return sample numbers counted from the middle one, shape (n,)."""
-    from_middle: NDArray[np.float64] = (index - index[index.size // 2]).astype(np.float64)
+    from_middle: Floats = (index - index[index.size // 2]).astype(np.float64)
     return from_middle
 
 
 def fit_clock(
     index: NDArray[np.int64],
-    times_s: NDArray[np.float64],
+    times_s: Floats,
     *,
     resolution_s: float = 0.0,
     line: tuple[float, float] | None = None,
@@ -169,7 +171,7 @@ def fit_clock(
     return ClockFit(period_s=slope, residual_s=residual, method="least_squares")
 
 
-def mean_waiting(late_s: NDArray[np.float64]) -> float:
+def mean_waiting(late_s: Floats) -> float:
     """Return the mean of delays above their floor, but for rare long ones.
 
     Delays are clipped at their quantile of 95 %, which takes 5 % off the mean of exponential ones;
@@ -183,9 +185,7 @@ def mean_waiting(late_s: NDArray[np.float64]) -> float:
     return float(np.mean(np.minimum(late_s, quantiles(late_s, [0.95])[0]))) / 0.95
 
 
-def robust_jitter(
-    residual: NDArray[np.float64], tick_s: float, *, middle_s: float | None = None
-) -> float:
+def robust_jitter(residual: Floats, tick_s: float, *, middle_s: float | None = None) -> float:
     """Return the robust deviation without the part that rounding alone makes (0.37 ticks).
 
     Parameters

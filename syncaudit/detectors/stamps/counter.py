@@ -7,13 +7,7 @@ from bisect import bisect_left, bisect_right
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "NOMINAL_RATES_HZ",
-    "float32_tick_ns",
-    "nominal_rate",
-    "resolution_ns",
-    "rounding_s",
-]
+__all__ = ["NOMINAL_RATES_HZ", "float32_tick_ns", "nominal_rate", "resolution_ns", "rounding_s"]
 
 _FILM = (24.0, 30.0, 48.0, 60.0, 120.0, 240.0)
 _WHOLE = (

@@ -14,6 +14,8 @@ from syncaudit.dsp.sound import robust_line
 
 __all__ = ["MIN_SAMPLES", "LevelStep", "find_level_steps", "find_lone_steps"]
 
+Floats = NDArray[np.float64]
+
 # A step must exceed the scatter of such differences elsewhere by this factor. The search looks
 # at n / window independent places: 6 robust sigma leave less than 1e-4 of false alarms at 1e5
 # places of Gaussian scatter, with room for wander that is not white.
@@ -43,7 +45,7 @@ class LevelStep:
 
 def find_level_steps(
     index: NDArray[np.int64],
-    times_s: NDArray[np.float64],
+    times_s: Floats,
     *,
     min_size_s: float,
     line: tuple[float, float] | None = None,
@@ -96,7 +98,7 @@ def find_level_steps(
 
 
 def find_lone_steps(
-    index: NDArray[np.int64], times_s: NDArray[np.float64], *, min_size_s: float
+    index: NDArray[np.int64], times_s: Floats, *, min_size_s: float
 ) -> list[LevelStep]:
     """Return jumps of few stamps: intervals far from what the others have for their samples.
 
@@ -130,20 +132,18 @@ def _window(n: int) -> int:
     return min(max(n // 6, 6), 64)
 
 
-def _jumps(residual: NDArray[np.float64], window: int) -> NDArray[np.float64]:
+def _jumps(residual: Floats, window: int) -> Floats:
     """Return the mean of a window after every place minus that before it, along the last axis."""
     n = residual.shape[-1]
     sums = np.zeros((*residual.shape[:-1], n + 1))
     np.add.accumulate(residual, axis=-1, out=sums[..., 1:])
-    jump: NDArray[np.float64] = sums[..., 2 * window :] - 2.0 * sums[..., window : n - window + 1]
+    jump: Floats = sums[..., 2 * window :] - 2.0 * sums[..., window : n - window + 1]
     jump += sums[..., : n - 2 * window + 1]
     jump /= window
     return jump
 
 
-def _refined(
-    x: NDArray[np.float64], times: NDArray[np.float64], steps: list[LevelStep], reach: int
-) -> list[LevelStep]:
+def _refined(x: Floats, times: Floats, steps: list[LevelStep], reach: int) -> list[LevelStep]:
     """Measure the sizes again, against a slope that no step has touched."""
     if not steps:
         return steps
@@ -171,7 +171,7 @@ def _refined(
     return out
 
 
-def _one_pass(residual: NDArray[np.float64], window: int, min_size: float) -> list[LevelStep]:
+def _one_pass(residual: Floats, window: int, min_size: float) -> list[LevelStep]:
     n = residual.size
     jump = _jumps(residual, window)
     # No jump is farther from their median, nor any limit lower.
@@ -207,7 +207,7 @@ def _one_pass(residual: NDArray[np.float64], window: int, min_size: float) -> li
     return steps
 
 
-def _sharpest(detrended: NDArray[np.float64], interval: int) -> int:
+def _sharpest(detrended: Floats, interval: int) -> int:
     """Move a step to the split that leaves the least scatter on both sides."""
     low, high = max(0, interval - 8), min(detrended.size, interval + 10)
     part = detrended[low:high]

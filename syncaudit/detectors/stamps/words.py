@@ -23,6 +23,8 @@ __all__ = [
     "unit_remarks",
 ]
 
+Floats = NDArray[np.float64]
+
 # One-sided delays below this are what every bus and every operating system does.
 WORTH_A_WORD_S = 5e-4
 
@@ -40,7 +42,7 @@ def count_remarks(n: int, n_expected: int | None) -> list[StampRemark]:
 
 
 def order_remarks(
-    stamps: NDArray[np.int64], steps_s: NDArray[np.float64], base: StampAudit
+    stamps: NDArray[np.int64], steps_s: Floats, base: StampAudit
 ) -> tuple[StampRemark, ...]:
     """Word order and span."""
     out: list[StampRemark] = []
@@ -118,7 +120,7 @@ def figure_remarks(
     return out
 
 
-def irregular_remark(steps_s: NDArray[np.float64], usual_s: NDArray[np.float64]) -> StampRemark:
+def irregular_remark(steps_s: Floats, usual_s: Floats) -> StampRemark:
     """Word that no regular clock stands behind stamps.
 
     Parameters
@@ -165,9 +167,7 @@ def unit_remarks(audit: StampAudit, fastest_hz: float) -> tuple[StampRemark, ...
     return (StampRemark(code=ReasonCode.RATE, text=text, is_defect=True),)
 
 
-def container_remarks(
-    pts_s: NDArray[np.float64], n: int, rate_hz: float | None
-) -> list[StampRemark]:
+def container_remarks(pts_s: Floats, n: int, rate_hz: float | None) -> list[StampRemark]:
     """Word a container that plays at another rate than its `n` stamps have.
 
     Parameters

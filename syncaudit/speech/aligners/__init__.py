@@ -16,14 +16,7 @@ from syncaudit.speech.aligners.mfa_aligner import MfaAligner
 from syncaudit.speech.aligners.pocketsphinx_aligner import PocketsphinxAligner
 from syncaudit.speech.aligners.viter_aligner import ViterAligner
 
-__all__ = [
-    "ALIGNERS",
-    "Aligner",
-    "Alignment",
-    "Utterance",
-    "phones_of_text",
-    "words_of_text",
-]
+__all__ = ["ALIGNERS", "Aligner", "Alignment", "Utterance", "phones_of_text", "words_of_text"]
 
 # In the order in which they are tried: what needs no set-up comes first.
 ALIGNERS: Mapping[str, Callable[[], Aligner]] = MappingProxyType(

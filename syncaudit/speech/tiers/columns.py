@@ -89,10 +89,7 @@ def parse_ctm(uri: str, text: str) -> Parsed:
         start_s = seconds(uri, f"line {line}", fields[2])
         stop_s = start_s + seconds(uri, f"line {line}", fields[3])
         rows.append(
-            (
-                f"{fields[0]} {fields[1]}",
-                Interval(start_s=start_s, stop_s=stop_s, label=fields[4]),
-            )
+            (f"{fields[0]} {fields[1]}", Interval(start_s=start_s, stop_s=stop_s, label=fields[4]))
         )
     if len({name for name, _ in rows}) == 1:
         rows = [("words", interval) for _, interval in rows]
