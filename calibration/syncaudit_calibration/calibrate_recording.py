@@ -123,14 +123,8 @@ def with_findings(
 ) -> Calibration:
     """Return a calibration that tells what was wrong with the data: refusals, or warnings.
 
-    Parameters
-    ----------
-    calibration : Calibration
-        By events alone.
-    unlit : mapping of str to str
-        Cameras that show no flash.
-    broken : mapping of str to str
-        Findings by source; a source that was calibrated all the same is none that was refused.
+    `calibration`: by events alone. `unlit`: cameras that show no flash. `broken`: findings by
+    source; a source that was calibrated all the same is none that was refused.
     """
     harmless = [words for name, words in broken.items() if name in calibration.sources]
     refused = {name: why for name, why in broken.items() if name not in calibration.sources}

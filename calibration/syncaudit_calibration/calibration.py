@@ -124,10 +124,7 @@ class CalibratedSource:
     def jumps_s(self, own_ns: NDArray[np.int64]) -> Floats:
         """Return what the steps add to the correction at own stamps: nothing at `at_ns`.
 
-        Parameters
-        ----------
-        own_ns : ndarray of int, shape (n,)
-            Own stamps.
+        `own_ns`, shape (n,): own stamps.
 
         Returns
         -------

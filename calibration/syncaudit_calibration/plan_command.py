@@ -203,12 +203,8 @@ def _write_video(screen: PulseTrain, expected: Accuracy, folder: Path) -> list[t
 def parse_durations(text: str, option: str) -> tuple[float, ...]:
     """Return the durations of a list like ``25ms,0.015``, in seconds.
 
-    Parameters
-    ----------
-    text : str
-        Numbers separated by commas, each with s, ms, us or ns; without a unit, seconds.
-    option : str
-        Name of the option, for the error.
+    `text`: numbers separated by commas, each with s, ms, us or ns; without a unit, seconds.
+    `option`: name of the option, for the error.
 
     Raises
     ------
@@ -221,12 +217,7 @@ def parse_durations(text: str, option: str) -> tuple[float, ...]:
 def parse_rates(text: str, option: str) -> tuple[Fraction, ...]:
     """Return the rates of a list like ``12,29.97,30000/1001``, exactly, in Hz.
 
-    Parameters
-    ----------
-    text : str
-        Numbers or fractions separated by commas.
-    option : str
-        Name of the option, for the error.
+    `text`: numbers or fractions separated by commas. `option`: name of the option, for the error.
 
     Raises
     ------

@@ -46,14 +46,8 @@ def plot_calibration(
 ) -> list[Path]:
     """Draw what was found and write it as PNG.
 
-    Parameters
-    ----------
-    found : CalibratedRecording
-        Result of `calibrate_recording`.
-    folder : Path
-        Where the images go; made if it is not there.
-    force : bool
-        Write also over files that syncaudit did not write.
+    The folder is made if it is not there; `force` also writes over files that syncaudit did not
+    write.
 
     Returns
     -------

@@ -94,16 +94,8 @@ def stamp(
     Solves ``t_ref = t_src + offset + drift * (t_src - at) + step`` for ``t_src``, then adds jitter,
     delay and disorder. Gaps and missing rows are not applied here.
 
-    Parameters
-    ----------
-    times_s : ndarray, shape (n,)
-        True times after the clip's start, in order.
-    fault : ClockFault
-    at_s : float
-        Anchor of the drift: the middle of the clip.
-    rate_hz : float
-        Nominal rate, for made-up stamps and for disorder.
-    rng : numpy.random.Generator
+    `times_s`, shape (n,), are true times after the clip's start, in order; `at_s` anchors the drift
+    (the middle of the clip); `rate_hz` is nominal, for made-up stamps and for disorder.
 
     Returns
     -------

@@ -76,14 +76,8 @@ DEFECTS: Mapping[str, Defect] = MappingProxyType(
 def break_clip(good: Path, folder: Path, name: str) -> Truth:
     """Write a clip that shares the files of a good one but for a damaged copy of one file.
 
-    Parameters
-    ----------
-    good : Path
-        Folder of an intact clip, a sibling of `folder`.
-    folder : Path
-        Created; its name becomes the clip's id.
-    name : str
-        A key of `DEFECTS`.
+    `good`: folder of an intact clip, a sibling of `folder`. `folder`: created; its name becomes the
+    clip's id. `name`: a key of `DEFECTS`.
 
     Raises
     ------

@@ -22,13 +22,7 @@ def encode_frames(frames: Iterable[NDArray[np.uint8]], path: Path, camera: Camer
 
     One thread and no time stamps of its own: the same frames give the same bytes.
 
-    Parameters
-    ----------
-    frames : iterable of ndarray of uint8, shape (height, width)
-    path : Path
-        File (or folder) to create.
-    camera : CameraConfig
-        Codec, size, rate and quality.
+    Frames have the shape (height, width); the camera states codec, size, rate and quality.
     """
     if camera.codec == "images":
         return _write_images(frames, path)

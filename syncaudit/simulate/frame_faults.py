@@ -99,10 +99,7 @@ class FrameFault:
     def apply(self, is_recorded: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return which capture each encoded frame shows, and which capture each stamp belongs to.
 
-        Parameters
-        ----------
-        is_recorded : ndarray of bool, shape (n_captures,)
-            False where a gap took frame and stamp alike.
+        `is_recorded`, shape (n_captures,): false where a gap took frame and stamp alike.
         """
         captures = np.flatnonzero(is_recorded).astype(np.int64)
         kept = captures[~np.isin(captures, self.dropped)]

@@ -14,12 +14,7 @@ _CAR_SIZE_M = (4.2, 1.8, 1.5)
 def build_world(motion: Motion, rng: np.random.Generator, *, n_movers: int = 2) -> World:
     """Furnish the surroundings of a drive.
 
-    Parameters
-    ----------
-    motion : Motion
-    rng : numpy.random.Generator
-    n_movers : int
-        Cars on the road: the first drives ahead, the second comes towards the vehicle.
+    Of the movers, cars on the road, the first drives ahead, the second comes towards the vehicle.
     """
     road = Road.from_motion(motion)
     blocks = [*_buildings(road, rng), *_furniture(road, rng)]

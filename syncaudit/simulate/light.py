@@ -78,13 +78,7 @@ def lit_fraction(
 
     Row r exposes ``[t_r - E/2, t_r + E/2]``; a pulse counts by the overlap over its width.
 
-    Parameters
-    ----------
-    starts_s : ndarray, shape (n,)
-    width_s : float
-    row_times_s : ndarray, shape (n_rows,)
-        Middle of each row's exposure.
-    exposure_s : float
+    `starts_s` has the shape (n,); `row_times_s`, shape (n_rows,): middle of each row's exposure.
     """
     reach = exposure_s + width_s
     near = starts_s[(starts_s > row_times_s[0] - reach) & (starts_s < row_times_s[-1] + reach)]

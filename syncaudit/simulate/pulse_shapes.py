@@ -110,14 +110,8 @@ def gathered(
 
     Row r exposes ``[t_r - E/2, t_r + E/2]``.
 
-    Parameters
-    ----------
-    shape : PulseShape
-    starts_s : ndarray, shape (n,)
-        Onsets.
-    row_times_s : ndarray, shape (n_rows,)
-        Middle of each row's exposure, in order.
-    exposure_s : float
+    `starts_s`, shape (n,): onsets. `row_times_s`, shape (n_rows,): middle of each row's exposure,
+    in order.
     """
     first_s, last_s = row_times_s[0] - exposure_s / 2, row_times_s[-1] + exposure_s / 2
     near = starts_s[(starts_s > first_s - shape.reach_s) & (starts_s < last_s)]

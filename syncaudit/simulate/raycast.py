@@ -108,15 +108,8 @@ class Shot:
     ) -> None:
         """Paint rectangles over the image in the order given.
 
-        Parameters
-        ----------
-        planes : Planes
-        extents : Extents
-            Of the same rectangles, none of them empty.
-        is_far : bool
-            The rectangles move along with the eye, as if at infinity.
-        has_haze : bool
-            Contrast fades with distance.
+        `extents`: of the same rectangles, none of them empty. `is_far`: the rectangles move along
+        with the eye, as if at infinity. `has_haze`: contrast fades with distance.
         """
         if not planes.textures:
             return

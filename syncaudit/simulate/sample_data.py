@@ -21,11 +21,7 @@ def build_sample_data(folder: str | Path, *, only: Sequence[str] | None = None) 
 
     The same library versions give the same bytes; `compare_clips` compares across versions.
 
-    Parameters
-    ----------
-    folder : str or Path
-    only : sequence of str, optional
-        Make just these simulated clips, without manifest and README (for tests).
+    `only`: make just these simulated clips, without manifest and README (for tests).
 
     Returns
     -------

@@ -93,12 +93,7 @@ def speak(text: str, voice: Voice | None = None) -> Utterance:
     Closures are given back to stops: from the start of the word, or of the hush before the burst,
     to the burst; a stop whose closure is voiced gets 45 ms, at most half of the phone before.
 
-    Parameters
-    ----------
-    text : str
-        In the language of the voice.
-    voice : Voice, optional
-        Default is English.
+    The text is in the language of the voice, by default English.
 
     Raises
     ------

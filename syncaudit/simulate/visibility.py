@@ -47,15 +47,8 @@ def find_extents(
 ) -> Extents:
     """Project rectangles with a few poses of the read-out.
 
-    Parameters
-    ----------
-    corners_m : ndarray, shape (3, 4, n)
-    velocity_mps : ndarray, shape (n, 3)
-    poses : list of (rotation camera to world, centre, seconds since the middle row)
-    focal_px : float
-    size_px : tuple of int
-        Width and height.
-    near_m : float
+    Corners have the shape (3, 4, n), velocities (n, 3). A pose is the rotation from camera to
+    world, the centre, and the seconds since the middle row; `size_px` is width and height.
     """
     n_planes = corners_m.shape[2]
     middle = (np.array(size_px) - 1)[:, None] / 2
@@ -110,14 +103,8 @@ def find_hidden(
     Everything stands on the ground, so what is nearer has its foot lower in the image: a column
     is covered from the highest nearer top downwards.
 
-    Parameters
-    ----------
-    extents : Extents
-    owner : ndarray of int, shape (n,)
-        Place of each rectangle's block in `order`'s numbering.
-    order : ndarray of int
-        Blocks, farthest first.
-    width_px : int
+    `owner`, shape (n,): place of each rectangle's block in `order`'s numbering. `order`: blocks,
+    farthest first.
     """
     cover = np.full(width_px, np.inf)
     is_hidden = np.zeros(len(owner), dtype=bool)
@@ -148,13 +135,8 @@ def paint_order(eye_m: FloatArray, corners_m: FloatArray, outward: FloatArray) -
     and goes first; inside, B cannot hide A and goes first. Disjoint rectangles nearly always have
     such a line. Ties are broken by distance.
 
-    Parameters
-    ----------
-    eye_m : ndarray, shape (2,)
-    corners_m : ndarray, shape (n, 4, 2)
-        Corner k starts side k.
-    outward : ndarray, shape (n, 4, 2)
-        Outward normal of each side.
+    The eye has the shape (2,), corners and outward normals of the sides (n, 4, 2): corner k starts
+    side k.
 
     Returns
     -------

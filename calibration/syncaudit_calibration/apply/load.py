@@ -30,14 +30,8 @@ def load_corrections(
 ) -> Corrections:
     """Read a calibration (JSON), or verdicts (JSON Lines, Parquet, or the folder of a run).
 
-    Parameters
-    ----------
-    uri : str
-        Local path or any fsspec URL.
-    is_every_figure : bool
-        Of verdicts, take out also what lies within its own error.
-    partial : bool
-        Take also the verdicts of a run that was not finished.
+    `uri`: local path or any fsspec URL. `is_every_figure`: of verdicts, take out also what lies
+    within its own error. `partial`: take also the verdicts of a run that was not finished.
 
     Raises
     ------

@@ -102,12 +102,8 @@ def word_outcome(outcome: SourceOutcome) -> str:
 def outcome_table(clips: Iterable[ClipOutcome], *, only_remarkable: bool = False) -> Table:
     """Return a table with one section a clip and one line a source.
 
-    Parameters
-    ----------
-    clips : iterable of ClipOutcome
-        What was done.
-    only_remarkable : bool
-        Leave out sources that were corrected without a remark, or had to stay as they are.
+    `clips`: what was done. `only_remarkable`: leave out sources that were corrected without a
+    remark, or had to stay as they are.
     """
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, show_edge=False)
     table.add_column("clip", max_width=28, overflow="fold")

@@ -97,14 +97,8 @@ def corrected_rows(
 ) -> Iterator[tuple[dict[str, Any], ClipOutcome]]:
     """Write the stamps of clip after clip; yield its manifest row and what was done.
 
-    Parameters
-    ----------
-    clips : iterable of (Clip, mapping of str to SourceCorrection)
-        Clips and what is known of every source.
-    out : Path
-        Folder to write into.
-    folders : mapping of str to str
-        Folder in `out` for every clip id.
+    `clips` come with what is known of every source; `folders` names a folder in `out` for every
+    clip id.
     """
     written: _Copies = {}
     for clip, known in clips:

@@ -89,14 +89,8 @@ def write_transcript(
     ``c`` says when it really was; the sound's correction ``a`` is put into its stamps. The new
     time t' solves ``a(start + t') = c(start + t)``.
 
-    Parameters
-    ----------
-    task, spec
-        The transcript.
-    start_ns : int
-        Reported stamp of sample 0 of the sound.
-    of_sound : ClockCorrection, optional
-        What was added to the stamps of the sound.
+    `start_ns` is the reported stamp of sample 0 of the sound, `of_sound` what was added to its
+    stamps.
 
     Raises
     ------

@@ -37,15 +37,8 @@ def restamp_table(task: Task, uri: str, *, key: str = "uri", column: str = STAMP
     are. Parquet keeps every other column; its stamps are written as int64, or as nanoseconds
     where they were of a timestamp type.
 
-    Parameters
-    ----------
-    task : Task
-    uri : str
-        Resolved path or URL of the table.
-    key : str
-        Field of the manifest that names it; any but ``uri`` becomes part of the copy's name.
-    column : str
-        Column of stamps.
+    `uri`: resolved path or URL of the table. `key`: field of the manifest that names it; any but
+    ``uri`` becomes part of the copy's name. `column`: column of stamps.
 
     Raises
     ------

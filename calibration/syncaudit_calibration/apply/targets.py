@@ -125,14 +125,8 @@ def file_names(
     differ only in case, a digest of the name is appended, so that a name's file does not depend
     on the names around it.
 
-    Parameters
-    ----------
-    names : iterable of str
-        Distinct names.
-    plain : str
-        Characters that are kept beside letters and digits.
-    reserved : iterable of str
-        File names that are taken.
+    `names`: distinct names. `plain`: characters that are kept beside letters and digits.
+    `reserved`: file names that are taken.
     """
     drafts = {name: _draft(name, plain) for name in names}
     counts = Counter(draft.casefold() for name, draft in drafts.items() if draft == name)

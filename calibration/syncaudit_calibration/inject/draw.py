@@ -110,12 +110,7 @@ class Movable:
 def movable_sources(clip: Clip, patterns: Sequence[str]) -> Movable:
     """Return which of the sources that were asked for can be moved.
 
-    Parameters
-    ----------
-    clip : Clip
-        The clip.
-    patterns : sequence of str
-        Kinds, or names with wildcards; none: all sources.
+    `patterns` are kinds, or names with wildcards; none: all sources.
     """
     moved: dict[str, tuple[str, ...]] = {}
     refused: dict[str, str] = {}

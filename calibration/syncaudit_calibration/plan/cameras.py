@@ -88,12 +88,7 @@ def planned_cameras(
 ) -> tuple[PlannedCamera, ...]:
     """Return the cameras: one value holds for all, several are dealt out in turn.
 
-    Parameters
-    ----------
-    rates_hz : sequence of Fraction
-    readouts_s, exposures_s : sequence of float
-    n_cameras : int, optional
-        Default: as many as the longest list, at least two.
+    `n_cameras` is by default the length of the longest list, at least two.
 
     Raises
     ------
@@ -132,11 +127,8 @@ def recorded_cameras(
 ) -> tuple[PlannedCamera, ...]:
     """Return the cameras of a clip: rates by their stamps, the rest as its manifest states.
 
-    Parameters
-    ----------
-    clip : Clip
-    rates_hz, readouts_s, exposures_s : sequence
-        What holds in place of that: none, one for all, or one for each camera.
+    Rates, read-outs and exposures that are given hold in place of that: none, one for all, or one
+    for each camera.
 
     Raises
     ------

@@ -64,15 +64,8 @@ def plan_of(
 ) -> Plan:
     """Return the plan for a light.
 
-    Parameters
-    ----------
-    kind : LightKind
-    cameras : sequence of PlannedCamera
-        All that are to be calibrated.
-    duration_s : float, optional
-        Default: as long as it takes.
-    rng : Generator
-        Draws gaps and phases.
+    `cameras` are all that are to be calibrated; by default it lasts as long as it takes. `rng`
+    draws gaps and phases.
     """
     light = HAND_LIGHTS.get(kind)
     if light:

@@ -36,12 +36,7 @@ SOUND_BLOCK = 1024  # samples in a frame of AAC
 def write_sync_video(train: PulseTrain, path: Path) -> None:
     """Write H.264 and AAC at 60 frames a second.
 
-    Parameters
-    ----------
-    train : PulseTrain
-        Of `choose_screen_train`: on the borders of frames.
-    path : Path
-        MP4 file to write.
+    The train is one of `choose_screen_train`, on the borders of frames; `path` is an MP4 file.
     """
     import av
 

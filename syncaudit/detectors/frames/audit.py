@@ -212,10 +212,7 @@ def _long_enough(flags: NDArray[np.bool_], shortest: int) -> NDArray[np.int64]:
 def cadence(shown: Sequence[Shown]) -> tuple[float, int] | None:
     """Return the share of frames that show a new image, and the longest usual repetition.
 
-    Parameters
-    ----------
-    shown : sequence of Shown
-        Different images; only those within motion count, whose repeats would be seen.
+    `shown`: different images; only those within motion count, whose repeats would be seen.
 
     Returns
     -------

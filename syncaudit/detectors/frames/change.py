@@ -54,12 +54,8 @@ def coding_noise(images: Signatures, is_key: NDArray[np.bool_]) -> float:
     none, as q + a n^2 + b n^4. Key frames, coded without regard to the image before, exceed the
     steps beside them by their own noise.
 
-    Parameters
-    ----------
-    images : ndarray, shape (n, 192)
-        Signatures of the images that differ, in order.
-    is_key : ndarray of bool, shape (n,)
-        Which are key frames.
+    `images`, shape (n, 192): signatures of the images that differ, in order. `is_key`, shape (n,):
+    which are key frames.
     """
     if images.shape[0] < MIN_IMAGES:
         return 0.0

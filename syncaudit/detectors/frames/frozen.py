@@ -235,14 +235,8 @@ def _steps(spans: Sequence[tuple[int, int]], images: Signatures) -> list[float]:
 def _is_cut_short(steps: Sequence[float], away: Sequence[float], coarsest: float) -> bool:
     """Return whether the steps beside an image, the next first, are motion that stops at once.
 
-    Parameters
-    ----------
-    steps : sequence of float
-        Changes from image to image.
-    away : sequence of float, of the same length
-        Departure of each from the image.
-    coarsest : float
-        What changes by more than this is motion.
+    `steps`: changes from image to image. `away`: departure of each from the image. `coarsest`: what
+    changes by more than this is motion.
     """
     usual = _median(steps[1:])
     if min(*away, steps[0]) < AWAY_SHARE * usual:

@@ -45,10 +45,7 @@ def audit_arrivals(arrivals: Arrivals) -> ArrivalAudit | None:
     error from the scatter of the runs (Student's t). Sudden steps of the delay are found first
     and taken off.
 
-    Parameters
-    ----------
-    arrivals : Arrivals
-        In file order.
+    Arrivals are in file order.
 
     Returns
     -------

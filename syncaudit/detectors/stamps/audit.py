@@ -103,10 +103,7 @@ def audit_stamps(
 def order_of(steps_s: NDArray[np.float64]) -> StampAudit:
     """Return the audit of stamps of which only the order is looked at.
 
-    Parameters
-    ----------
-    steps_s : ndarray, shape (n - 1,)
-        Intervals; at least one.
+    `steps_s`, shape (n - 1,): intervals; at least one.
     """
     is_ordered = float(steps_s.min()) > 0.0
     return StampAudit(

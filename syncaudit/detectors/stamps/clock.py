@@ -58,10 +58,7 @@ def has_floor(residual_s: Floats) -> bool:
     way round). (2) The upper quantile spread exceeds the lower one, so that polling or rounding,
     uniform and symmetric, are not called delays.
 
-    Parameters
-    ----------
-    residual_s : ndarray, shape (n,)
-        Residuals of a symmetric fit in order of time.
+    `residual_s`, shape (n,): residuals of a symmetric fit in order of time.
     """
     n = residual_s.size
     if n < MIN_SHAPE:
@@ -95,12 +92,8 @@ def lower_hull_line(x: Floats, y: Floats) -> tuple[float, float]:
     doi:10.1109/INFCOM.2002.1019257, by the hull). Sharp when delays are one-sided (0.6 ppm on
     60 s of 4 ms exponential delays), poor for symmetric jitter (33 ppm on the same span).
 
-    Parameters
-    ----------
-    x : ndarray, shape (n,)
-        Increasing.
-    y : ndarray, shape (n,)
-        Detrended: block minima stand for the points when there are very many.
+    `x`, shape (n,), increases; `y`, shape (n,), is detrended. Block minima stand for the points
+    where there are very many.
     """
     points = _block_minima(x, y)
     hull: list[tuple[float, float]] = []
@@ -177,10 +170,7 @@ def mean_waiting(late_s: Floats) -> float:
     Delays are clipped at their quantile of 95 %, which takes 5 % off the mean of exponential ones;
     that is given back. One stall in a hundred samples says nothing about the others.
 
-    Parameters
-    ----------
-    late_s : ndarray, shape (n,)
-        Delays above the floor.
+    `late_s`, shape (n,): delays above the floor.
     """
     return float(np.mean(np.minimum(late_s, quantiles(late_s, [0.95])[0]))) / 0.95
 
@@ -188,14 +178,8 @@ def mean_waiting(late_s: Floats) -> float:
 def robust_jitter(residual: Floats, tick_s: float, *, middle_s: float | None = None) -> float:
     """Return the robust deviation without the part that rounding alone makes (0.37 ticks).
 
-    Parameters
-    ----------
-    residual : ndarray, shape (n,)
-        Stamps minus clock in seconds, their median zero.
-    tick_s : float
-        Rounding of the stamps.
-    middle_s : float, optional
-        Median of the residuals' sizes, where it is known already.
+    `residual`, shape (n,): stamps minus clock in seconds, their median zero. `tick_s`: rounding of
+    the stamps. `middle_s`: median of the residuals' sizes, where it is known already.
     """
     jitter = 1.4826 * (median(np.abs(residual)) if middle_s is None else middle_s)
     # Where 96 % lie within 1.1 ticks around zero, so does their middle: 1.1 * 1.4826 < 1.7.

@@ -74,16 +74,8 @@ def nominal_rate(
     also lies on a line, but its crystal is off by parts per million: over 20 s, 1 ppm is
     20 us, which only stamps rounded to milliseconds would hide.
 
-    Parameters
-    ----------
-    since_ns : ndarray of int64, shape (n,)
-        Stamps after the first, in ns.
-    rate_hz : float
-        Rate found.
-    tick_ns : int
-        Resolution of the stamps.
-    float_tick_ns : int
-        From `float32_tick_ns`.
+    `since_ns`, shape (n,): stamps after the first, in ns. `rate_hz`: rate found. `tick_ns`:
+    resolution of the stamps. `float_tick_ns`: from `float32_tick_ns`.
     """
     n = since_ns.size
     # Stamps rounded to milliseconds need some length to say anything.

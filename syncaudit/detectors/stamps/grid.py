@@ -87,10 +87,7 @@ def rough_period(intervals_s: Floats) -> tuple[float, bool]:
     period; the median of long differences ``(t[i + m] - t[i]) / m`` is: it averages bunching
     and survives rare gaps.
 
-    Parameters
-    ----------
-    intervals_s : ndarray, shape (n - 1,)
-        Differences of neighbouring stamps.
+    `intervals_s`, shape (n - 1,): differences of neighbouring stamps.
 
     Returns
     -------
@@ -131,10 +128,7 @@ def number_samples(intervals_s: Floats) -> Grid | None:
     (medians over up to 15 samples each, so that one late stamp moves nothing) is rounded to whole
     periods. Intervals inside the disturbance then receive the missing periods, the longest first.
 
-    Parameters
-    ----------
-    intervals_s : ndarray, shape (n - 1,)
-        Differences of neighbouring stamps in file order, any sign.
+    `intervals_s`, shape (n - 1,): differences of neighbouring stamps in file order, any sign.
 
     Returns
     -------

@@ -38,16 +38,8 @@ def audit_irregular(
     Intervals are held against those around them. A jump forward is a late sample here, not a step
     of the clock: a loop that was held up goes on from where it is.
 
-    Parameters
-    ----------
-    stamps : ndarray of int64, shape (n,)
-        In file order.
-    rhythm : Rhythm
-        Of these intervals.
-    steps_s : ndarray, shape (n - 1,)
-        Intervals; at least one is positive.
-    base : StampAudit
-        Counts of duplicates and steps back.
+    `stamps`, shape (n,): in file order. `rhythm`: of these intervals. `steps_s`, shape (n - 1,):
+    intervals; at least one is positive. `base`: counts of duplicates and steps back.
     """
     usual_s = rhythm.usual_s
     if usual_s is None:

@@ -56,16 +56,8 @@ def keep_ledger(
 ) -> Ledger:
     """Distinguish missing and surplus samples from steps of the clock.
 
-    Parameters
-    ----------
-    grid : Grid
-        First numbering.
-    steps_s : ndarray, shape (n - 1,)
-        Intervals.
-    times : ndarray, shape (n,)
-        Stamps in seconds.
-    tick_s : float
-        Rounding of the stamps.
+    `grid`: first numbering. `steps_s`, shape (n - 1,): intervals. `times`, shape (n,): stamps in
+    seconds. `tick_s`: rounding of the stamps.
     """
     period = grid.period_s
     extra = grid.extra.copy()

@@ -24,10 +24,7 @@ HELD_UP = 5.0
 def regular_times_s(times_s: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """Return evenly spaced times whose median distance from the stamps is zero.
 
-    Parameters
-    ----------
-    times_s : ndarray, shape (n,)
-        Stamps in seconds, in file order.
+    `times_s`, shape (n,): stamps in seconds, in file order.
 
     Returns
     -------

@@ -102,14 +102,8 @@ def find_lone_steps(
 ) -> list[LevelStep]:
     """Return jumps of few stamps: intervals far from what the others have for their samples.
 
-    Parameters
-    ----------
-    index : ndarray of int64, shape (n,)
-        Sample numbers, increasing.
-    times_s : ndarray, shape (n,)
-        Stamps in seconds.
-    min_size_s : float
-        Smaller jumps are not reported.
+    `index`, shape (n,): sample numbers, increasing. `times_s`, shape (n,): stamps in seconds.
+    `min_size_s`: smaller jumps are not reported.
     """
     if times_s.size < FEWEST:
         return []

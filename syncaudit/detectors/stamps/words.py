@@ -123,12 +123,8 @@ def figure_remarks(
 def irregular_remark(steps_s: Floats, usual_s: Floats) -> StampRemark:
     """Word that no regular clock stands behind stamps.
 
-    Parameters
-    ----------
-    steps_s : ndarray, shape (m,)
-        Positive intervals that are not gaps.
-    usual_s : ndarray, shape (n,)
-        Usual interval at each place.
+    `steps_s`, shape (m,): positive intervals that are not gaps. `usual_s`, shape (n,): usual
+    interval at each place.
     """
     shortest_s, longest_s = (
         quantiles(steps_s, [0.01, 0.99]) if steps_s.size else [float(usual_s.min())] * 2
@@ -170,13 +166,8 @@ def unit_remarks(audit: StampAudit, fastest_hz: float) -> tuple[StampRemark, ...
 def container_remarks(pts_s: Floats, n: int, rate_hz: float | None) -> list[StampRemark]:
     """Word a container that plays at another rate than its `n` stamps have.
 
-    Parameters
-    ----------
-    pts_s : ndarray, shape (m,)
-        Presentation times in any order; what is not finite does not count.
-    n : int
-    rate_hz : float, optional
-        Rate of the stamps.
+    `pts_s`, shape (m,): presentation times in any order; what is not finite does not count.
+    `rate_hz`: rate of the stamps.
     """
     ordered = np.sort(pts_s[np.isfinite(pts_s)])
     gaps = ordered[1:] - ordered[:-1]

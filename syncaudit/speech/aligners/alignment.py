@@ -105,12 +105,7 @@ class Aligner(Protocol):
     def unavailable_reason(self, language: str, *, is_phones: bool) -> SyncAuditError | None:
         """Return why it cannot be used here for such a text, with what to do; None: it can.
 
-        Parameters
-        ----------
-        language : str
-            Of the text.
-        is_phones : bool
-            Whether the text is given as phones.
+        `language`: of the text. `is_phones`: whether the text is given as phones.
         """
 
     def align(self, utterances: Sequence[Utterance]) -> list[Alignment | AlignmentError]:
@@ -199,10 +194,7 @@ def words_of_text(text: str) -> tuple[str, ...]:
 
     What stands in brackets or angles (``[laughs]``, ``<unk>``) is a remark, no word.
 
-    Parameters
-    ----------
-    text : str
-        In any script that parts words by blanks.
+    Any script that parts words by blanks will do.
     """
     plain = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
     plain = re.sub(r"\[[^\]]*\]|<[^>]*>|\{[^}]*\}", " ", plain).replace("_", " ")
@@ -213,11 +205,8 @@ def words_of_text(text: str) -> tuple[str, ...]:
 def phones_of_text(text: str) -> tuple[tuple[str, ...], ...]:
     """Return the phones of a transcription: of each word, where ``|`` parts words.
 
-    Parameters
-    ----------
-    text : str
-        Phones with blanks between them: ``dh ih s | ih z`` or ``ð ɪ s | ɪ z``. Without a bar
-        nothing is known of words, and each phone stands for itself.
+    Blanks stand between phones: ``dh ih s | ih z`` or ``ð ɪ s | ɪ z``. Without a bar nothing is
+    known of words, and each phone stands for itself.
     """
     if "|" not in text:
         return tuple((phone,) for phone in text.split())

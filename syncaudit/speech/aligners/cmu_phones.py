@@ -115,10 +115,7 @@ _MARKS = frozenset("ːˑˈˌ'ʰʱʲʷˠˤⁿˡ˞˭ʼ̩̯.‿-~ ")
 def cmu_of_phones(symbols: Iterable[str]) -> list[tuple[str, ...] | None]:
     """Return the CMU phones that stand for each symbol, None where none is known.
 
-    Parameters
-    ----------
-    symbols : iterable of str
-        Phones, all in the same alphabet: IPA, or ARPAbet with or without stress.
+    `symbols`: phones, all in the same alphabet: IPA, or ARPAbet with or without stress.
     """
     found = list(symbols)
     alphabet, _ = alphabet_of(found)

@@ -52,14 +52,8 @@ class MfaProgram:
     def run(self, arguments: Sequence[str], *, root: Path, timeout_s: float) -> None:
         """Run it with a root folder of its own, in which the user's models are found.
 
-        Parameters
-        ----------
-        arguments : sequence of str
-            Subcommand and what follows.
-        root : Path
-            Empty folder; its databases collide with those of other runs otherwise.
-        timeout_s : float
-            After that it is ended.
+        `arguments`: subcommand and what follows. `root`: empty folder; its databases collide with
+        those of other runs otherwise. `timeout_s`: after that it is ended.
 
         Raises
         ------

@@ -93,10 +93,7 @@ class Fit:
 def fit_of(placed: Sequence[Placed]) -> Fit:
     """Return how well a text fits.
 
-    Parameters
-    ----------
-    placed : sequence of Placed
-        All sounds of a clip in order, silences too; at least one of them spoken.
+    `placed`: all sounds of a clip in order, silences too; at least one of them spoken.
     """
     n_frames = placed[-1].start + placed[-1].length
     ratio = np.zeros(n_frames)

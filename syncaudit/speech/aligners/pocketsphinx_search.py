@@ -38,12 +38,8 @@ class PocketsphinxSearch:
     def place(self, sound: bytes, spoken: Sequence[tuple[str, ...]]) -> list[Entry] | None:
         """Return what is spoken, and the fillers between, in order; None where no path leads.
 
-        Parameters
-        ----------
-        sound : bytes
-            16-bit samples at `RATE_HZ`.
-        spoken : sequence of tuple of str
-            Pronunciations of each word, CMU phones with blanks between.
+        `sound`: 16-bit samples at `RATE_HZ`. `spoken`: pronunciations of each word, CMU phones with
+        blanks between.
         """
         self._learn(spoken)
         return self._search(sound, [self._names[variants] for variants in spoken])

@@ -176,12 +176,8 @@ class Pronunciation:
 def pronounce(word: str, look_up: Callable[[str], tuple[str, ...]]) -> Pronunciation:
     """Return how a word is spoken.
 
-    Parameters
-    ----------
-    word : str
-        As written.
-    look_up : callable
-        Variants of a lower-case word in a dictionary, empty where it has none.
+    `word`: as written. `look_up`: variants of a lower-case word in a dictionary, empty where it has
+    none.
     """
     plain = word.lower()
     variants = look_up(plain)

@@ -20,10 +20,7 @@ def look_up(words: Collection[str]) -> dict[str, tuple[PhoneClass, ...]]:
 
     Nothing is known without pocketsphinx, whose wheel carries the CMU dictionary.
 
-    Parameters
-    ----------
-    words : collection of str
-        In any case, with or without marks around them.
+    `words`: in any case, with or without marks around them.
     """
     path = _dictionary_path()
     if path is None:

@@ -83,10 +83,7 @@ def classes_of_spelling(word: str) -> tuple[PhoneClass, ...]:
     language. Letters doubled are one sound, vowels in a row one vowel, a final ``e`` after vowel
     and consonant is mute. Characters of other scripts and digits are `PhoneClass.SPEECH`.
 
-    Parameters
-    ----------
-    word : str
-        One word; marks and apostrophes do not matter.
+    Marks and apostrophes do not matter.
     """
     letters = _plain(word)
     classes: list[PhoneClass] = []

@@ -97,10 +97,7 @@ def alphabet_of(labels: Iterable[str]) -> tuple[Alphabet, float]:
 
     Silences do not count. Without any label that counts the share is 0.
 
-    Parameters
-    ----------
-    labels : iterable of str
-        Labels of a tier, repetitions and all.
+    `labels`: labels of a tier, repetitions and all.
     """
     spoken = [label for label in labels if not is_silence(label) and not _is_spoken(label)]
     if not spoken:
@@ -121,12 +118,8 @@ def alphabet_of(labels: Iterable[str]) -> tuple[Alphabet, float]:
 def classes_of_phone(label: str, alphabet: Alphabet) -> tuple[PhoneClass, ...] | None:
     """Return the classes of a phone label in order; None where the alphabet has no such phone.
 
-    Parameters
-    ----------
-    label : str
-        As it stands in a tier; silences and "spoken noise" are known in every alphabet.
-    alphabet : Alphabet
-        From `alphabet_of`.
+    `label`: as it stands in a tier; silences and "spoken noise" are known in every alphabet.
+    `alphabet`: from `alphabet_of`.
     """
     if is_silence(label):
         return (PhoneClass.SILENCE,)
@@ -149,10 +142,7 @@ def classes_of_ipa(symbol: str) -> tuple[PhoneClass, ...] | None:
     closure and a burst, an affricate (``tʃ``, ``t͡ʃ``, ``ʧ``) a closure and its hiss, a diphthong
     (``aɪ``, ``aj``) a vowel, a geminate (``tt``) what it doubles.
 
-    Parameters
-    ----------
-    symbol : str
-        One phone, not a transcribed word.
+    `symbol`: one phone, not a transcribed word.
     """
     letters = _letters(symbol)
     if not letters:

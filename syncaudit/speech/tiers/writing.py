@@ -18,14 +18,8 @@ _DECIMALS = 6
 def textgrid_text(tiers: Sequence[Tier], *, duration_s: float, name: str) -> str:  # noqa: ARG001
     """Return a long Praat TextGrid; what no interval covers becomes an empty one.
 
-    Parameters
-    ----------
-    tiers : sequence of Tier
-        Intervals in order and without overlap, as Praat demands.
-    duration_s : float
-        Length of the sound.
-    name : str
-        What the sound is called; only CTM says it.
+    `tiers`: intervals in order and without overlap, as Praat demands. `duration_s`: length of the
+    sound. `name`: what the sound is called; only CTM says it.
 
     Raises
     ------
