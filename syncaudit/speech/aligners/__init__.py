@@ -12,9 +12,9 @@ from syncaudit.speech.aligners.alignment import (
     phones_of_text,
     words_of_text,
 )
-from syncaudit.speech.aligners.mfa_aligner import MfaAligner
-from syncaudit.speech.aligners.pocketsphinx_aligner import PocketsphinxAligner
-from syncaudit.speech.aligners.viter_aligner import ViterAligner
+from syncaudit.speech.aligners.mfa.aligner import MfaAligner
+from syncaudit.speech.aligners.pocketsphinx.aligner import PocketsphinxAligner
+from syncaudit.speech.aligners.viter import ViterAligner
 
 __all__ = ["ALIGNERS", "Aligner", "Alignment", "Utterance", "phones_of_text", "words_of_text"]
 

@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 from syncaudit.errors import AlignmentError, MissingExtraError, SyncAuditError, UsageError
 from syncaudit.model import Interval, Tier
 from syncaudit.speech.aligners.alignment import Alignment, Utterance, align_each
-from syncaudit.speech.aligners.cmu_phones import cmu_of_phones
-from syncaudit.speech.aligners.pocketsphinx_fit import Fit, fit_of
-from syncaudit.speech.aligners.pocketsphinx_search import (
+from syncaudit.speech.aligners.pocketsphinx.cmu_phones import cmu_of_phones
+from syncaudit.speech.aligners.pocketsphinx.fit import Fit, fit_of
+from syncaudit.speech.aligners.pocketsphinx.pronunciation import pronounce
+from syncaudit.speech.aligners.pocketsphinx.search import (
     FRAME_S,
     RATE_HZ,
     Entry,
     PocketsphinxSearch,
 )
-from syncaudit.speech.aligners.pronunciation import pronounce
 
 __all__ = ["PocketsphinxAligner"]
 

@@ -21,7 +21,7 @@ from syncaudit.speech.aligners.alignment import (
     aligned_tiers,
     remarks_on_unknown,
 )
-from syncaudit.speech.aligners.mfa_program import MfaProgram, find_mfa
+from syncaudit.speech.aligners.mfa.program import MfaProgram, find_mfa
 from syncaudit.speech.tiers import TIER_FORMATS
 
 __all__ = ["ACOUSTIC_VARIABLE", "DICTIONARY_VARIABLE", "MfaAligner"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from syncaudit.speech.aligners.pocketsphinx_fit import Placed
+from syncaudit.speech.aligners.pocketsphinx.fit import Placed
 
 __all__ = ["FRAME_S", "RATE_HZ", "Entry", "PocketsphinxSearch"]
 
