@@ -1,4 +1,4 @@
-"""The result: a correction per source with its covariance, and what was found beside it."""
+"""The result: a correction per source with its covariance, and how well it is known at any time."""
 
 from __future__ import annotations
 

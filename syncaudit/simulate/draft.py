@@ -1,4 +1,4 @@
-"""A clip that is being made: what every recorder needs of it."""
+"""A clip that is being made: what every recorder needs of it, and the tables it is written in."""
 
 import zlib
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Frame faults: frames that get lost or doubled between the sensor and the file."""
+"""Frame faults: frames that get lost, doubled, frozen or spoilt between the sensor and the file."""
 
 from dataclasses import dataclass
 

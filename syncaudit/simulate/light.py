@@ -1,4 +1,4 @@
-"""Light flashes: which pulses a lamp gives, and the light that each exposed row gathers of them."""
+"""Light flashes: which pulses a lamp gives and logs, and what each exposed row gathers of them."""
 
 from dataclasses import dataclass, field
 

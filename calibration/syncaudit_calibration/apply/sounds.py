@@ -1,4 +1,4 @@
-"""Write the corrected stamps of sound: a start, or a table of samples and their stamps."""
+"""Write the corrected stamps of sound, and of the transcripts whose times count from it."""
 
 from __future__ import annotations
 

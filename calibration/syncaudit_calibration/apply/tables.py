@@ -1,4 +1,4 @@
-"""Copy CSV and Parquet tables with one column of stamps corrected, all else as it was."""
+"""Copy tables with one column of stamps corrected: whole, or the part that a clip uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refuse to write where originals lie."""
+"""Where corrected files may be written: under safe names, and never where originals lie."""
 
 from __future__ import annotations
 

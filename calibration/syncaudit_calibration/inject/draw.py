@@ -1,4 +1,4 @@
-"""Draw what is done to which source: sources, sizes and signs as evenly as they go."""
+"""Draw what is done to which source: movable sources, sizes and signs as evenly as they go."""
 
 from __future__ import annotations
 

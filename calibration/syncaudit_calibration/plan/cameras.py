@@ -1,4 +1,4 @@
-"""The cameras that a flash plan is for."""
+"""The cameras that a flash plan is for, described or taken from a recording."""
 
 from __future__ import annotations
 

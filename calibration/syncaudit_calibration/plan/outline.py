@@ -1,4 +1,4 @@
-"""Put a plan together: the train of a light, what is seen of it, and what to expect."""
+"""Put a plan together: the train of a light, what is seen of it, what to expect, and advice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an aligner takes and gives, and what every aligner has in common."""
+"""What an aligner takes and gives, and what all aligners have in common."""
 
 from __future__ import annotations
 

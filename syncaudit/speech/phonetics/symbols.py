@@ -1,4 +1,4 @@
-"""Recognise the alphabet of phone labels, and the classes of each label."""
+"""Recognise the alphabet of phone labels (IPA, ARPAbet), and the classes of each label."""
 
 from __future__ import annotations
 
