@@ -83,7 +83,8 @@ def calibrate_recording(
     with stages.timed("read"):
         read = read_clip(clip)
     found = find_events(read.streams, stages)
-    evidence = _by_source(found)
+    # One kind of events a source, cameras first.
+    evidence = {**found.taps, **found.clicks, **found.triggers, **found.flashes}
     findings = (*read.findings, *found.findings, *_damage(found))
     if len(evidence) < 2:
         raise _too_little(clip, evidence, findings)
@@ -144,11 +145,6 @@ def _damage(found: ClipEvidence) -> list[Finding]:
         for finding in judge_pictures(name, name, audit, limits)
         if finding.severity is Severity.DEFECT
     ]
-
-
-def _by_source(found: ClipEvidence) -> dict[str, EventEvidence]:
-    """Return the events of each source, cameras first: one kind of events a source."""
-    return {**found.taps, **found.clicks, **found.triggers, **found.flashes}
 
 
 def _reference(

@@ -71,14 +71,11 @@ class Renderer:
             luma=np.full(self._camera.size_px[::-1], _SKY_LUMA, dtype=np.uint8),
         )
         eye = shot.centre[len(times) // 2]
-        self._paint_far(shot)
+        shot.paint(*shot.in_view(self._far, is_far=True), is_far=True)
         self._ground.paint(shot)
         self._paint_marks(shot, eye)
         self._paint_blocks(shot, eye, time_s)
         return shot.luma
-
-    def _paint_far(self, shot: Shot) -> None:
-        shot.paint(*shot.in_view(self._far, is_far=True), is_far=True)
 
     def _paint_marks(self, shot: Shot, eye_m: FloatArray) -> None:
         away = np.hypot(*(self._marks.corner_m[:, :2] - eye_m[:2]).T)

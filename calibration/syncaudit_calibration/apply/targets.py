@@ -140,7 +140,8 @@ def file_names(
     for name, draft in drafts.items():
         if name in found:
             continue
-        file = f"{draft}-{_digest(name)}"
+        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+        file = f"{draft}-{digest[:8]}"
         while file.casefold() in used:  # only a name made up to collide
             file += "_"
         used.add(file.casefold())
@@ -153,7 +154,3 @@ def _draft(name: str, plain: str) -> str:
     text = "".join(char if char.isalnum() or char in plain else "_" for char in text)
     text = text.encode("utf-8", "replace")[:_LONGEST].decode("utf-8", "ignore")
     return text.strip(".") or "_"
-
-
-def _digest(name: str) -> str:
-    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]

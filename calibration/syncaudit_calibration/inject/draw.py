@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from syncaudit.formatting import word_direction, word_duration
-from syncaudit.model import Clip, SourceSpec, TranscriptSpec, clock_of
+from syncaudit.model import Clip, TranscriptSpec, clock_of
 
 __all__ = ["Change", "Draw", "Movable", "all_changes", "movable_sources"]
 
@@ -115,7 +115,7 @@ def movable_sources(clip: Clip, patterns: Sequence[str]) -> Movable:
     moved: dict[str, tuple[str, ...]] = {}
     refused: dict[str, str] = {}
     for name, spec in clip.sources.items():
-        if patterns and not any(_fits(name, spec, pattern) for pattern in patterns):
+        if patterns and not any(p == spec.kind or fnmatchcase(name, p) for p in patterns):
             continue
         clock = clock_of(name, spec)
         mates = [other for other in clip.sources if clock_of(other, clip.sources[other]) == clock]
@@ -131,7 +131,3 @@ def movable_sources(clip: Clip, patterns: Sequence[str]) -> Movable:
         else:
             moved[name] = tuple(mates)
     return Movable(moved=moved, refused=refused)
-
-
-def _fits(name: str, spec: SourceSpec, pattern: str) -> bool:
-    return pattern == spec.kind or fnmatchcase(name, pattern)

@@ -97,7 +97,8 @@ def _fits(since_ns: NDArray[np.int64], close: float, tick_ns: int, float_tick_ns
     # Rounding of every stamp, the first included, to the tick: a width of at most one tick; 2 ns
     # for made-up stamps that passed through another rounding. An interval that is a multiple of
     # a coarse tick leaves no rounding at all.
-    tick = 0.0 if _is_multiple(period_ns, tick_ns) else float(tick_ns)
+    ticks = period_ns / tick_ns
+    tick = 0.0 if abs(ticks - round(ticks)) < 1e-9 else float(tick_ns)
     widest_ns = max(tick, float_tick_ns) + 2.0
     others = _TICKS_S if tick_ns == 1 else ()
     if _strays(since_ns.item(-1), (n - 1) * period_ns, widest_ns, others):
@@ -127,10 +128,6 @@ def _is_on(since_ns: NDArray[np.int64], tick_s: float) -> bool:
     """Return whether all stamps lie on multiples of a tick, to a nanosecond."""
     ticks = since_ns / (tick_s * 1e9)
     return float(np.abs(ticks - np.rint(ticks)).max()) * tick_s * 1e9 <= 1.0
-
-
-def _is_multiple(period_ns: float, tick_ns: int) -> bool:
-    return abs(period_ns / tick_ns - round(period_ns / tick_ns)) < 1e-9
 
 
 def rounding_s(tick_ns: int, steps_s: NDArray[np.float64]) -> float:

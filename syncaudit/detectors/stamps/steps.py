@@ -75,7 +75,7 @@ def find_level_steps(
     n = times_s.size
     if n < MIN_SAMPLES:
         return []
-    window = _window(n)
+    window = min(max(n // 6, 6), 64)  # samples that are averaged on either side of a jump
     x = centred(index)
     work = times_s.copy()
     found: dict[int, tuple[float, float]] = {}
@@ -119,11 +119,6 @@ def find_lone_steps(
     )
     found = np.flatnonzero((np.abs(off_s) > least_s) & (lasting_s > 0.5 * np.abs(off_s)))
     return [LevelStep(interval=i, size_s=float(off_s[i]), std_s=std_s) for i in found.tolist()]
-
-
-def _window(n: int) -> int:
-    """Return how many of `n` samples are averaged on either side of a jump."""
-    return min(max(n // 6, 6), 64)
 
 
 def _jumps(residual: Floats, window: int) -> Floats:

@@ -33,17 +33,14 @@ def look_up(words: Collection[str]) -> dict[str, tuple[PhoneClass, ...]]:
         for line in lines:
             entry, _, phones = line.partition(" ")
             if entry in wanted:
-                classes = _classes(phones.split())
+                known = [classes_of_arpabet(phone) or () for phone in phones.split()]
+                classes = tuple(manner for each in known for manner in each)
                 found.update(dict.fromkeys(wanted[entry], classes))
     return found
 
 
 def _plain(word: str) -> str:
     return word.strip().lower().replace("’", "'").strip(_MARKS)
-
-
-def _classes(phones: list[str]) -> tuple[PhoneClass, ...]:
-    return tuple(manner for phone in phones for manner in classes_of_arpabet(phone) or ())
 
 
 def _dictionary_path() -> Path | None:
