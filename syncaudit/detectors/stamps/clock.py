@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from syncaudit.dsp.medians import median, quantiles, spread
+from syncaudit.dsp.medians import quantiles, spread
 from syncaudit.dsp.sound import robust_line
 
 __all__ = [
@@ -175,13 +175,13 @@ def mean_waiting(late_s: Floats) -> float:
     return float(np.mean(np.minimum(late_s, quantiles(late_s, [0.95])[0]))) / 0.95
 
 
-def robust_jitter(residual: Floats, tick_s: float, *, middle_s: float | None = None) -> float:
+def robust_jitter(residual: Floats, tick_s: float) -> float:
     """Return the robust deviation without the part that rounding alone makes (0.37 ticks).
 
     `residual`, shape (n,): stamps minus clock in seconds, their median zero. `tick_s`: rounding of
-    the stamps. `middle_s`: median of the residuals' sizes, where it is known already.
+    the stamps.
     """
-    jitter = 1.4826 * (median(np.abs(residual)) if middle_s is None else middle_s)
+    jitter = spread(residual, 0.0)
     # Where 96 % lie within 1.1 ticks around zero, so does their middle: 1.1 * 1.4826 < 1.7.
     if tick_s > 0.0 and jitter < 1.7 * tick_s:
         low, high = quantiles(residual, [0.02, 0.98])
