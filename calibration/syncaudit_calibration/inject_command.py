@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["inject"]
 
 _SHOWN = 8
-# Larger ones leave what any audit searches; a drift of a per mille is no clock.
+# Larger ones leave what any audit searches; a clock does not drift by a per mille.
 _MOST_MS = 10_000.0
 _MOST_PPM = 1000.0
 
@@ -104,7 +104,7 @@ def _sizes(text: str, option: str, unit: str, most: float) -> list[float]:
     Raises
     ------
     UsageError
-        If one is no size.
+        If one is not a size.
     """
     from syncaudit.errors import UsageError
 

@@ -14,9 +14,9 @@ from syncaudit.estimators.events import instants_of
 from syncaudit.formatting import word_duration
 from syncaudit.model import CameraStream, FlashEdges, seconds_since
 from syncaudit.writing import Signature, check_target, replacing
-from syncaudit_calibration.band_pictures import BandPicture, find_band_pictures
-from syncaudit_calibration.budget import error_budget
+from syncaudit_calibration.band_images import BandImage, find_band_images
 from syncaudit_calibration.calibrate_recording import CalibratedRecording
+from syncaudit_calibration.calibration import error_budget
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,14 +46,8 @@ def plot_calibration(
 ) -> list[Path]:
     """Draw what was found and write it as PNG.
 
-    Parameters
-    ----------
-    found : CalibratedRecording
-        Result of `calibrate_recording`.
-    folder : Path
-        Where the pictures go; made if it is not there.
-    force : bool
-        Write also over files that syncaudit did not write.
+    The folder is made if it is not there; `force` also writes over files that syncaudit did not
+    write.
 
     Returns
     -------
@@ -85,9 +79,9 @@ def _figures(found: CalibratedRecording) -> Iterator[tuple[str, Figure]]:
     for name, evidence in found.evidence.items():
         stream = found.streams[name]
         if isinstance(evidence, FlashEdges) and isinstance(stream, CameraStream):
-            pictures = find_band_pictures(stream, evidence)
-            if pictures:
-                yield f"bands_{_safe(name)}", _draw_bands(name, pictures)
+            images = find_band_images(stream, evidence)
+            if images:
+                yield f"bands_{_safe(name)}", _draw_bands(name, images)
 
 
 def _new(
@@ -229,26 +223,24 @@ def _draw_budget(found: CalibratedRecording) -> Figure:
     return figure
 
 
-def _draw_bands(name: str, pictures: list[BandPicture]) -> Figure:
+def _draw_bands(name: str, images: list[BandImage]) -> Figure:
     """Draw lit frames beside the light that their rows gained, with the edges that were fitted."""
     figure, axes = _new(
         f"{name}: bands and fitted edges (half of the light in)\n"
         "orange: the exposure ended, blue: it began, green: the light stayed",
-        len(pictures),
+        len(images),
         2,
-        (11.0, 0.6 + 3.2 * len(pictures)),
+        (11.0, 0.6 + 3.2 * len(images)),
     )
-    for picture, (left, right) in zip(
-        pictures, zip(axes[::2], axes[1::2], strict=True), strict=True
-    ):
-        height, width = picture.luma.shape
-        left.imshow(picture.luma, cmap="gray", vmin=0, vmax=255)
+    for image, (left, right) in zip(images, zip(axes[::2], axes[1::2], strict=True), strict=True):
+        height, width = image.luma.shape
+        left.imshow(image.luma, cmap="gray", vmin=0, vmax=255)
         left.set_ylabel("row")
-        left.set_title(f"frame {picture.index}", fontsize=9)
-        right.plot(picture.gain, np.arange(height), color="0.3", linewidth=0.9)
+        left.set_title(f"frame {image.index}", fontsize=9)
+        right.plot(image.gain, np.arange(height), color="0.3", linewidth=0.9)
         right.set_ylim(height - 0.5, -0.5)
         right.set_xlabel("levels above the neighbouring frames, mean of each row", fontsize=9)
-        for row, std, part in picture.edges:
+        for row, std, part in image.edges:
             colour = COLOURS[part]
             left.plot([0, width - 1], [row, row], color=colour, linewidth=1.2)
             right.axhspan(row - 3.0 * std, row + 3.0 * std, color=colour, alpha=0.3)

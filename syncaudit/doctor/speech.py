@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 
-from syncaudit.aligners.mfa_program import find_mfa
 from syncaudit.doctor.isolated import ask_python
 from syncaudit.doctor.symptom import Status, Symptom
 from syncaudit.errors import SyncAuditError
+from syncaudit.speech.aligners.mfa.program import find_mfa
 
 __all__ = ["probe_speech"]
 

@@ -24,6 +24,7 @@ __all__ = [
     "median_of_five",
     "nearest_quantiles",
     "quantiles",
+    "spread",
     "student_widening",
 ]
 
@@ -157,6 +158,12 @@ def median(values: NDArray[Any]) -> float:
         ordered.partition(middle)
         upper, lower = float(ordered[middle]), float(ordered[:middle].max())
     return upper if values.size % 2 else (lower + upper) / 2.0
+
+
+def spread(values: Floats, centre: float | None = None) -> float:
+    """Return `mad_std` of values around their median, or around `centre`."""
+    centre = median(values) if centre is None else centre
+    return MAD_TO_STD * median(np.abs(values - centre))
 
 
 def median_of_five(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -29,7 +29,7 @@ class SpokenTier:
         Whether the tier itself says when the sound starts; else that was guessed (the burst of a
         stop, sounds inside a word).
     classes : tuple of str, length n
-        Broad class of each (`syncaudit.phonetics.PhoneClass`).
+        Broad class of each (`syncaudit.speech.phonetics.PhoneClass`).
     is_words : bool
         Whether sounds were spread over words, and their borders are guesses.
     n_labels : int

@@ -19,7 +19,7 @@ from syncaudit.model import (
 from syncaudit.readers.csv_table import decode_text
 from syncaudit.readers.findings import empty_stream, warned
 from syncaudit.readers.uris import read_bytes, resolve
-from syncaudit.tiers import TIER_FORMATS, Parsed
+from syncaudit.speech.tiers import TIER_FORMATS, Parsed
 
 __all__ = ["read_transcript"]
 

@@ -70,14 +70,8 @@ def shared_by_clock(
 ) -> dict[str, SourceCorrection]:
     """Return a correction for every source: its own, or that of a source with the same clock.
 
-    Parameters
-    ----------
-    clip : Clip
-        Names the sources and their clocks.
-    known : mapping of str to SourceCorrection
-        By source, or by clock.
-    missing : mapping of str to str
-        Why there is nothing for a source, where more is known than that.
+    `clip`: names the sources and their clocks. `known`: by source, or by clock. `missing`: why
+    there is nothing for a source, where more is known than that.
     """
     clocks = {name: clock_of(name, spec) for name, spec in clip.sources.items()}
     found: dict[str, SourceCorrection] = {}

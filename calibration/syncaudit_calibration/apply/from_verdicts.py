@@ -120,7 +120,7 @@ def _why_unknown(findings: list[Mapping[str, Any]]) -> str:
 
 
 def _why_nothing(row: Mapping[str, Any], source: Mapping[str, Any]) -> str:
-    """Say why a correction that turns out to be nothing is nothing."""
+    """Return why a correction turns out to be nothing."""
     if source.get("clock") is not None and source.get("clock") == row.get("reference"):
         return "its clock is the reference"
     offset_s, std_s = number(source.get("offset_s")), number(source.get("offset_std_s"))

@@ -1,7 +1,6 @@
 """Write clips with a known error in their stamps, by which the filter can be measured."""
 
-from syncaudit_calibration.inject.draw import Change, Draw, all_changes
-from syncaudit_calibration.inject.movable import Movable, movable_sources
+from syncaudit_calibration.inject.draw import Change, Draw, Movable, all_changes, movable_sources
 from syncaudit_calibration.inject.variants import Injection, inject_variants
 
 __all__ = [

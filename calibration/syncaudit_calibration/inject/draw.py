@@ -1,16 +1,18 @@
-"""Draw what is done to which source: sources, sizes and signs as evenly as they go."""
+"""Draw what is done to which source: movable sources, sizes and signs as evenly as they go."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 import numpy as np
 
 from syncaudit.formatting import word_direction, word_duration
+from syncaudit.model import Clip, TranscriptSpec, clock_of
 
-__all__ = ["Change", "Draw", "all_changes"]
+__all__ = ["Change", "Draw", "Movable", "all_changes", "movable_sources"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,3 +89,45 @@ class Draw:
             deck += [self._changes[k] for k in order]
         place = next(k for k, change in enumerate(deck) if change not in taken)
         return deck.pop(place)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Movable:
+    """Sources of a clip.
+
+    Parameters
+    ----------
+    moved : mapping of str to tuple of str
+        Source that can be moved, to all whose stamps move as they share its clock.
+    refused : mapping of str to str
+        Why another that was asked for cannot be.
+    """
+
+    moved: Mapping[str, tuple[str, ...]]
+    refused: Mapping[str, str]
+
+
+def movable_sources(clip: Clip, patterns: Sequence[str]) -> Movable:
+    """Return which of the sources that were asked for can be moved.
+
+    `patterns` are kinds, or names with wildcards; none: all sources.
+    """
+    moved: dict[str, tuple[str, ...]] = {}
+    refused: dict[str, str] = {}
+    for name, spec in clip.sources.items():
+        if patterns and not any(p == spec.kind or fnmatchcase(name, p) for p in patterns):
+            continue
+        clock = clock_of(name, spec)
+        mates = [other for other in clip.sources if clock_of(other, clip.sources[other]) == clock]
+        followers = {
+            other
+            for other, its in clip.sources.items()
+            if isinstance(its, TranscriptSpec) and its.audio in mates
+        }
+        if isinstance(spec, TranscriptSpec) and spec.uri is None:
+            refused[name] = "it is text without times"
+        elif clip.sources.keys() <= {*mates, *followers}:
+            refused[name] = "nothing else in the clip has another clock"
+        else:
+            moved[name] = tuple(mates)
+    return Movable(moved=moved, refused=refused)

@@ -15,12 +15,10 @@ from syncaudit.evaluation.injected import TRUTH, Injected
 from syncaudit.model import Clip, ClockMap
 from syncaudit.writing import replacing_text
 from syncaudit_calibration.apply.corrections import SourceCorrection
-from syncaudit_calibration.apply.names import file_names
-from syncaudit_calibration.apply.originals import MANIFEST, check_target
 from syncaudit_calibration.apply.outcomes import ClipOutcome
 from syncaudit_calibration.apply.rewrite import corrected_rows
-from syncaudit_calibration.inject.draw import Change, Draw
-from syncaudit_calibration.inject.movable import movable_sources
+from syncaudit_calibration.apply.targets import MANIFEST, check_target, file_names
+from syncaudit_calibration.inject.draw import Change, Draw, movable_sources
 
 __all__ = ["Injection", "inject_variants"]
 
