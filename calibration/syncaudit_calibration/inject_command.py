@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["inject"]
 
 _SHOWN = 8
-# Larger ones leave what any audit searches; a clock does not drift by a per mille.
-_MOST_MS = 10_000.0
-_MOST_PPM = 1000.0
 
 
 def inject(
@@ -70,12 +66,11 @@ def inject(
 
     from syncaudit.cli.console import stderr
     from syncaudit.cli.inputs import load_clips
-    from syncaudit_calibration.inject import Draw, all_changes, inject_variants
+    from syncaudit.evaluation.change import parse_changes
+    from syncaudit.evaluation.draw import Draw
+    from syncaudit_calibration.inject import inject_variants
 
-    changes = all_changes(
-        [1e-3 * size for size in _sizes(offsets, "--offsets", "ms", _MOST_MS)],
-        _sizes(drift_ppm, "--drift-ppm", "ppm", _MOST_PPM),
-    )
+    changes = parse_changes([f"offset={offsets}", f"drift={drift_ppm}"])
     if not changes:
         raise typer.BadParameter("neither --offsets nor --drift-ppm names a size")
     clips = load_clips(manifest)
@@ -96,31 +91,6 @@ def inject(
         )
     if not quiet:
         _print(done, len(clips), out)
-
-
-def _sizes(text: str, option: str, unit: str, most: float) -> list[float]:
-    """Return the distinct sizes that a list names.
-
-    Raises
-    ------
-    UsageError
-        If one is not a size.
-    """
-    from syncaudit.errors import UsageError
-
-    sizes: dict[float, None] = {}
-    for word in filter(None, (part.strip() for part in text.split(","))):
-        try:
-            size = abs(float(word))
-        except ValueError:
-            size = math.nan
-        if not 0.0 < size <= most:
-            raise UsageError(
-                f"{option} holds '{word}', expected numbers of {unit} above 0, {most:g} at most",
-                hint="For example 5,10,20. Either sign is drawn of each.",
-            )
-        sizes[size] = None
-    return list(sizes)
 
 
 def _passed(clips: Sequence[Clip], verdicts: str, *, partial: bool) -> Sequence[Clip]:

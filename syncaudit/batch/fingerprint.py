@@ -84,9 +84,8 @@ def fingerprint_of(
         return None
     subject: dict[str, object] = {
         "version": __version__,
-        "row": clip
-        if clip.origin is None
-        else replace(clip, origin=None),  # where it comes from changes no verdict
+        # Where it comes from and what it was recorded with change no verdict.
+        "row": replace(clip, origin=None, about={}),
         "max_offset_s": policy.max_offset_s,
         "calibration": to_plain(calibration),
         "files": files,

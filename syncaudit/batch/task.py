@@ -181,6 +181,7 @@ def failed_verdict(
         verdict=verdict,
         reasons=(reason,),
         sources=sources,
+        about=clip.about,
     )
 
 

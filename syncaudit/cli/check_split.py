@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncaudit.cli.exit_codes import ExitCode
-from syncaudit.cli.options import AsJson
+from syncaudit.cli.options import AsJson, Force
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,14 +32,24 @@ def check_split(
         list[str],
         typer.Argument(
             metavar="SPLIT...",
-            help="Manifests or data sets, one for each split; or one LeRobot data set that states "
-            "its splits; or with --manifest lists of clips.",
+            help="Manifests or data sets, one for each split; or one data set that states its "
+            "splits (LeRobot; shards or folders called train..., val...); or with --manifest "
+            "lists of clips, or a Hugging Face data set with a column clip_id.",
         ),
     ],
     manifest: Annotated[
         str | None,
         typer.Option("--manifest", help="Manifest of all clips; SPLIT... then list its clip_ids."),
     ] = None,
+    leaks: Annotated[
+        Path | None,
+        typer.Option(
+            "--leaks",
+            help="List to write: the clips of all but the first split that share something with "
+            "an earlier one; data loaders refuse them.",
+        ),
+    ] = None,
+    force: Force = False,
     no_video: Annotated[
         bool, typer.Option("--no-video", help="Compare names and files only; decode nothing.")
     ] = False,
@@ -60,13 +70,24 @@ def check_split(
     - `syncaudit check-split train.jsonl val.jsonl`
 
     - `syncaudit check-split train.txt val.txt --manifest manifest.jsonl --no-video`
+
+    - `syncaudit check-split shards/ --leaks leaks.txt`
     """
     from rich.progress import Progress
 
     from syncaudit.cli.console import stderr, stdout
     from syncaudit.cli.inputs import cores
-    from syncaudit.splits import VideoSet, count_videos, find_duplicates, find_shared
+    from syncaudit.splits import (
+        VideoSet,
+        count_videos,
+        find_duplicates,
+        find_shared,
+        leaked_clips,
+    )
+    from syncaudit.writing import Signature, check_target, replace_text
 
+    if leaks is not None:
+        check_target(leaks, Signature.LEAKS, is_forced=force)
     with TemporaryDirectory(prefix="syncaudit-") as scratch:
         parts = _load(splits, manifest, Path(scratch))
         shared = find_shared(parts)
@@ -79,6 +100,9 @@ def check_split(
                 copies, seen = find_duplicates(
                     parts, workers=workers or cores(), on_video=lambda: bar.advance(task)
                 )
+    if leaks is not None:
+        lines = [f"# by 'syncaudit check-split': {', '.join(splits)}".replace("\n", " ")]
+        replace_text(leaks, "\n".join([*lines, *leaked_clips(parts, shared, copies)]) + "\n")
     if as_json:
         content = {
             "splits": {part.name: len(part.clips) for part in parts},
@@ -96,8 +120,8 @@ def _load(splits: Sequence[str], manifest: str | None, scratch: Path) -> list[Sp
     """Return the splits that the user named, two or more."""
     from syncaudit.cli.inputs import import_if_needed, load_clips
     from syncaudit.errors import UsageError
-    from syncaudit.evaluation.clip_list import read_clip_ids
-    from syncaudit.splits import Split, splits_by_lists, splits_of_lerobot
+    from syncaudit.readers.clip_list import read_clip_ids
+    from syncaudit.splits import Split, splits_by_lists, splits_of_hugging_face, splits_stated
 
     def clips_of(source: str, number: int) -> Sequence[Clip]:
         folder = scratch / str(number)
@@ -109,12 +133,18 @@ def _load(splits: Sequence[str], manifest: str | None, scratch: Path) -> list[Sp
     if len(set(splits)) < len(splits):
         raise UsageError("one split is named twice", hint="Name each once.")
     if manifest is not None:
-        if len(splits) < 2:
-            raise UsageError("--manifest needs two lists or more", hint="Name one list per split.")
-        lists = {path: sorted(read_clip_ids(path)) for path in splits}
+        if len(splits) == 1 and Path(splits[0]).is_dir():
+            lists = splits_of_hugging_face(splits[0])
+        elif len(splits) == 1:
+            raise UsageError(
+                "--manifest needs two lists or more, or the folder of a Hugging Face data set",
+                hint="Name a list for each split.",
+            )
+        else:
+            lists = {path: sorted(read_clip_ids(path)) for path in splits}
         return splits_by_lists(clips_of(manifest, 0), lists)
     if len(splits) == 1:
-        return splits_of_lerobot(clips_of(splits[0], 0))
+        return splits_stated(clips_of(splits[0], 0))
     return [Split(name=name, clips=clips_of(name, k)) for k, name in enumerate(splits)]
 
 

@@ -50,9 +50,9 @@ def diff(
     """
     from syncaudit.cli.console import stdout
     from syncaudit.errors import UsageError
-    from syncaudit.evaluation.clip_list import read_clip_ids
     from syncaudit.evaluation.comparison import compare_runs
     from syncaudit.evaluation.judged import read_judged
+    from syncaudit.readers.clip_list import read_clip_ids
 
     wanted = None if golden is None else read_clip_ids(golden)
     found = compare_runs(

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.options import AsJson, Partial
 
+if TYPE_CHECKING:
+    from syncaudit.evaluation.detection import Detection
+
 __all__ = ["evaluate"]
+
+_DEFAULT = "offset=5,10,20,50,100"
 
 
 def evaluate(
@@ -30,18 +37,40 @@ def evaluate(
         str | None,
         typer.Option("--originals", help="Run over the unmoved clips, where controls are missing."),
     ] = None,
+    inject: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--inject",
+            help="Put these errors into what was measured: offset, step, jitter=SIZES in ms, "
+            "drift=ppm, lost=frames; default offset=5,10,20,50,100. Repeatable.",
+        ),
+    ] = None,
+    variants: Annotated[
+        int, typer.Option("--variants", min=1, help="Variants of a clip, of --inject.")
+    ] = 4,
+    sources: Annotated[
+        list[str] | None,
+        typer.Option("--sources", help="Move these: a kind, or a name with *. Repeatable."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Another draw of variants.")] = 0,
     partial: Partial = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure the error rates of a run against injected errors or people's labels.
+    """Tell how often a run errs: by errors injected on purpose, and by people's labels.
 
-    With --truth: which injected offsets were found, from which size on in 95 % of variants, by
-    how much the figures were off, and what became of controls. With --labels: precision and
-    recall of the rejections, and the clips that are disputed. Brackets are 95 % intervals.
+    Without --truth, errors are put into what was measured of the clips that passed: offsets cost
+    milliseconds; for drifts, steps, jitter and lost frames each clip is decoded once. Told are
+    which errors were found, from which size on at least 95 % are, and by how much the figures are
+    off. With --labels: precision and recall of the rejections, and the clips that are disputed.
+    Brackets are 95 % intervals.
 
     Exit code 4: nothing that was injected could be judged.
 
     **Examples**
+
+    - `syncaudit evaluate out/`
+
+    - `syncaudit evaluate out/ --inject step=20,50 --inject lost=1,2 --sources camera`
 
     - `syncaudit evaluate trial/out --truth trial/truth.jsonl`
 
@@ -52,17 +81,72 @@ def evaluate(
     from syncaudit.errors import UsageError
     from syncaudit.evaluation.evaluate import evaluate_run
 
-    if truth is None and labels is None:
-        beside = Path(verdicts) / "labels.jsonl"  # where the viewer keeps them
-        if not beside.is_file():
-            raise UsageError(
-                "there is nothing to compare the verdicts with",
-                hint="Name --truth (of 'syncaudit inject') or --labels (of 'syncaudit view').",
-            )
+    if truth is not None and inject:
+        raise UsageError(
+            "--truth and --inject both name errors", hint="Name one: a trial, or a run over clips."
+        )
+    beside = Path(verdicts) / "labels.jsonl"  # where the viewer keeps them
+    if truth is None and labels is None and beside.is_file():
         labels = str(beside)
-    found = evaluate_run(verdicts, truth=truth, labels=labels, originals=originals, partial=partial)
+    detection = None
+    if inject or (truth is None and labels is None):
+        detection = _injected(
+            verdicts, inject or [_DEFAULT], variants, sources or (), seed, partial
+        )
+    found = evaluate_run(
+        verdicts,
+        truth=truth,
+        labels=labels,
+        originals=originals,
+        partial=partial,
+        detection=detection,
+    )
     if as_json:
         typer.echo(json.dumps(found.to_json(), indent=2, ensure_ascii=False))
     else:
         print_evaluation(stdout(), found)
     raise typer.Exit(ExitCode.NOTHING_VERIFIED if found.is_void else ExitCode.DONE)
+
+
+def _injected(
+    run: str, words: Sequence[str], number: int, patterns: Sequence[str], seed: int, partial: bool
+) -> Detection:
+    """Return what the policy of a run makes of variants of the clips that passed.
+
+    Raises
+    ------
+    UsageError
+        If none of them can be moved.
+    """
+    import numpy as np
+
+    from syncaudit.cli.judged import load_outputs
+    from syncaudit.errors import UsageError
+    from syncaudit.evaluation.change import parse_changes
+    from syncaudit.evaluation.detection import detect
+    from syncaudit.evaluation.variants import Judging, good_clips, make_variants
+    from syncaudit.policy import policy_from_plain
+
+    changes = parse_changes(words)
+    with TemporaryDirectory(prefix="syncaudit-") as scratch:
+        clips, known = load_outputs(run, Path(scratch), partial=partial)
+        policy = policy_from_plain(
+            json.loads(known.path.with_name("summary.json").read_bytes())["policy"]
+        )
+        judging = Judging(
+            make_variants(
+                good_clips(clips, known),
+                changes,
+                np.random.default_rng(seed),
+                n_variants=number,
+                policy=policy,
+                patterns=patterns,
+            )
+        )
+    if all(row.is_control for row in judging.truth):
+        raise UsageError(
+            "no clip passed whose sources could be moved",
+            path=run,
+            hint="Name --truth (of 'syncaudit inject') or --labels (of 'syncaudit view').",
+        )
+    return detect(judging.truth, judging.by(policy), {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich import box
 from rich.console import Console
@@ -11,14 +11,14 @@ from rich.text import Text
 
 from syncaudit.cli.console import printable
 from syncaudit.cli.glyphs import verdict_text
-from syncaudit.evaluation.accuracy import Quantity
+from syncaudit.dsp.rates import Rate
 from syncaudit.evaluation.agreement import Agreement
+from syncaudit.evaluation.change import Quantity
 from syncaudit.evaluation.detection import Detection, Group, Size
 from syncaudit.evaluation.evaluate import Evaluation
 from syncaudit.evaluation.labels import PersonSays
 from syncaudit.evaluation.outcomes import Outcome
-from syncaudit.evaluation.rates import Rate
-from syncaudit.formatting import word_count, word_duration
+from syncaudit.formatting import word_count
 from syncaudit.model import Verdict
 
 __all__ = ["print_evaluation"]
@@ -34,22 +34,30 @@ def print_evaluation(console: Console, found: Evaluation) -> None:
         if found.detection is not None:
             console.print()
         _print_agreement(console, found.agreement)
+    if found.by_week:
+        console.print()
+        console.print(_week_table(found.by_week))
 
 
 def _print_detection(console: Console, found: Detection) -> None:
     for group in (group for group in found.groups if group.source is None):
-        console.print(Text.assemble((group.kind, "bold"), f": {_reached(group)}"))
+        console.print(
+            Text.assemble((f"{group.kind}, {group.quantity.word}", "bold"), f": {_reached(group)}")
+        )
         console.print(_outcome_table(group))
         console.print()
     for quantity in Quantity:
         groups = [group for group in found.groups if group.quantity is quantity]
         named = [group for group in groups if group.source is not None]
         if named:
-            console.print(Text("Found of each source (interval in %)", style="bold"))
+            title = f"Found of each source, {quantity.word} (interval in %)"
+            console.print(Text(title, style="bold"))
             console.print(_source_table(named))
             console.print()
-            console.print(Text("Measured minus injected", style="bold"))
-            console.print(_accuracy_table(named))
+        measured = [group for group in named if group.misses]
+        if measured:
+            console.print(Text(f"Measured minus injected, {quantity.word}", style="bold"))
+            console.print(_accuracy_table(measured))
             console.print()
     _print_controls(console, found)
 
@@ -77,7 +85,7 @@ def _print_controls(console: Console, found: Detection) -> None:
 
 
 def _outcome_table(group: Group) -> Table:
-    table = _table("moved by", "found", "other blamed", "unverified", "let through")
+    table = _table(group.quantity.word, "found", "other blamed", "unverified", "let through")
     for each in group.sizes:
         unjudged = each.outcomes[Outcome.UNJUDGED]
         through = Rate(
@@ -168,6 +176,16 @@ def _print_agreement(console: Console, found: Agreement) -> None:
         console.print(Text(f"{lines} without a label in the label file", style="yellow"))
 
 
+def _week_table(by_week: Mapping[str, Agreement]) -> Table:
+    table = _table("week of", "labels", "precision", "recall")
+    for week, one in by_week.items():
+        share, low, high = one.recall
+        recall = "unknown" if share is None else f"{100.0 * share:.0f} %"
+        labels = str(one.counts.total())
+        table.add_row(week, labels, _rate(one.precision), f"{recall} ({_bounds(low, high)})")
+    return table
+
+
 def _table(*columns: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for k, name in enumerate(columns):
@@ -214,7 +232,4 @@ def _bounds(low: float, high: float) -> str:
 
 
 def _size(quantity: Quantity, size: float | None) -> str:
-    if size is None:
-        return "–"
-    # Stamps are whole nanoseconds.
-    return f"{size:.3g} ppm" if quantity is Quantity.DRIFT else word_duration(round(size, 9))
+    return "–" if size is None else quantity.worded(size)

@@ -19,26 +19,29 @@ def sample(
     verdicts: Verdicts,
     out: Annotated[Path, typer.Option("--out", "-o", help="Manifest to write (.jsonl).")],
     number: Annotated[int, typer.Option("--number", "-n", min=1, help="Clips to draw.")] = 60,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed: another sample.")] = 0,
+    weekly: Annotated[
+        bool, typer.Option("--weekly", help="Draw so many of every week (UTC) of recording.")
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Another draw.")] = 0,
     partial: Partial = False,
     force: Force = False,
 ) -> None:
     """Draw clips at random for a person to label, the same number of each verdict.
 
-    They come in random order, and are viewed with the verdict hidden. The labels are what
-    `syncaudit evaluate --labels` compares the verdicts with.
+    They come in an order that tells nothing, and are looked at with the verdict hidden. The
+    labels are what `syncaudit evaluate --labels` compares the verdicts with. With --weekly, weeks
+    that are complete are drawn the same again and keep their labels.
 
     **Example**: `syncaudit sample out/ --number 60 --out sample.jsonl`
     """
-    import numpy as np
-
     from syncaudit.cli.console import stdout
     from syncaudit.cli.judged import load_outputs
     from syncaudit.datasets import clip_to_row, write_manifest
     from syncaudit.errors import UsageError
-    from syncaudit.evaluation.sampling import balanced_sample
+    from syncaudit.evaluation.sampling import balanced_sample, weekly_sample
     from syncaudit.model import Verdict
     from syncaudit.readers.uris import is_url, resolve
+    from syncaudit.report.trends import week_of
     from syncaudit.writing import check_target, note_written
 
     if out.suffix.lower() not in (".jsonl", ".parquet"):
@@ -53,7 +56,11 @@ def sample(
         clips, known = load_outputs(verdicts, Path(scratch), partial=partial)
         judged = {clip_id: Verdict(known.entry(clip_id).verdict) for clip_id in known.clip_ids}
         places = {clip_id: k for k, clip_id in enumerate(judged)}
-        drawn = balanced_sample(judged, number, np.random.default_rng(seed))
+        if weekly:
+            weeks = {clip_id: week_of(known.verdict(clip_id).middle_ns) for clip_id in judged}
+            drawn = weekly_sample(judged, weeks, number, seed)
+        else:
+            drawn = balanced_sample(judged, number, seed)
         folder = str(out.absolute().parent)
         rows = (clip_to_row(clips[places[clip_id]], relative_to=folder) for clip_id in drawn)
         write_manifest(rows, out)

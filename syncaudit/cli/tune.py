@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from syncaudit.cli.exit_codes import ExitCode
 from syncaudit.cli.extended_policy import extended_policy
-from syncaudit.cli.options import Force, Partial, PolicyToExtend, ProfileToExtend
+from syncaudit.cli.options import Force, Partial
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from syncaudit.batch import VerdictFile
     from syncaudit.evaluation.judged import Judged
-    from syncaudit.evaluation.tuning import Goal, Judge, Promise, Tuning
-    from syncaudit.model import Clip
+    from syncaudit.evaluation.tuning import Goal, Promise, Tuning
+    from syncaudit.evaluation.variants import Measured
     from syncaudit.policy import Policy
 
 __all__ = ["tune"]
 
 _FOUND = re.compile(r"([\d.]+) *(%?) *@ *([\d.]+) *(ms|s|us)")
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+# Sizes of errors whose detection is drawn, as shares of the size that must be found.
+_DRAWN = (0.25, 0.5, 0.75, 1.5, 2.5)
 
 
 def tune(
-    trial: Annotated[
-        str, typer.Argument(help="Output folder of 'validate' over the variants of 'inject'.")
-    ],
-    truth: Annotated[str, typer.Option("--truth", help="truth.jsonl of 'syncaudit inject'.")],
+    run: Annotated[str, typer.Argument(help="Output folder of 'validate'.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Policy file (TOML) to write.")],
     max_false_reject: Annotated[
         str,
@@ -45,48 +43,114 @@ def tune(
         str,
         typer.Option("--min-found", help="Share of errors of a size to be found: 95%@20ms."),
     ] = "95%@20ms",
-    policy: PolicyToExtend = None,
-    profile: ProfileToExtend = None,
-    seed: Annotated[
-        int, typer.Option("--seed", help="Random seed: which recordings are held out.")
-    ] = 0,
+    by: Annotated[
+        Literal["kind", "source"], typer.Option("--by", help="What gets a limit of its own.")
+    ] = "kind",
+    truth: Annotated[
+        str | None,
+        typer.Option("--truth", help="truth.jsonl of 'inject', where RUN judged its variants."),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option("--labels", help="Label file of 'view': good clips are those accepted."),
+    ] = None,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", help="Policy file (TOML) to extend.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="Profile to extend: driving, vla ...")
+    ] = None,
+    plots: Annotated[
+        Path | None, typer.Option("--plots", help="Folder for plots (PNG) of every choice.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Draws which recordings are held out.")] = 0,
     partial: Partial = False,
     force: Force = False,
 ) -> None:
-    """Choose the offset limit of each kind of source, and state the error rates to expect.
+    """Choose the largest offset of each kind of source, and say what that promises.
 
-    Variants with known errors are judged with many limits from what was measured: nothing is
-    decoded. The rates are taken from recordings that the limits were not chosen on, at the bounds
-    of their intervals; all of them together hold with 95 %.
+    Clips that passed, or that a person accepts, are judged by many limits from what was measured,
+    as they are and with known errors: nothing is decoded. Promises are made on recordings that the
+    limits were not chosen on, by the lower bounds of their intervals; all of them together hold
+    with 95 %.
 
-    Exit code 0: every rate is met; 1: a policy is written, but the trial is too small to show
-    that it meets them, and how many more recordings it takes is printed.
+    Exit code 0: every promise is shown; 1: a policy is written, but it is not shown to keep the
+    promises, and how many more recordings it takes is printed.
 
     **Example**
 
-    - `syncaudit tune trial/out --truth trial/truth.jsonl --min-found 95%@20ms --out tuned.toml`
+    - `syncaudit tune out/ --min-found 95%@20ms --max-false-reject 0.5% --out tuned.toml`
     """
-    from syncaudit.cli.console import stdout
+    import numpy as np
+
+    from syncaudit.cli.console import printable, stdout
     from syncaudit.cli.judged import load_outputs
+    from syncaudit.errors import UsageError
     from syncaudit.evaluation import tuning
+    from syncaudit.evaluation.change import Change
     from syncaudit.evaluation.injected import read_truth
+    from syncaudit.evaluation.labels import read_labels
+    from syncaudit.evaluation.tuning_plots import plot_tuning, require_matplotlib
+    from syncaudit.evaluation.variants import (
+        Judging,
+        good_clips,
+        make_variants,
+        measured_variants,
+    )
     from syncaudit.policy import limits_text, load_policy
     from syncaudit.writing import Signature, check_target, replace_text
 
+    if truth is not None and labels is not None:
+        raise UsageError(
+            "--truth and --labels both say which clips are good",
+            hint="With --truth its controls are.",
+        )
     goal = _goal(max_false_reject, min_found)
     rules = load_policy(None if policy is None else str(policy), profile=profile)
     extends = extended_policy(policy, profile, out)
     check_target(out, Signature.TUNED, is_forced=force)
-    injected = list(read_truth(truth).values())
-    recordings = {row.original: row.recording or row.original for row in injected}
+    if plots is not None:
+        require_matplotlib()
+    tried = [Change(amount=sign * goal.size_s) for sign in (1.0, -1.0)]
+    others = [Change(amount=share * one.amount) for share in _DRAWN for one in tried]
     with TemporaryDirectory(prefix="syncaudit-") as scratch:
-        clips, known = load_outputs(trial, Path(scratch), partial=partial)
-        judge = _judge({clip.clip_id: clip for clip in clips}, known, rules)
-        found = tuning.tune(injected, recordings, judge, goal, seed=seed)
-    title = f"Limits for the clips in {trial}, by 'syncaudit tune' ({min_found} found)."
-    limits = {kind: one.limit_s for kind, one in found.kinds.items()}
-    replace_text(out, limits_text(limits, extends=extends, title=title))
-    _print(stdout(), found, goal, out)
+        clips, known = load_outputs(run, Path(scratch), partial=partial)
+        if truth is not None:
+            measured: Iterable[Measured] = measured_variants(clips, known, read_truth(truth))
+        else:
+            given = None if labels is None else read_labels(labels)
+            good = list(good_clips(clips, known, given))
+            draws = [(tried, 4), *([(others, len(others))] if plots is not None else [])]
+            measured = chain.from_iterable(
+                make_variants(
+                    good, changes, np.random.default_rng(seed), n_variants=number, policy=rules
+                )
+                for changes, number in draws
+            )
+        judging = Judging(measured)
+    recordings = {row.original: row.recording or row.original for row in judging.truth}
+
+    def judge(limits_s: Mapping[str, float], wanted: Collection[str]) -> Mapping[str, Judged]:
+        return judging.by(
+            _with_limits(rules, by, limits_s), tuple(sorted(limits_s.items())), wanted
+        )
+
+    found = tuning.tune(
+        judging.truth, recordings, judge, goal, is_by_source=by == "source", seed=seed
+    )
+    limits = {name: one.limit_s for name, one in found.limits.items()}
+    title = f"Limits for the clips in {run}, by 'syncaudit tune' ({min_found} found)."
+    replace_text(out, limits_text(limits, extends=extends, title=title, table=f"{by}s"))
+    console = stdout()
+    _print(console, found, goal)
+    written = [out]
+    if plots is not None:
+        names = [row.clip_id for row in judging.truth]
+        written += plot_tuning(
+            found, goal, judging.truth, judge(limits, names), plots, is_forced=force
+        )
+    for path in written:
+        console.print(printable(f"Written: {path}"), soft_wrap=True)
     raise typer.Exit(ExitCode.DONE if found.is_kept else ExitCode.REJECTED)
 
 
@@ -115,34 +179,24 @@ def _goal(max_false_reject: str, min_found: str) -> Goal:
     return goal
 
 
-def _judge(clips: Mapping[str, Clip], known: VerdictFile, rules: Policy) -> Judge:
-    """Return what judges measured clips by limits of kinds."""
-    from syncaudit.batch.task import JudgeTask
-    from syncaudit.errors import UsageError
-    from syncaudit.evaluation.judged import Judged
+def _with_limits(rules: Policy, by: str, limits_s: Mapping[str, float]) -> Policy:
+    """Return a policy with other largest offsets."""
     from syncaudit.policy import Limits
 
-    def judge(limits_s: Mapping[str, float], wanted: Collection[str]) -> dict[str, Judged]:
-        kinds = dict(rules.kinds)
-        for kind, limit_s in limits_s.items():
-            kinds[kind] = replace(kinds.get(kind) or Limits(), offset_s=limit_s)
-        task = JudgeTask(policy=replace(rules, kinds=kinds))
-        found = {}
-        for clip_id in sorted(wanted & clips.keys()):
-            result = task((clips[clip_id], known.line(clip_id)))
-            if result.trace is not None:
-                raise UsageError(
-                    f"what was measured of clip '{clip_id}' cannot be judged",
-                    path=str(known.path),
-                    hint="Measure the variants again with 'syncaudit validate'.",
-                )
-            found[clip_id] = Judged.from_row(json.loads(result.line))
-        return found
-
-    return judge
+    if by == "source":
+        changed = {
+            name: {**rules.overrides.get(name, {}), "offset_s": limit_s}
+            for name, limit_s in limits_s.items()
+        }
+        return replace(rules, overrides={**rules.overrides, **changed})
+    kinds = {
+        kind: replace(rules.kinds.get(kind) or Limits(), offset_s=limit_s)
+        for kind, limit_s in limits_s.items()
+    }
+    return replace(rules, kinds={**rules.kinds, **kinds})
 
 
-def _print(console: Console, found: Tuning, goal: Goal, out: Path) -> None:
+def _print(console: Console, found: Tuning, goal: Goal) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -152,33 +206,37 @@ def _print(console: Console, found: Tuning, goal: Goal, out: Path) -> None:
 
     size = f"{1e3 * goal.size_s:g} ms"
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, show_edge=False)
-    table.add_column("kind")
-    for title in ("limit", f"{size} found", "good sources pass"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for kind, one in found.kinds.items():
-        shares = one.tried[one.limit_s]
+    table.add_column("limit of", overflow="fold")
+    for title in ("limit", f"{size} found", "let through", "good pass", "rejected", "unverified"):
+        table.add_column(title, justify="right")
+    for name, one in found.limits.items():
+        tried = one.tried[one.limit_s]
+        passed, rejected = tried.passed.share or 0.0, tried.rejected.share or 0.0
+        errors = (tried.found.share or 0.0, tried.let_through.share or 0.0)
+        shares = (*errors, passed, rejected, 1.0 - passed - rejected)
         table.add_row(
-            kind,
-            f"{1e3 * one.limit_s:g} ms",
-            f"{100 * shares[0]:.0f} %",
-            f"{100 * shares[1]:.0f} %",
+            printable(name), f"{1e3 * one.limit_s:g} ms", *(f"{100 * x:.1f} %" for x in shares)
         )
     console.print(table)
     console.print(
         Text("On the recordings that these limits were chosen on. On others:", style="dim")
     )
     promises = [
-        *((f"errors of {size} found, {kind}", one.found) for kind, one in found.kinds.items()),
+        *((f"errors of {size} found, {name}", one.found) for name, one in found.limits.items()),
         ("good clips not rejected", found.kept),
     ]
     for words, promise in promises:
-        console.print(Text(_word_promise(words, promise)), soft_wrap=True)
+        console.print(Text(printable(_word_promise(words, promise))), soft_wrap=True)
+    through = [one.let_through for one in found.limits.values()]
+    console.print(
+        f"Errors of {size} let through: {sum(rate.n_hits for rate in through):,} of "
+        f"{sum(rate.n for rate in through):,}; what is not found is held back as unverified"
+    )
     held = found.passed
     console.print(
         f"Good clips that pass: {held.n_hits} of {held.n}; "
         f"{word_count(found.n_recordings, 'recording')}, each judged by limits chosen without it"
     )
-    console.print(printable(f"Written: {out}"), soft_wrap=True)
 
 
 def _word_promise(words: str, promise: Promise) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from io import BytesIO
 from typing import Annotated, Any, BinaryIO, ClassVar
@@ -51,6 +51,7 @@ class _Row:
     end_ns: int | None = None
     reference: str | None = None
     origin: Origin | None = None
+    about: dict[str, str] = field(default_factory=dict)
 
 
 def load_manifest(uri: str, *, limit: int | None = None) -> list[Clip]:
@@ -152,6 +153,7 @@ def clip_from_row(
         end_ns=found.end_ns,
         reference=found.reference,
         origin=found.origin,
+        about=found.about,
         base_uri=base_uri,
     )
     for message, hint in clip_faults(clip):

@@ -44,6 +44,8 @@ def clip_to_row(clip: Clip, *, relative_to: str = "") -> dict[str, Any]:
             row[key] = getattr(clip, key)
     if clip.origin is not None:
         row["origin"] = {k: v for k, v in asdict(clip.origin).items() if v is not None}
+    if clip.about:
+        row["about"] = dict(clip.about)
     real = cache(os.path.realpath)  # sources of a clip mostly share their folder
     row["sources"] = {
         name: _spec_to_row(spec, clip.base_uri, relative_to, real)

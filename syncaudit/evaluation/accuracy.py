@@ -5,33 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
+from syncaudit.dsp.rates import Rate
+from syncaudit.evaluation.change import Quantity
 from syncaudit.evaluation.injected import Injected
 from syncaudit.evaluation.judged import Judged, JudgedSource
-from syncaudit.evaluation.rates import Rate
 
-__all__ = ["Accuracy", "Miss", "Quantity", "accuracy_of", "miss_of"]
+__all__ = ["Accuracy", "Miss", "accuracy_of", "miss_of"]
 
 # Two-sided 95 % of a normal error: how claimed errors are held to account (formats, section 1).
 _Z = 1.96
-
-
-class Quantity(StrEnum):
-    """What was injected."""
-
-    OFFSET = "offset_s"
-    DRIFT = "drift_ppm"
-
-    def injected(self, injected: Injected, at_ns: int | None) -> float:
-        """Return its injected size at an instant."""
-        return injected.drift_ppm if self is Quantity.DRIFT else injected.offset_at(at_ns)
-
-    def measured(self, source: JudgedSource) -> tuple[float | None, float | None]:
-        """Return its measured size and claimed error."""
-        if self is Quantity.DRIFT:
-            return source.drift_ppm, source.drift_std_ppm
-        return source.offset_s, source.offset_std_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,21 +78,26 @@ class Accuracy:
         }
 
 
-def miss_of(
-    quantity: Quantity, injected: Injected, variant: Judged, control: Judged | None
-) -> Miss | None:
+def miss_of(injected: Injected, variant: Judged, control: Judged | None) -> Miss | None:
     """Return measured minus injected of a variant; None where nothing was measured.
+
+    Offsets and drifts alone have a measurement that holds for the whole clip.
 
     A moved clock from which the reference time is read cannot be measured: others seem moved.
     """
     source = variant.sources.get(injected.source or "")
+    is_drift = injected.quantity is Quantity.DRIFT
     if source is None or source.clock == variant.reference:
         return None
-    measured, std = quantity.measured(source)
+    if injected.quantity not in (Quantity.OFFSET, Quantity.DRIFT):
+        return None
+    measured, std = _measured(source, is_drift=is_drift)
     if measured is None:
         return None
-    error = measured - quantity.injected(injected, variant.at_ns)
-    before = None if control is None else _against(quantity, control, source, variant.reference)
+    error = measured - (injected.drift_ppm if is_drift else injected.offset_at(variant.at_ns))
+    before = (
+        None if control is None else _against(control, source, variant.reference, is_drift=is_drift)
+    )
     return Miss(
         clip_id=injected.original,
         error=error,
@@ -118,15 +106,23 @@ def miss_of(
     )
 
 
+def _measured(source: JudgedSource, *, is_drift: bool) -> tuple[float | None, float | None]:
+    """Return the measured offset or drift of a source, and its claimed error."""
+    if is_drift:
+        return source.drift_ppm, source.drift_std_ppm
+    return source.offset_s, source.offset_std_s
+
+
 def _against(
-    quantity: Quantity, control: Judged, source: JudgedSource, reference: str | None
+    control: Judged, source: JudgedSource, reference: str | None, *, is_drift: bool
 ) -> float | None:
     """Return what the control says of a clock against the reference of the variant."""
 
     def of(clock: str | None) -> float | None:
         if clock == control.reference:
             return 0.0
-        values = (quantity.measured(s)[0] for s in control.sources.values() if s.clock == clock)
+        mates = (s for s in control.sources.values() if s.clock == clock)
+        values = (_measured(mate, is_drift=is_drift)[0] for mate in mates)
         return next((value for value in values if value is not None), None)
 
     own, other = of(source.clock), of(reference)

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from syncaudit.dsp.rates import LEVEL, Rate
 from syncaudit.evaluation.labels import Labels, PersonSays
-from syncaudit.evaluation.rates import LEVEL, Rate
 from syncaudit.model import Verdict
 
 __all__ = ["Agreement", "Dispute", "agreement_of"]

@@ -9,8 +9,8 @@ from math import hypot
 from statistics import NormalDist, median
 from typing import Any
 
+from syncaudit.dsp.rates import LEVEL
 from syncaudit.evaluation.judged import Judged
-from syncaudit.evaluation.rates import LEVEL
 from syncaudit.model import Verdict
 
 __all__ = ["ClipChange", "Comparison", "Shift", "SourceShifts", "compare_runs"]

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from syncaudit.evaluation.accuracy import Accuracy, Miss, Quantity, accuracy_of, miss_of
+from syncaudit.dsp.rates import Rate
+from syncaudit.evaluation.accuracy import Accuracy, Miss, accuracy_of, miss_of
+from syncaudit.evaluation.change import Quantity
 from syncaudit.evaluation.injected import Injected
 from syncaudit.evaluation.judged import Judged
 from syncaudit.evaluation.outcomes import Outcome, outcome_of
-from syncaudit.evaluation.rates import Rate
 from syncaudit.model import Verdict
 
 __all__ = ["WANTED", "Detection", "Group", "Size", "detect"]
@@ -196,9 +197,8 @@ def detect(
             continue
         found.n_variants += 1
         found.n_without_control += control is None
-        quantity = Quantity.DRIFT if row.drift_ppm else Quantity.OFFSET
-        miss = miss_of(quantity, row, variant, control)
-        size = abs(row.drift_ppm or row.offset_s)
+        quantity, size = row.quantity, row.size
+        miss = miss_of(row, variant, control)
         for source in (None, row.source):
             key = (quantity, row.kind, source or "")
             if key not in groups:
@@ -208,7 +208,8 @@ def detect(
             cell.clips.add(row.original)
             if miss is not None:
                 groups[key].misses.append(miss)
+    order = list(Quantity)
     found.groups = [
-        groups[key] for key in sorted(groups, key=lambda k: (k[0] != "offset_s", *k[1:]))
+        groups[key] for key in sorted(groups, key=lambda k: (order.index(k[0]), *k[1:]))
     ]
     return found

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from syncaudit.errors import UsageError
 from syncaudit.evaluation.agreement import Agreement, agreement_of
 from syncaudit.evaluation.detection import Detection, detect
 from syncaudit.evaluation.injected import read_truth
 from syncaudit.evaluation.judged import Judged, read_judged
-from syncaudit.evaluation.labels import read_labels
+from syncaudit.evaluation.labels import Labels, read_labels
 from syncaudit.evaluation.outcomes import Outcome
 from syncaudit.model import Verdict
+from syncaudit.report.trends import week_of
 
 __all__ = ["Evaluation", "evaluate_run"]
 
@@ -26,10 +29,13 @@ class Evaluation:
         By injected errors.
     agreement : Agreement, optional
         By people's labels.
+    by_week : mapping of str to Agreement
+        The same of every week that has labels, where there are several.
     """
 
     detection: Detection | None
     agreement: Agreement | None
+    by_week: Mapping[str, Agreement] = field(default_factory=dict)
 
     @property
     def is_void(self) -> bool:
@@ -45,6 +51,7 @@ class Evaluation:
             "version": 1,
             "detection": None if self.detection is None else self.detection.to_json(),
             "labels": None if self.agreement is None else self.agreement.to_json(),
+            "labels_by_week": {week: one.to_json() for week, one in self.by_week.items()},
         }
 
 
@@ -55,6 +62,7 @@ def evaluate_run(
     labels: str | None = None,
     originals: str | None = None,
     partial: bool = False,
+    detection: Detection | None = None,
 ) -> Evaluation:
     """Compare a run with what was injected, with labels, or with both.
 
@@ -70,6 +78,8 @@ def evaluate_run(
         Run over the clips that the variants were made of; used where the run has no control.
     partial : bool
         Take what is there of runs that were not finished.
+    detection : Detection, optional
+        What the run's policy makes of variants of its clips, where those were not judged by a run.
 
     Raises
     ------
@@ -82,8 +92,11 @@ def evaluate_run(
     judged: dict[str, Judged] = {}
     before: dict[str, Judged] = {}
     verdicts: dict[str, Verdict] = {}
+    weeks: dict[str, dict[str, Verdict]] = defaultdict(dict)
     for each in read_judged(run, partial=partial):
         verdicts[each.clip_id] = each.verdict
+        if given is not None and (week := week_of(each.at_ns)) is not None:
+            weeks[week][each.clip_id] = each.verdict
         if each.clip_id in injected:
             judged[each.clip_id] = each
         elif each.clip_id in made_of:
@@ -97,9 +110,19 @@ def evaluate_run(
         clip_id = next(iter(given.by_clip), None)
         raise _of_another_run("labels", labels, clip_id or "none", next(iter(verdicts)))
     return Evaluation(
-        detection=None if truth is None else detect(injected.values(), judged, before),
+        detection=detection if truth is None else detect(injected.values(), judged, before),
         agreement=None if given is None else agreement_of(given, verdicts),
+        by_week={} if given is None else _by_week(given, weeks),
     )
+
+
+def _by_week(labels: Labels, weeks: Mapping[str, Mapping[str, Verdict]]) -> dict[str, Agreement]:
+    found = {}
+    for week in sorted(weeks):
+        own = {k: label for k, label in labels.by_clip.items() if k in weeks[week]}
+        if own:
+            found[week] = agreement_of(Labels(by_clip=own, n_damaged=0), weeks[week])
+    return found if len(found) > 1 else {}
 
 
 def _of_another_run(what: str, path: str, theirs: str, ours: str) -> UsageError:

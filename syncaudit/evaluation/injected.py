@@ -10,11 +10,15 @@ from typing import Any
 from syncaudit.datasets.json_lines import iter_json_lines
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, UsageError
+from syncaudit.evaluation.change import Quantity
 from syncaudit.model import ClockMap
 
 __all__ = ["TRUTH", "Injected", "read_truth"]
 
 TRUTH = "truth.jsonl"
+_PLAIN = Quantity.OFFSET
+# Keys of rows that have them, of errors that are no offset and no drift.
+_RARE = ("step_s", "jitter_s", "lost_frames")
 _HINT = "Expected the truth.jsonl that 'syncaudit inject' wrote."
 
 
@@ -37,6 +41,10 @@ class Injected:
         made too early.
     drift_ppm : float
         What must be added per million of seconds after `at_ns`.
+    step_s, jitter_s : float
+        What must be added to stamps from `at_ns` on, and the standard deviation of their jitter.
+    lost_frames : int
+        Frames lost at `at_ns`, after which the rest was renumbered.
     at_ns : int, optional
         Moved stamp at which the offset holds; a drift needs it.
     moved : tuple of str
@@ -51,6 +59,9 @@ class Injected:
     kind: str | None = None
     offset_s: float = 0.0
     drift_ppm: float = 0.0
+    step_s: float = 0.0
+    jitter_s: float = 0.0
+    lost_frames: int = 0
     at_ns: int | None = None
     moved: tuple[str, ...] = ()
     recording: str | None = None
@@ -59,6 +70,16 @@ class Injected:
     def is_control(self) -> bool:
         """Whether nothing was moved."""
         return self.source is None
+
+    @property
+    def quantity(self) -> Quantity:
+        """What was injected."""
+        return next((q for q in Quantity if q is not Quantity.OFFSET and getattr(self, q)), _PLAIN)
+
+    @property
+    def size(self) -> float:
+        """How much of it, without its sign."""
+        return float(abs(getattr(self, self.quantity)))
 
     def offset_at(self, at_ns: int | None) -> float:
         """Return the offset to undo at another instant, in seconds."""
@@ -76,6 +97,7 @@ class Injected:
             "kind": self.kind,
             "offset_s": self.offset_s,
             "drift_ppm": self.drift_ppm,
+            **{key: value for key in _RARE if (value := getattr(self, key))},
             "at_ns": self.at_ns,
             "moved": list(self.moved),
             "recording": self.recording,
@@ -96,8 +118,8 @@ class Injected:
         for key in ("clip_id", "original"):
             if not isinstance(row.get(key), str):
                 raise ValueError(f"has no {key}")
-        for key in ("offset_s", "drift_ppm"):
-            value = row.get(key)
+        for key in ("offset_s", "drift_ppm", *_RARE):
+            value = row.get(key, 0.0 if key in _RARE else None)
             if not isinstance(value, float | int) or not math.isfinite(value):
                 raise ValueError(f"its {key} is {value!r}, expected a number")
         if at_ns is not None and not isinstance(at_ns, int):
@@ -113,6 +135,9 @@ class Injected:
             kind=row.get("kind"),
             offset_s=float(row["offset_s"]),
             drift_ppm=float(row["drift_ppm"]),
+            step_s=float(row.get("step_s", 0.0)),
+            jitter_s=float(row.get("jitter_s", 0.0)),
+            lost_frames=int(row.get("lost_frames", 0)),
             at_ns=at_ns,
             moved=tuple(map(str, moved)) or (() if source is None else (str(source),)),
             recording=None if row.get("recording") is None else str(row["recording"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,7 +15,7 @@ from syncaudit.datasets.json_lines import iter_json_lines
 from syncaudit.datasets.source import Source
 from syncaudit.errors import ManifestError, UsageError, one_line
 from syncaudit.ingest.verdict_index import find_verdicts
-from syncaudit.model import Verdict
+from syncaudit.model import ClipVerdict, Verdict
 from syncaudit.readers.runs import FoundVerdicts, finished_run
 from syncaudit.readers.uris import parent_of
 
@@ -66,6 +66,11 @@ class Judged:
     sources: Mapping[str, JudgedSource]
     blamed: frozenset[str]
     reasons: frozenset[tuple[str, str | None]] = frozenset()
+
+    @classmethod
+    def of(cls, verdict: ClipVerdict) -> Judged:
+        """Return what a verdict says."""
+        return cls.from_row(replace(verdict, pairs=(), record=None).to_json())
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Judged:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-
-import numpy as np
+from hashlib import blake2b
 
 from syncaudit.model import Verdict
 
-__all__ = ["balanced_sample", "quotas"]
+__all__ = ["balanced_sample", "quotas", "weekly_sample"]
 
 
 def quotas(counts: Mapping[Verdict, int], number: int) -> dict[Verdict, int]:
@@ -30,10 +30,10 @@ def quotas(counts: Mapping[Verdict, int], number: int) -> dict[Verdict, int]:
     return found
 
 
-def balanced_sample(
-    verdicts: Mapping[str, Verdict], number: int, rng: np.random.Generator
-) -> Sequence[str]:
+def balanced_sample(verdicts: Mapping[str, Verdict], number: int, seed: int) -> Sequence[str]:
     """Return clip ids, balanced over the verdicts, in an order that tells nothing.
+
+    Lots go by clip id: clips that come later change little of what was drawn before.
 
     Parameters
     ----------
@@ -41,16 +41,47 @@ def balanced_sample(
         The run, by clip.
     number : int
         Clips to draw.
-    rng : Generator
-        Decides.
+    seed : int
+        Another one draws anew.
     """
     by_verdict: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}
     for clip_id, verdict in verdicts.items():
         by_verdict[verdict].append(clip_id)
     wanted = quotas({verdict: len(ids) for verdict, ids in by_verdict.items()}, number)
+    lots = {clip_id: _lot(clip_id, seed) for clip_id in verdicts}
     drawn = [
-        by_verdict[verdict][k]
+        clip_id
         for verdict, n in wanted.items()
-        for k in rng.choice(len(by_verdict[verdict]), n, replace=False).tolist()
+        for clip_id in sorted(by_verdict[verdict], key=lots.__getitem__)[:n]
     ]
-    return [drawn[k] for k in rng.permutation(len(drawn)).tolist()]
+    return sorted(drawn, key=lambda clip_id: _lot(clip_id, ~seed))
+
+
+def weekly_sample(
+    verdicts: Mapping[str, Verdict], weeks: Mapping[str, str | None], number: int, seed: int
+) -> Sequence[str]:
+    """Return a balanced sample of every week, one after the other; clips without one come last.
+
+    Parameters
+    ----------
+    verdicts : mapping of str to Verdict
+        The run, by clip.
+    weeks : mapping of str to str or None
+        Week of every clip.
+    number : int
+        Clips to draw of each week.
+    seed : int
+        Another one draws anew.
+    """
+    by_week: dict[str, dict[str, Verdict]] = defaultdict(dict)
+    for clip_id, verdict in verdicts.items():
+        by_week[weeks[clip_id] or "~"][clip_id] = verdict
+    return [
+        clip_id
+        for week in sorted(by_week)
+        for clip_id in balanced_sample(by_week[week], number, seed)
+    ]
+
+
+def _lot(clip_id: str, seed: int) -> bytes:
+    return blake2b(f"{seed} {clip_id}".encode(), digest_size=8).digest()

@@ -14,21 +14,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from syncaudit.dsp.rates import LEVEL, Rate
 from syncaudit.errors import UsageError
+from syncaudit.evaluation.change import Quantity
 from syncaudit.evaluation.injected import Injected
 from syncaudit.evaluation.judged import Judged
 from syncaudit.evaluation.outcomes import Outcome, outcome_of
-from syncaudit.evaluation.rates import LEVEL, Rate
 from syncaudit.model import Verdict
 
-__all__ = ["Goal", "Judge", "KindTuning", "Promise", "Tuning", "tune"]
+__all__ = ["Goal", "Judge", "LimitTuning", "Promise", "Tried", "Tuning", "tune"]
 
 # Limits that are tried, as shares of the error that must be found: an error can be told from a
 # limit only where both are several standard errors apart.
 _SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _FOLDS = 5
+_FOUND = frozenset({Outcome.FOUND})
+_THROUGH = frozenset({Outcome.PASSED, Outcome.UNJUDGED})
 
-# Judges clips by limits of kinds, in seconds.
+# Judges clips by limits of kinds or sources, in seconds.
 Judge = Callable[[Mapping[str, float], Collection[str]], Mapping[str, Judged]]
 
 
@@ -106,8 +109,8 @@ class Promise:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KindTuning:
-    """The limit of one kind of source.
+class LimitTuning:
+    """The limit of one kind of source, or of one source.
 
     Parameters
     ----------
@@ -115,14 +118,34 @@ class KindTuning:
         Chosen on all recordings.
     found : Promise
         Errors of the wanted size that were found, by limits chosen without their recording.
-    tried : mapping of float to (float, float)
-        Every limit that was tried: the shares of errors found and of sources passed, on the
-        recordings it is chosen on. To look at: no promise.
+    let_through : Rate
+        Of these errors, those that got into what passed: the rest was held back.
+    tried : mapping of float to Tried
+        By every limit that was tried, on the recordings it is chosen on. To look at: no promise.
     """
 
     limit_s: float
     found: Promise
-    tried: Mapping[float, tuple[float, float]]
+    let_through: Rate
+    tried: Mapping[float, Tried]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What a limit does to errors of the wanted size, and to good sources.
+
+    Parameters
+    ----------
+    found, let_through : Rate
+        Errors; the rest is held back, or another source is blamed.
+    passed, rejected : Rate
+        Good sources; the rest is unverified.
+    """
+
+    found: Rate
+    let_through: Rate
+    passed: Rate
+    rejected: Rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +154,8 @@ class Tuning:
 
     Parameters
     ----------
-    kinds : mapping of str to KindTuning
-        By kind of source.
+    limits : mapping of str to LimitTuning
+        By kind of source, or by source.
     kept : Promise
         Good clips that were not rejected.
     passed : Rate
@@ -141,7 +164,7 @@ class Tuning:
         Different recordings.
     """
 
-    kinds: Mapping[str, KindTuning]
+    limits: Mapping[str, LimitTuning]
     kept: Promise
     passed: Rate
     n_recordings: int
@@ -149,7 +172,7 @@ class Tuning:
     @property
     def is_kept(self) -> bool:
         """Whether every promise is shown."""
-        return self.kept.is_kept and all(one.found.is_kept for one in self.kinds.values())
+        return self.kept.is_kept and all(one.found.is_kept for one in self.limits.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +182,11 @@ class _Trial:
     controls: Mapping[str, Injected]
     variants: Sequence[Injected]
     recordings: Mapping[str, str]
+    is_by_source: bool
+
+    def group(self, row: Injected) -> str:
+        """Return what a variant's limit goes by."""
+        return str(row.source if self.is_by_source else row.kind)
 
     def clips_of(self, recordings: Collection[str]) -> set[str]:
         """Return the variants and controls of some recordings."""
@@ -172,12 +200,13 @@ def tune(
     judge: Judge,
     goal: Goal,
     *,
+    is_by_source: bool = False,
     seed: int = 0,
 ) -> Tuning:
-    """Return the limit of each kind that keeps a goal, and what is shown of it.
+    """Return the limit of each kind, or source, that keeps a goal, and what is shown of it.
 
-    Of the limits by which enough errors are found and few enough good sources rejected, the one
-    by which most good sources pass; of equal ones the largest.
+    Of the limits that are shown to find enough errors, or else are seen to, and reject few enough
+    good sources, the one by which most good sources pass; of equal ones the largest.
 
     Parameters
     ----------
@@ -189,6 +218,8 @@ def tune(
         Judges variants by limits of kinds.
     goal : Goal
         What is wanted.
+    is_by_source : bool
+        Whether every source gets a limit of its own.
     seed : int
         Draws which recordings are held out together.
 
@@ -197,8 +228,8 @@ def tune(
     UsageError
         If there are no errors of this size, no controls, or fewer than two recordings.
     """
-    trial = _trial(truth, recordings, goal.size_s)
-    kinds = sorted({str(row.kind) for row in trial.variants})
+    trial = _trial(truth, recordings, goal.size_s, is_by_source=is_by_source)
+    groups = sorted({trial.group(row) for row in trial.variants})
     names = sorted({trial.recordings[original] for original in trial.controls})
     if len(names) < 2:
         raise UsageError(
@@ -206,64 +237,62 @@ def tune(
             "others",
             hint="Inject errors into clips of several recordings.",
         )
-    limits = [goal.size_s * share for share in _SHARES]
     by_limit = {
-        limit: judge(dict.fromkeys(kinds, limit), trial.clips_of(names)) for limit in limits
+        limit: judge(dict.fromkeys(groups, limit), trial.clips_of(names))
+        for limit in (goal.size_s * share for share in _SHARES)
     }
-    tried = {
-        kind: {limit: _shares(trial, kind, judged, names) for limit, judged in by_limit.items()}
-        for kind in kinds
-    }
-    chosen = {kind: _best(tried[kind], goal) for kind in kinds}
+
+    def tried(group: str, recordings: Collection[str]) -> dict[float, Tried]:
+        return {limit: _tried(trial, group, by_limit[limit], recordings) for limit in by_limit}
+
     held_out: dict[str, Judged] = {}
     order = np.random.default_rng(seed).permutation(len(names))
     for fold in range(min(_FOLDS, len(names))):
         out = {names[k] for k in order[fold::_FOLDS]}
         rest = [name for name in names if name not in out]
-        of_rest = {
-            kind: _best(
-                {limit: _shares(trial, kind, judged, rest) for limit, judged in by_limit.items()},
-                goal,
-            )
-            for kind in kinds
-        }
+        of_rest = {group: _best(tried(group, rest), goal) for group in groups}
         held_out.update(judge(of_rest, trial.clips_of(out)))
-    verdicts = {
-        original: held_out[row.clip_id].verdict
-        for original, row in trial.controls.items()
-        if row.clip_id in held_out
-    }
+    verdicts = [
+        held_out[row.clip_id].verdict for row in trial.controls.values() if row.clip_id in held_out
+    ]
+
+    def promise(rate: Rate, wanted: float) -> Promise:
+        return Promise(rate=rate, wanted=wanted, n_promises=len(groups) + 1)
+
+    limits = {}
+    for group in groups:
+        of_all = tried(group, names)
+        limits[group] = LimitTuning(
+            limit_s=_best(of_all, goal),
+            found=promise(_outcomes(trial, group, held_out, names, _FOUND), goal.min_found),
+            let_through=_outcomes(trial, group, held_out, names, _THROUGH),
+            tried=of_all,
+        )
     return Tuning(
-        kinds={
-            kind: KindTuning(
-                limit_s=chosen[kind],
-                found=Promise(
-                    rate=_found(trial, kind, held_out, names),
-                    wanted=goal.min_found,
-                    n_promises=len(kinds) + 1,
-                ),
-                tried={limit: shares[:2] for limit, shares in tried[kind].items()},
-            )
-            for kind in kinds
-        },
-        kept=Promise(
-            rate=_rate([v is not Verdict.REJECT for v in verdicts.values()], len(names)),
-            wanted=1.0 - goal.max_false_reject,
-            n_promises=len(kinds) + 1,
+        limits=limits,
+        kept=promise(
+            _rate([v is not Verdict.REJECT for v in verdicts], len(names)),
+            1.0 - goal.max_false_reject,
         ),
-        passed=_rate([v is Verdict.PASS for v in verdicts.values()], len(names)),
+        passed=_rate([v is Verdict.PASS for v in verdicts], len(names)),
         n_recordings=len(names),
     )
 
 
-def _trial(truth: Sequence[Injected], recordings: Mapping[str, str], size_s: float) -> _Trial:
+def _trial(
+    truth: Sequence[Injected],
+    recordings: Mapping[str, str],
+    size_s: float,
+    *,
+    is_by_source: bool,
+) -> _Trial:
     controls = {row.original: row for row in truth if row.is_control}
     moved = [
         row
         for row in truth
-        if not row.is_control and not row.drift_ppm and row.original in controls
+        if not row.is_control and row.quantity is Quantity.OFFSET and row.original in controls
     ]
-    sizes = sorted({abs(row.offset_s) for row in moved if abs(row.offset_s) >= size_s - 1e-9})
+    sizes = sorted({row.size for row in moved if row.size >= size_s - 1e-9})
     if not controls or not sizes:
         lacks = "no errors of this size or more" if controls else "no controls"
         raise UsageError(
@@ -272,56 +301,61 @@ def _trial(truth: Sequence[Injected], recordings: Mapping[str, str], size_s: flo
         )
     return _Trial(
         controls=controls,
-        variants=[row for row in moved if abs(row.offset_s) == sizes[0]],
+        variants=[row for row in moved if row.size == sizes[0]],
         recordings={original: recordings.get(original, original) for original in controls},
+        is_by_source=is_by_source,
     )
 
 
-def _best(tried: Mapping[float, tuple[float, float, float]], goal: Goal) -> float:
-    """Return the limit to choose by (found, passed, rejected) of each."""
+def _best(tried: Mapping[float, Tried], goal: Goal) -> float:
+    """Return the limit to choose."""
 
     def rank(limit: float) -> tuple[object, ...]:
-        found, passed, rejected = tried[limit]
-        is_enough = found >= goal.min_found
-        is_kind = rejected <= goal.max_false_reject
-        return is_enough, is_kind, passed if is_enough else found, limit
+        found, passed = tried[limit].found, tried[limit].passed.share or 0.0
+        is_shown = found.interval()[0] >= goal.min_found
+        is_enough = (found.share or 0.0) >= goal.min_found
+        is_kind = (tried[limit].rejected.share or 0.0) <= goal.max_false_reject
+        return is_enough, is_kind, is_shown, passed if is_enough else found.share or 0.0, limit
 
     return max(tried, key=rank)
 
 
-def _shares(
-    trial: _Trial, kind: str, judged: Mapping[str, Judged], recordings: Collection[str]
-) -> tuple[float, float, float]:
-    """Return the shares of errors found, and of sources of controls passed and rejected."""
-    found = _found(trial, kind, judged, recordings)
-    names = {str(row.source) for row in trial.variants if row.kind == kind}
+def _tried(
+    trial: _Trial, group: str, judged: Mapping[str, Judged], recordings: Collection[str]
+) -> Tried:
+    """Return what a limit does to the errors and the good sources of some recordings."""
+    names = {str(row.source) for row in trial.variants if trial.group(row) == group}
     verdicts = [
         judged[row.clip_id].sources[name].verdict
         for original, row in trial.controls.items()
         if trial.recordings[original] in recordings and row.clip_id in judged
         for name in names & judged[row.clip_id].sources.keys()
     ]
-    n = max(1, len(verdicts))
-    return (
-        found.share or 0.0,
-        sum(verdict is Verdict.PASS for verdict in verdicts) / n,
-        sum(verdict is Verdict.REJECT for verdict in verdicts) / n,
+    return Tried(
+        found=_outcomes(trial, group, judged, recordings, _FOUND),
+        let_through=_outcomes(trial, group, judged, recordings, _THROUGH),
+        passed=_rate([v is Verdict.PASS for v in verdicts], len(recordings)),
+        rejected=_rate([v is Verdict.REJECT for v in verdicts], len(recordings)),
     )
 
 
-def _found(
-    trial: _Trial, kind: str, judged: Mapping[str, Judged], recordings: Collection[str]
+def _outcomes(
+    trial: _Trial,
+    group: str,
+    judged: Mapping[str, Judged],
+    recordings: Collection[str],
+    wanted: Collection[Outcome],
 ) -> Rate:
-    """Return how many errors of a kind were found in some recordings."""
+    """Return how many errors of a group came out so in some recordings."""
     hits: dict[str, list[bool]] = defaultdict(list)
     for row in trial.variants:
         recording = trial.recordings[row.original]
-        if row.kind != kind or recording not in recordings or row.clip_id not in judged:
+        if trial.group(row) != group or recording not in recordings or row.clip_id not in judged:
             continue
         control = judged.get(trial.controls[row.original].clip_id)
         outcome = outcome_of(row, judged[row.clip_id], control)
         if outcome is not None:
-            hits[recording].append(outcome is Outcome.FOUND)
+            hits[recording].append(outcome in wanted)
     return _rate([hit for one in hits.values() for hit in one], len(hits))
 
 

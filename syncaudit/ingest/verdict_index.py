@@ -34,6 +34,9 @@ class VerdictIndex:
         Verdicts that may train; by default only those that passed.
     unknown : {"raise", "drop"}
         What a clip without a verdict does: stop the loader, or be left out and counted.
+    without : collection of str
+        Clips that never train, whatever their verdict: those that another split shares
+        (`syncaudit check-split --leaks`).
     place : str
         Where the verdicts come from, for messages.
     """
@@ -44,6 +47,7 @@ class VerdictIndex:
         *,
         admit: Collection[str] = (Verdict.PASS,),
         unknown: Literal["raise", "drop"] = "raise",
+        without: Collection[str] = (),
         place: str = "the verdicts",
     ) -> None:
         wrong = set(admit) - set(Verdict)
@@ -57,9 +61,10 @@ class VerdictIndex:
         self._verdicts = {clip_id: Verdict(verdict) for clip_id, verdict in verdicts}
         self._admit = {Verdict(verdict) for verdict in admit}
         self._unknown = unknown
+        self._without = frozenset(without)
         self._place = place
         self.dropped: Counter[str] = Counter()
-        """Samples left out so far, by verdict (``unknown`` for clips without one)."""
+        """Samples left out so far, by verdict (``unknown`` for clips without one, ``leaked``)."""
 
     @classmethod
     def load(
@@ -68,6 +73,7 @@ class VerdictIndex:
         *,
         admit: Collection[str] = (Verdict.PASS,),
         unknown: Literal["raise", "drop"] = "raise",
+        without: Collection[str] | str | Path = (),
         partial: bool = False,
     ) -> VerdictIndex:
         """Read the output folder of `syncaudit validate`, or one of its verdict files.
@@ -79,6 +85,8 @@ class VerdictIndex:
             local or any fsspec URL.
         admit, unknown
             As for the class.
+        without : collection of str, str or Path
+            As for the class, or the file that lists them.
         partial : bool
             Take what is there of a run that was not finished, or that no summary tells of; in a
             folder of ``verdicts.jsonl``, for the Parquet file may be of the run before.
@@ -96,7 +104,11 @@ class VerdictIndex:
             pairs: Iterable[tuple[str, str]] = _parquet(place)
         else:
             pairs = _surviving(place) if partial else _json_lines(place)
-        index = cls(pairs, admit=admit, unknown=unknown, place=place)
+        if isinstance(without, str | Path):
+            from syncaudit.readers.clip_list import read_clip_ids  # heavy
+
+            without = read_clip_ids(str(without), may_be_empty=True)
+        index = cls(pairs, admit=admit, unknown=unknown, without=without, place=place)
         if not partial:
             found = FoundVerdicts((clip_id, str(v)) for clip_id, v in index._verdicts.items())
             finished_run(place).check(found, place)
@@ -118,6 +130,9 @@ class VerdictIndex:
         UnknownClipError
             If the clip has no verdict, unless the index was told to drop such clips.
         """
+        if clip_id in self._without:
+            self.dropped["leaked"] += 1
+            return False
         verdict = self._verdicts.get(clip_id)
         if verdict in self._admit:
             return True
@@ -131,7 +146,11 @@ class VerdictIndex:
 
     def admitted(self) -> Iterator[str]:
         """Yield the clips that may train, in the order of the verdicts."""
-        return (clip_id for clip_id, verdict in self._verdicts.items() if verdict in self._admit)
+        return (
+            clip_id
+            for clip_id, verdict in self._verdicts.items()
+            if verdict in self._admit and clip_id not in self._without
+        )
 
 
 def find_verdicts(path: str | Path, *, partial: bool = False) -> str:

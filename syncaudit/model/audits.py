@@ -83,6 +83,8 @@ class PictureAudit:
     new_share : float, optional
         Share of frames that show a new picture, where the camera is slower than the file and its
         pictures are repeated to fill it up; those repeats are no fault of single frames.
+    light : float, optional
+        Median over the pictures of their mean luma, 0 to 255.
     """
 
     frames: int
@@ -91,6 +93,7 @@ class PictureAudit:
     errors: int = 0
     first_error: str | None = None
     new_share: float | None = None
+    light: float | None = None
 
     def of(self, fault: PictureFault) -> tuple[PictureSpell, ...]:
         """Return the spells of one fault."""
@@ -105,6 +108,7 @@ class PictureAudit:
             "errors": self.errors,
             "first_error": self.first_error,
             "new_share": self.new_share,
+            "light": self.light,
         }
 
     @classmethod

@@ -246,6 +246,9 @@ class Clip:
         Episode of a data set that the clip is.
     sources : mapping of str to SourceSpec
         Name to source.
+    about : mapping of str to str
+        What it was recorded with: vehicle, rig, software version ... No verdict depends on it;
+        the report compares by it.
     base_uri : str
         Folder that relative URIs are relative to ("" for the working folder).
     """
@@ -259,6 +262,7 @@ class Clip:
     end_ns: int | None = None
     reference: str | None = None
     origin: Origin | None = None
+    about: Mapping[str, str] = field(default_factory=dict)
     base_uri: str = ""
 
 

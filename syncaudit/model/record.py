@@ -40,6 +40,10 @@ class ClipRecord:
     extents : mapping of str to (int, int)
         First and last stamp of every source in or near the window that the manifest states, or
         of all its stamps where none is near; empty where it states none.
+    conditions : mapping of str to float
+        What the clip is like, as far as its sources show it: mean ``speed`` (m/s), root mean square
+        of the ``turning`` (rad/s), mean ``light`` of the pictures (0 to 255). No verdict depends on
+        them; the report compares by them.
     """
 
     at_ns: int
@@ -52,6 +56,7 @@ class ClipRecord:
     stages: Mapping[str, float] = field(default_factory=dict)
     fallbacks: Mapping[str, str] = field(default_factory=dict)
     extents: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    conditions: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def is_screened(self) -> bool:
@@ -78,6 +83,7 @@ class ClipRecord:
             },
             **({"fallbacks": dict(self.fallbacks)} if self.fallbacks else {}),
             **({"extents": {k: list(v) for k, v in self.extents.items()}} if self.extents else {}),
+            **({"conditions": dict(self.conditions)} if self.conditions else {}),
         }
 
     @classmethod
@@ -114,4 +120,5 @@ class ClipRecord:
             stages=stages,
             fallbacks=item.get("fallbacks", {}),
             extents={name: (at[0], at[1]) for name, at in item.get("extents", {}).items()},
+            conditions=item.get("conditions", {}),
         )

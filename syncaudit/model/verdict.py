@@ -125,6 +125,8 @@ class ClipVerdict:
         What was measured, so that another policy can judge it; None where nothing was.
     common : CommonOffsets, optional
         Offsets of its whole data set that the reference was chosen by.
+    about : mapping of str to str
+        What the manifest says that it was recorded with.
     """
 
     clip_id: str
@@ -140,6 +142,12 @@ class ClipVerdict:
     stages: Mapping[str, float] = field(default_factory=dict)
     record: ClipRecord | None = None
     common: CommonOffsets | None = None
+    about: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def middle_ns(self) -> int | None:
+        """Middle of the clip's window, where it was opened."""
+        return self.at_ns if self.record is None else self.record.at_ns
 
     def to_json(self) -> dict[str, object]:
         """Return the row of ``verdicts.jsonl`` (formats, section 3)."""
@@ -157,6 +165,7 @@ class ClipVerdict:
             "stages": {name: round(value, 4) for name, value in self.stages.items()},
             "record": None if self.record is None else self.record.to_json(),
             "common_offsets": None if self.common is None else self.common.to_json(),
+            **({"about": dict(self.about)} if self.about else {}),
         }
 
     @classmethod
@@ -204,4 +213,5 @@ class ClipVerdict:
                 stages=stages,
             ),
             common=None if common is None else CommonOffsets.from_json(common),
+            about={str(key): str(value) for key, value in (row.get("about") or {}).items()},
         )

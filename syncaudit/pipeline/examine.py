@@ -27,6 +27,7 @@ from syncaudit.model import (
     TranscriptStream,
 )
 from syncaudit.pipeline.conclude import conclude
+from syncaudit.pipeline.conditions import conditions_of
 from syncaudit.pipeline.evidence import find_evidence, track_all_frames
 from syncaudit.pipeline.known_corrections import (
     apply_calibration,
@@ -216,6 +217,7 @@ def examine(
         stages=stages.seconds,
         fallbacks=evidence.fallbacks,
         extents=covered,
+        conditions=conditions_of(evidence),
     )
     intended_s = {name: spec.expected_offset_s for name, spec in clip.sources.items()}
     while True:

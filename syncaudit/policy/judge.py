@@ -79,6 +79,7 @@ def judge(case: Case) -> ClipVerdict:
         seconds=sum(record.stages.values()),
         stages=record.stages,
         record=record,
+        about=clip.about,
     )
 
 

@@ -39,19 +39,23 @@ def policy_text(baselines: Iterable[FleetBaseline], *, extends: str, title: str)
     return "\n".join(lines) + "\n"
 
 
-def limits_text(limits_s: Mapping[str, float], *, extends: str, title: str) -> str:
-    """Return a policy file (TOML) with the largest offset of some kinds.
+def limits_text(
+    limits_s: Mapping[str, float], *, extends: str, title: str, table: str = "kinds"
+) -> str:
+    """Return a policy file (TOML) with the largest offset of some kinds or sources.
 
     Parameters
     ----------
     limits_s : mapping of str to float
-        By kind of source.
+        By kind of source, or by source.
+    table : str
+        ``kinds`` or ``sources``.
     extends, title : str
         As of `policy_text`.
     """
     lines = [f"# {_on_one_line(title)}", "", f"extends = {_quoted(extends)}"]
     for kind, limit_s in limits_s.items():
-        lines += ["", f"[kinds.{_quoted(kind)}]", f"offset_ms = {_ms(limit_s)}"]
+        lines += ["", f"[{table}.{_quoted(kind)}]", f"offset_ms = {_ms(limit_s)}"]
     return "\n".join(lines) + "\n"
 
 

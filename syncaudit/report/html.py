@@ -15,6 +15,8 @@ from syncaudit.report.courses import Courses
 from syncaudit.report.overview import Overview
 from syncaudit.report.page import write_page
 from syncaudit.report.picture import Picture
+from syncaudit.report.strictness import Strictness
+from syncaudit.report.trends import Trends
 from syncaudit.report.worst import WorstClips
 
 __all__ = ["CARDS", "PictureMaker", "write_report"]
@@ -51,12 +53,15 @@ def write_report(
     """
     tolerances = summary.get("tolerances_s") or {}
     overview, table, worst = Overview(summary), ClipTable(tolerances), WorstClips()
+    trends, strictness = Trends(tolerances), Strictness()
     courses = Courses(summary.get("recordings") or (), tolerances)
     cards: list[dict[str, Any]] = []
     room = dict(CARDS)
     for clip in verdicts:
         overview.add(clip)
         courses.add(clip)
+        trends.add(clip)
+        strictness.add(clip)
         worst.add(clip)
         name = None
         if room[clip.verdict] > 0:
@@ -75,6 +80,8 @@ def write_report(
         summary=summary,
         overview=overview.to_view(),
         courses=lines,
+        trends=trends.to_view(),
+        strictness=strictness.to_view(),
         worst=[_worst_card(clip, tolerances, pictures) for clip in worst.clips()],
         cards=cards,
         left_out=listed["left_out"],

@@ -1,8 +1,14 @@
 """Do train and validation share what they should not: recordings, files, episodes, video."""
 
 from syncaudit.splits.duplicates import Duplicate, VideoSet, count_videos, find_duplicates
+from syncaudit.splits.leaks import leaked_clips
 from syncaudit.splits.shared import SharedData, find_shared
-from syncaudit.splits.split_lists import Split, splits_by_lists, splits_of_lerobot
+from syncaudit.splits.split_lists import (
+    Split,
+    splits_by_lists,
+    splits_of_hugging_face,
+    splits_stated,
+)
 
 __all__ = [
     "Duplicate",
@@ -12,6 +18,8 @@ __all__ = [
     "count_videos",
     "find_duplicates",
     "find_shared",
+    "leaked_clips",
     "splits_by_lists",
-    "splits_of_lerobot",
+    "splits_of_hugging_face",
+    "splits_stated",
 ]

@@ -15,6 +15,8 @@ __all__ = ["SharedData", "find_shared"]
 _ALL = (float("-inf"), float("inf"))
 # Tables of signal definitions are the same for a whole fleet.
 _MEDIA = ("uri", "timestamps")
+# What a manifest may call (in `about`) the one thing that records one place at a time.
+_DEVICE = ("device", "vehicle", "robot")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,9 +26,9 @@ class SharedData:
     Parameters
     ----------
     kind : str
-        ``clip``, ``recording``, ``episode`` or ``file``.
+        ``clip``, ``recording``, ``episode``, ``device`` or ``file``.
     what : str
-        The id, or the file.
+        The id, the file, or the device that recorded at the same time.
     clips : mapping of str to tuple of str
         By split, the clips that have it.
     """
@@ -40,8 +42,9 @@ def find_shared(splits: Sequence[Split]) -> list[SharedData]:
     """Return what clips of different splits share by what their manifests say.
 
     A file counts where the parts of it that two clips use overlap: presentation times, rows, or
-    stated windows. What a more telling kind has said already is not repeated: clips before
-    recordings, recordings before episodes, these before files.
+    stated windows. So does a device (`_DEVICE`), where the windows of two clips overlap. What a
+    more telling kind has said already is not repeated: clips before recordings, recordings before
+    episodes, these before devices and files.
     """
     found: list[SharedData] = []
     told: set[frozenset[tuple[str, str]]] = set()
@@ -66,6 +69,7 @@ def _groups(
         kind: defaultdict(list) for kind in ("clip", "recording", "episode")
     }
     parts: dict[tuple[str, str], list[tuple[tuple[float, float], str, str]]] = defaultdict(list)
+    times: dict[tuple[str, str], list[tuple[tuple[float, float], str, str]]] = defaultdict(list)
     for split in splits:
         for clip in split.clips:
             member = (split.name, clip.clip_id)
@@ -74,9 +78,14 @@ def _groups(
             if clip.origin is not None:
                 episode = f"{clip.origin.dataset}, episode {clip.origin.episode_index}"
                 keyed["episode"][episode].append(member)
+            device = next((clip.about[key] for key in _DEVICE if key in clip.about), None)
+            if device is not None and clip.start_ns is not None and clip.end_ns is not None:
+                window = (float(clip.start_ns), float(clip.end_ns))
+                times[f"{device} at one time", ""].append((window, *member))
             for kind, uri, part in _parts(clip):
                 parts[uri, kind].append((part, *member))
     yield from keyed.items()
+    yield "device", dict(_overlapping(times))
     yield "file", dict(_overlapping(parts))
 
 
@@ -104,7 +113,7 @@ def _parts(clip: Clip) -> Iterator[tuple[str, str, tuple[float, float]]]:
 def _overlapping(
     parts: Mapping[tuple[str, str], Sequence[tuple[tuple[float, float], str, str]]],
 ) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yield files with the clips of different splits whose parts of it overlap."""
+    """Yield files, or devices, with the clips of different splits whose parts of it overlap."""
     for (uri, _), used in parts.items():
         members: dict[tuple[str, str], None] = {}
         open_parts: list[tuple[float, str, str]] = []

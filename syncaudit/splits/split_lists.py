@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from syncaudit.errors import UsageError
+from syncaudit.errors import UsageError, one_line
 from syncaudit.model import Clip
 from syncaudit.readers.uris import read_bytes
 
-__all__ = ["Split", "splits_by_lists", "splits_of_lerobot"]
+__all__ = [
+    "Split",
+    "splits_by_lists",
+    "splits_by_names",
+    "splits_of_hugging_face",
+    "splits_stated",
+]
+
+# How shards and folders of splits are called: train-000017.tar, val/drive3 ...
+_SPLIT_NAME = re.compile(r"(train|training|val|valid|validation|dev|eval|test)(?=[-_./])", re.I)
+_SHARD = re.compile(r"(.+?)-\d+-of-\d+\.parquet")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,21 +57,88 @@ def splits_by_lists(clips: Sequence[Clip], lists: Mapping[str, Collection[str]])
     return found
 
 
-def splits_of_lerobot(clips: Sequence[Clip]) -> list[Split]:
-    """Return the splits that a LeRobot data set states in ``meta/info.json``, by its episodes.
+def splits_stated(clips: Sequence[Clip]) -> list[Split]:
+    """Return the splits that one data set states itself.
+
+    A LeRobot data set does so in ``meta/info.json``, by its episodes; others by the names of their
+    shards and folders.
 
     Raises
     ------
     UsageError
-        If the clips are of no LeRobot data set, or of several, or it states fewer than two splits.
+        If it states fewer than two.
     """
     places = {clip.origin.dataset for clip in clips if clip.origin is not None}
-    if len(places) != 1 or any(clip.origin is None for clip in clips):
+    if len(places) == 1 and all(clip.origin is not None for clip in clips):
+        return _splits_of_lerobot(clips, f"{places.pop().rstrip('/')}/meta/info.json")
+    found = splits_by_names(clips)
+    if len(found) < 2:
         raise UsageError(
-            "one split was named, and it is no LeRobot data set that states several itself",
-            hint="Name two splits or more.",
+            "one split was named, and it is no data set that states several itself",
+            hint="Name two splits or more; or shards or folders called train..., val..., test...",
         )
-    path = f"{places.pop().rstrip('/')}/meta/info.json"
+    return found
+
+
+def splits_by_names(clips: Iterable[Clip]) -> list[Split]:
+    """Return the splits by the shards or folders that clips are named after; others are left out.
+
+    Parameters
+    ----------
+    clips : iterable of Clip
+        Ids begin with the shard (WebDataset) or the folder.
+    """
+    found: dict[str, list[Clip]] = defaultdict(list)
+    for clip in clips:
+        match = _SPLIT_NAME.match(clip.clip_id)
+        if match is not None:
+            found[match[1].lower()].append(clip)
+    return [Split(name=name, clips=members) for name, members in found.items()]
+
+
+def splits_of_hugging_face(folder: str) -> dict[str, list[str]]:
+    """Return the clips of every split of a Hugging Face data set, by its column ``clip_id``.
+
+    Parameters
+    ----------
+    folder : str
+        A data set as on the Hub (``train-00000-of-00002.parquet``, in the folder or in ``data/``),
+        or as `DatasetDict.save_to_disk` writes it (``train/data-00000-of-00001.arrow``).
+
+    Raises
+    ------
+    UsageError
+        If it is none, or has no such column.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    root = Path(folder)
+    found: dict[str, list[str]] = defaultdict(list)
+    try:
+        for path in sorted((*root.glob("*.parquet"), *root.glob("data/*.parquet"))):
+            match = _SHARD.fullmatch(path.name)
+            if match is not None:
+                found[match[1]] += pq.read_table(path, columns=["clip_id"])["clip_id"].to_pylist()
+        for path in sorted(root.glob("*/*.arrow")):
+            with pa.ipc.open_stream(path) as stream:
+                found[path.parent.name] += stream.read_all()["clip_id"].to_pylist()
+    except (OSError, KeyError, pa.ArrowException) as error:
+        raise UsageError(
+            f"its splits cannot be read by the column 'clip_id' ({one_line(error)})",
+            path=folder,
+            hint="Add that column, or name lists of clips instead.",
+        ) from error
+    if len(found) < 2:
+        raise UsageError(
+            f"holds {len(found)} split of a Hugging Face data set, expected two or more",
+            path=folder,
+            hint="Expected train-00000-of-00001.parquet ..., or what 'save_to_disk' writes.",
+        )
+    return {name: [str(clip_id) for clip_id in ids] for name, ids in found.items()}
+
+
+def _splits_of_lerobot(clips: Sequence[Clip], path: str) -> list[Split]:
     stated = json.loads(read_bytes(path)).get("splits", {})
     ranges = {name: _episodes(name, text, path) for name, text in stated.items()}
     if len(ranges) < 2:

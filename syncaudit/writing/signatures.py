@@ -68,6 +68,7 @@ class Signature(Enum):
     CALIBRATION = (_object_with("version", "reference", "sources"),)
     BASELINE = (_holds(b"by 'syncaudit baseline'"),)
     TUNED = (_holds(b"by 'syncaudit tune'"),)
+    LEAKS = (_holds(b"# by 'syncaudit check-split'"),)
     TRAIN = (lambda head: head.startswith(b"start_s,width_s\n"),)
     PLAN = (_holds(b"syncaudit flash-plan"),)
     PLOT = (_holds(b"Software\0syncaudit"),)

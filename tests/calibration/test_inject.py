@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from syncaudit_calibration.inject import Change, Draw, all_changes, movable_sources
 
 from syncaudit.datasets import load_manifest
+from syncaudit.evaluation.change import Change, parse_changes
+from syncaudit.evaluation.draw import Draw
 from syncaudit.evaluation.injected import Injected, read_truth
+from syncaudit.evaluation.movable import movable_sources
 from syncaudit.model import ClockMap
 from syncaudit.readers import read_source
 from testkit.apply_clips import T0, S, manifest, verdict, verdicts
@@ -161,10 +163,10 @@ def test_only_clips_that_passed_are_taken(data: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        (["--offsets", "5,x"], "--offsets holds 'x'"),
-        (["--offsets", "0"], "--offsets holds '0'"),
-        (["--offsets", "nan"], "--offsets holds 'nan'"),
-        (["--drift-ppm", "5000"], "--drift-ppm holds '5000'"),
+        (["--offsets", "5,x"], "offset holds 'x'"),
+        (["--offsets", "0"], "offset holds '0'"),
+        (["--offsets", "nan"], "offset holds 'nan'"),
+        (["--drift-ppm", "5000"], "drift holds '5000'"),
         (["--offsets", ","], "neither --offsets nor --drift-ppm"),
         (["--sources", "lidar"], "no source can be moved.*the clips hold arm"),
         (["--sources", "text"], "no source can be moved. text: it is text without times"),
@@ -212,7 +214,7 @@ def test_a_second_run_writes_anew_and_seeds_draw_anew(data: Path, tmp_path: Path
 
 
 def test_sources_changes_and_signs_are_drawn_evenly() -> None:
-    changes = all_changes([0.01, 0.02], [50.0])
+    changes = parse_changes(["offset=10,20", "drift=50"])
     assert len(set(changes)) == 6
     draw = Draw(changes, np.random.default_rng(3))
     found = [pick for _ in range(30) for pick in draw.of_clip(["a", "b", "c"], 3)]
@@ -220,7 +222,7 @@ def test_sources_changes_and_signs_are_drawn_evenly() -> None:
 
 
 def test_source_of_one_clip_takes_no_more_of_it_than_others_do() -> None:
-    draw = Draw(all_changes([0.01, 0.02], []), np.random.default_rng(4))
+    draw = Draw(parse_changes(["offset=10,20"]), np.random.default_rng(4))
     for _ in range(20):
         draw.of_clip(["a", "b"], 4)
     rare = Counter(name for name, _ in draw.of_clip(["a", "b", "rare"], 6))
@@ -229,7 +231,7 @@ def test_source_of_one_clip_takes_no_more_of_it_than_others_do() -> None:
 
 
 def test_variants_of_a_clip_differ_and_are_no_more_than_there_are() -> None:
-    changes = [Change(offset_s=0.1), Change(offset_s=-0.1)]
+    changes = [Change(amount=0.1), Change(amount=-0.1)]
     draw = Draw(changes, np.random.default_rng(0))
     for _ in range(20):
         found = draw.of_clip(["a", "b", "c"], 5)

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from syncaudit.cli.app import build_app
 from syncaudit.errors import UsageError
-from syncaudit.evaluation.clip_list import read_clip_ids
 from syncaudit.evaluation.comparison import compare_runs
 from syncaudit.evaluation.judged import Judged, JudgedSource
 from syncaudit.model import Verdict
+from syncaudit.readers.clip_list import read_clip_ids
 
 
 def clip(

@@ -102,10 +102,11 @@ class Fleet:
 
 def test_a_limit_finds_enough_and_passes_most() -> None:
     found = Fleet(60, 1).tuned()
-    camera = found.kinds["camera"]
-    enough = {limit for limit, (share, _) in camera.tried.items() if share >= GOAL.min_found}
-    assert camera.limit_s in enough
-    assert camera.tried[camera.limit_s][1] == max(camera.tried[limit][1] for limit in enough)
+    camera = found.limits["camera"]
+    shown = {k for k, one in camera.tried.items() if one.found.interval()[0] >= GOAL.min_found}
+    passed = {limit: one.passed.share or 0.0 for limit, one in camera.tried.items()}
+    assert camera.limit_s in shown
+    assert passed[camera.limit_s] == max(passed[limit] for limit in shown)
     assert found.n_recordings == 60
 
 
@@ -115,7 +116,7 @@ def test_promises_hold_on_recordings_not_seen() -> None:
     n_broken = 0
     for seed in range(100):
         found = Fleet(60, seed).tuned()
-        camera = found.kinds["camera"]
+        camera = found.limits["camera"]
         true_found, true_kept = rest.shares(camera.limit_s)
         # What the procedure promises; limits of fewer recordings differ by a step at most.
         n_broken += true_found < camera.found.low or true_kept < found.kept.low
@@ -123,25 +124,25 @@ def test_promises_hold_on_recordings_not_seen() -> None:
 
 
 def test_variants_of_one_recording_are_one_piece_of_evidence() -> None:
-    few = Fleet(10, 3, n_clips=20, off_s=0.0).tuned().kinds["camera"].found
-    many = Fleet(200, 3, n_clips=1, off_s=0.0).tuned().kinds["camera"].found
+    few = Fleet(10, 3, n_clips=20, off_s=0.0).tuned().limits["camera"].found
+    many = Fleet(200, 3, n_clips=1, off_s=0.0).tuned().limits["camera"].found
     assert few.rate.n == many.rate.n == 200
     assert few.low < 0.75 < 0.85 < many.low
 
 
 def test_too_few_recordings_promise_nothing_and_say_how_many_are_missing() -> None:
-    found = Fleet(5, 4, off_s=0.0, std_s=(0.0005, 0.001)).tuned().kinds["camera"].found
+    found = Fleet(5, 4, off_s=0.0, std_s=(0.0005, 0.001)).tuned().limits["camera"].found
     assert found.rate.share == 1.0
     assert not found.is_kept
     assert not found.is_out_of_reach
     more = found.more_needed
-    shown = Fleet(5 + more, 4, off_s=0.0, std_s=(0.0005, 0.001)).tuned().kinds["camera"].found
+    shown = Fleet(5 + more, 4, off_s=0.0, std_s=(0.0005, 0.001)).tuned().limits["camera"].found
     assert shown.is_kept
 
 
 def test_what_cannot_be_found_is_out_of_reach() -> None:
     """Standard errors of 15 ms show no 20 ms."""
-    found = Fleet(80, 5, std_s=(0.014, 0.016)).tuned().kinds["camera"].found
+    found = Fleet(80, 5, std_s=(0.014, 0.016)).tuned().limits["camera"].found
     assert found.is_out_of_reach
     assert not found.is_kept
 
@@ -188,11 +189,28 @@ class TestCommand:
             (tmp_path / name).write_text(text)
         return tmp_path
 
-    def run(self, trial: Path, *words: str) -> tuple[int, str]:
-        arguments = ["tune", str(trial / "out"), "--truth", str(trial / "truth.jsonl"), "--partial"]
-        out = ["--out", str(trial / "tuned.toml")]
-        result = CliRunner().invoke(build_app(), [*arguments, *out, *words])
+    def run(self, trial: Path, *words: str, is_trial: bool = True) -> tuple[int, str]:
+        arguments = ["tune", str(trial / "out"), "--partial", "--out", str(trial / "tuned.toml")]
+        truth = ["--truth", str(trial / "truth.jsonl")] if is_trial else []
+        result = CliRunner().invoke(build_app(), [*arguments, *truth, *words])
         return result.exit_code, result.output
+
+    def test_a_run_alone_is_tuned_by_variants_of_what_it_measured(self, trial: Path) -> None:
+        code, said = self.run(trial, "--by", "source", "--plots", str(trial / "p"), is_trial=False)
+        assert code == 1, said
+        policy = tomllib.loads((trial / "tuned.toml").read_text())
+        assert policy["sources"].keys() == {"cam_front", "cam_rear", "imu", "can"}
+        assert {path.name for path in (trial / "p").iterdir()} == {"limits.png", "detection.png"}
+
+    def test_clips_that_a_person_accepts_are_the_good_ones(self, trial: Path) -> None:
+        labels = trial / "labels.jsonl"
+        lines = [{"clip_id": f"{k}/control", "label": "accept"} for k in range(2)]
+        labels.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        _, said = self.run(trial, "--labels", str(labels), is_trial=False)
+        assert "2 recordings" in said
+        code, said = self.run(trial, "--labels", str(labels))
+        assert code == 2
+        assert "--truth and --labels" in said
 
     def test_a_policy_is_written_and_the_promise_told(self, trial: Path) -> None:
         code, said = self.run(trial, "--profile", "vla")
@@ -205,7 +223,8 @@ class TestCommand:
 
     def test_a_clip_that_cannot_be_judged_is_no_rejection(self, trial: Path) -> None:
         place = trial / "out" / "verdicts.jsonl"
-        place.write_text(place.read_text().replace('"span_s": 20.0', '"span_s": "long"', 1))
+        first, *rest = place.read_text().splitlines()
+        place.write_text("\n".join([json.dumps(json.loads(first) | {"record": None}), *rest]))
         code, said = self.run(trial)
         assert code == 2
         assert "cannot be judged" in said

@@ -11,14 +11,16 @@ from typing import Any, TextIO
 
 from syncaudit.datasets import write_manifest
 from syncaudit.errors import UsageError
+from syncaudit.evaluation.change import Change
+from syncaudit.evaluation.draw import Draw
 from syncaudit.evaluation.injected import TRUTH, Injected
+from syncaudit.evaluation.movable import movable_sources
 from syncaudit.model import Clip, ClockMap
 from syncaudit.writing import replacing_text
 from syncaudit_calibration.apply.corrections import SourceCorrection
 from syncaudit_calibration.apply.outcomes import ClipOutcome
 from syncaudit_calibration.apply.rewrite import corrected_rows
 from syncaudit_calibration.apply.targets import MANIFEST, check_target, file_names
-from syncaudit_calibration.inject.draw import Change, Draw, movable_sources
 
 __all__ = ["Injection", "inject_variants"]
 

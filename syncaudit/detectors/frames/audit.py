@@ -146,6 +146,7 @@ class PictureAuditor:
             errors=n_errors,
             first_error=first_error,
             new_share=None if rate is None else rate[0],
+            light=round(float(np.median(luma)), 1) if luma.size else None,
         )
 
     def _is_frozen(

@@ -11,18 +11,20 @@ from syncaudit.readers.uris import read_bytes
 __all__ = ["read_clip_ids"]
 
 
-def read_clip_ids(path: str) -> frozenset[str]:
+def read_clip_ids(path: str, *, may_be_empty: bool = False) -> frozenset[str]:
     """Return the clips of a manifest, of verdict rows, or of a text with a clip_id a line.
 
     Parameters
     ----------
     path : str
         Local or any fsspec URL. Blank lines and lines that begin with ``#`` are left out.
+    may_be_empty : bool
+        Whether a list without clips is one.
 
     Raises
     ------
     UsageError
-        If it cannot be read, holds no clip, or a line of JSON has no ``clip_id``.
+        If it cannot be read, holds no clip unless it may, or a line of JSON has no ``clip_id``.
     """
     found = set()
     for number, line in enumerate(decode_text(path, read_bytes(path)).splitlines(), 1):
@@ -39,6 +41,6 @@ def read_clip_ids(path: str) -> frozenset[str]:
                     hint="Expected a manifest, or one clip_id a line.",
                 ) from error
         found.add(str(text))
-    if not found:
+    if not found and not may_be_empty:
         raise UsageError("lists no clip", path=path, hint="Write one clip_id a line.")
     return frozenset(found)

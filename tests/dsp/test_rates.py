@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binomtest
 
-from syncaudit.evaluation.rates import Rate
+from syncaudit.dsp.rates import Rate
 
 # Both are solutions of the same equation, to rounding.
 SAME = 1e-9

@@ -1,0 +1,176 @@
+"""Hold the promises of tuned policies against recordings that they were not tuned on.
+
+``python benchmarks/strictness.py`` tunes on half of the recordings of a simulated fleet
+(``fleet.py``: 300 clips of 150 recordings by 10 vehicles, by their measurements) and looks at the
+other half, 100 times; then likewise on 100 fleets of their own, against 300 recordings not seen.
+``--run OUT`` does the first on a run of yours. Prints tables and writes
+``benchmarks/out/strictness.json``; ``--pages FOLDER`` keeps the run with its report, and the plots.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from fleet import fleet, write_run
+from tables import print_table, write_json
+
+from syncaudit.cli.judged import load_judged
+from syncaudit.errors import UsageError
+from syncaudit.evaluation.change import Change
+from syncaudit.evaluation.judged import Judged
+from syncaudit.evaluation.outcomes import Outcome, outcome_of
+from syncaudit.evaluation.tuning import Goal, Tuning, tune
+from syncaudit.evaluation.tuning_plots import plot_tuning
+from syncaudit.evaluation.variants import Judging, good_clips, make_variants
+from syncaudit.model import Verdict
+from syncaudit.policy import Policy, load_policy
+
+OUT = Path(__file__).parent / "out" / "strictness.json"
+GOAL = Goal(max_false_reject=0.05, min_found=0.95, size_s=0.02)
+
+
+class World:
+    """Good clips of a run and their variants, judged by any limits.
+
+    Parameters
+    ----------
+    out : Path
+        Output folder.
+    policy : Policy
+        What limits extend.
+    """
+
+    def __init__(self, out: Path, policy: Policy, sizes_s: Collection[float] = (GOAL.size_s,)):
+        self.policy = policy
+        clips, known = load_judged(out)
+        changes = [Change(amount=sign * size) for size in sizes_s for sign in (1.0, -1.0)]
+        rng = np.random.default_rng(0)
+        good = good_clips(clips, known)
+        self.judging = Judging(
+            make_variants(good, changes, rng, n_variants=4 * len(sizes_s), policy=policy)
+        )
+        self.truth = self.judging.truth
+        self.recordings = {row.original: row.recording or row.original for row in self.truth}
+        self.names = sorted(set(self.recordings.values()))
+
+    def judge(self, limits_s: Mapping[str, float], wanted: Collection[str]) -> Mapping[str, Judged]:
+        """Judge some clips and variants by limits of kinds."""
+        kinds = {k: replace(self.policy.kinds[k], offset_s=s) for k, s in limits_s.items()}
+        policy = replace(self.policy, kinds={**self.policy.kinds, **kinds})
+        return self.judging.by(policy, tuple(sorted(limits_s.items())), wanted)
+
+    def tuned(self, names: Collection[str], seed: int) -> Tuning:
+        """Tune on some recordings."""
+        rows = [row for row in self.truth if self.recordings[row.original] in names]
+        return tune(rows, self.recordings, self.judge, GOAL, seed=seed)
+
+    def shares(self, limits_s: Mapping[str, float], names: Collection[str]) -> dict[str, float]:
+        """Return what limits truly do on some recordings: found by kind, good clips kept."""
+        rows = [row for row in self.truth if self.recordings[row.original] in names]
+        judged = self.judge(limits_s, [row.clip_id for row in rows])
+        controls = {row.original: judged[row.clip_id] for row in rows if row.is_control}
+        found: dict[str, list[bool]] = {}
+        for row in rows:
+            if row.is_control or row.size != GOAL.size_s:
+                continue
+            outcome = outcome_of(row, judged[row.clip_id], controls[row.original])
+            if outcome is not None:
+                found.setdefault(str(row.kind), []).append(outcome is Outcome.FOUND)
+        kept = [one.verdict is not Verdict.REJECT for one in controls.values()]
+        return {kind: float(np.mean(hits)) for kind, hits in found.items()} | {
+            "kept": float(np.mean(kept))
+        }
+
+
+def broken(promised: Tuning, seen: Mapping[str, float]) -> list[str]:
+    """Return the promises that do not hold."""
+    lows = {kind: one.found.low for kind, one in promised.limits.items()}
+    lows["kept"] = promised.kept.low
+    return [name for name, low in lows.items() if seen.get(name, 1.0) < low]
+
+
+def half_splits(world: World, n: int) -> tuple[list[list[str]], list[Tuning]]:
+    """Tune on random halves of the recordings, and return what broke on the other halves."""
+    failures, tunings = [], []
+    for seed in range(n):
+        order = np.random.default_rng(seed).permutation(world.names).tolist()
+        half = len(order) // 2
+        tuning = world.tuned(order[:half], seed)
+        limits = {kind: one.limit_s for kind, one in tuning.limits.items()}
+        failures.append(broken(tuning, world.shares(limits, order[half:])))
+        tunings.append(tuning)
+    return failures, tunings
+
+
+def summary(failures: list[list[str]], tunings: list[Tuning]) -> list[object]:
+    """Return a row of the table."""
+    limits = {
+        kind: float(np.median([1e3 * t.limits[kind].limit_s for t in tunings]))
+        for kind in sorted(tunings[0].limits)
+    }
+    return [
+        len(failures),
+        sum(not names for names in failures),
+        float(np.median([100 * t.limits["camera"].found.low for t in tunings])),
+        float(np.median([100 * t.kept.low for t in tunings])),
+        ", ".join(f"{kind} {limit:g}" for kind, limit in limits.items()),
+    ]
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--splits", type=int, default=100)
+    parser.add_argument("--fleets", type=int, default=100)
+    parser.add_argument("--run", type=Path, help="a run of yours")
+    parser.add_argument("--pages", type=Path, help="keep the run, its report, and plots here")
+    args = parser.parse_args()
+    policy = load_policy()
+    rows = []
+    with TemporaryDirectory() as scratch:
+        out = args.run or (args.pages or Path(scratch)) / "fleet"
+        if args.run is None:
+            write_run(fleet(1), policy, out)
+        began = time.process_time()
+        world = World(out, policy)
+        try:
+            failures, tunings = half_splits(world, args.splits)
+        except UsageError as error:
+            print(error)
+            return
+        cpu_s = time.process_time() - began
+        rows.append(["halves of one fleet", *summary(failures, tunings)])
+        print(f"{len(world.truth)} clips and variants, {cpu_s:.0f} s of CPU")
+        if args.pages is not None:
+            sizes = [share * GOAL.size_s for share in (0.25, 0.5, 0.75, 1.0, 1.5, 2.5)]
+            wide = World(out, policy, sizes)
+            tuning = wide.tuned(wide.names, 0)
+            limits = {kind: one.limit_s for kind, one in tuning.limits.items()}
+            names = [row.clip_id for row in wide.truth]
+            plot_tuning(tuning, GOAL, wide.truth, wide.judge(limits, names), args.pages)
+        if args.run is None and args.fleets:
+            write_run(fleet(1000, n_recordings=300, n_clips=2), policy, Path(scratch) / "rest")
+            rest = World(Path(scratch) / "rest", policy)
+            failures, tunings = [], []
+            for seed in range(args.fleets):
+                place = Path(scratch) / f"fleet{seed}"
+                write_run(fleet(2000 + seed, n_recordings=30, n_clips=2), policy, place)
+                own = World(place, policy)
+                tuning = own.tuned(own.names, seed)
+                limits = {kind: one.limit_s for kind, one in tuning.limits.items()}
+                failures.append(broken(tuning, rest.shares(limits, rest.names)))
+                tunings.append(tuning)
+            rows.append(["fleets of their own", *summary(failures, tunings)])
+    header = ["tuned on", "n", "kept", "camera found >= (%)", "good kept >= (%)", "limits (ms)"]
+    print_table("Promises on recordings not seen", header, rows)
+    write_json(OUT, {"rows": rows, "cpu_s": cpu_s})
+
+
+if __name__ == "__main__":
+    main()

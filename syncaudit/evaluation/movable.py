@@ -1,0 +1,62 @@
+"""Which sources of a clip can be moved against the others, and what moves with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from syncaudit.model import Clip, SourceSpec, TranscriptSpec, clock_of
+
+__all__ = ["Movable", "movable_sources"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Movable:
+    """Sources of a clip.
+
+    Parameters
+    ----------
+    moved : mapping of str to tuple of str
+        Source that can be moved, to all whose stamps move as they share its clock.
+    refused : mapping of str to str
+        Why another that was asked for cannot be.
+    """
+
+    moved: Mapping[str, tuple[str, ...]]
+    refused: Mapping[str, str]
+
+
+def movable_sources(clip: Clip, patterns: Sequence[str]) -> Movable:
+    """Return which of the sources that were asked for can be moved.
+
+    Parameters
+    ----------
+    clip : Clip
+        The clip.
+    patterns : sequence of str
+        Kinds, or names with wildcards; none: all sources.
+    """
+    moved: dict[str, tuple[str, ...]] = {}
+    refused: dict[str, str] = {}
+    for name, spec in clip.sources.items():
+        if patterns and not any(_fits(name, spec, pattern) for pattern in patterns):
+            continue
+        clock = clock_of(name, spec)
+        mates = [other for other in clip.sources if clock_of(other, clip.sources[other]) == clock]
+        followers = {
+            other
+            for other, its in clip.sources.items()
+            if isinstance(its, TranscriptSpec) and its.audio in mates
+        }
+        if isinstance(spec, TranscriptSpec) and spec.uri is None:
+            refused[name] = "it is text without times"
+        elif clip.sources.keys() <= {*mates, *followers}:
+            refused[name] = "nothing else in the clip has another clock"
+        else:
+            moved[name] = tuple(mates)
+    return Movable(moved=moved, refused=refused)
+
+
+def _fits(name: str, spec: SourceSpec, pattern: str) -> bool:
+    return pattern == spec.kind or fnmatchcase(name, pattern)

@@ -1,0 +1,230 @@
+"""Variants of a clip by what was seen in it: stamps are changed, and all pairs measured anew.
+
+Drifts, steps, lost frames and jitter change more than the offsets of pairs. They need the
+evidence, which no verdict row keeps: a clip is decoded once, and each of its variants costs the
+estimators alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syncaudit.detectors import audit_stream
+from syncaudit.detectors.stamps.regular_times import regular_times_s
+from syncaudit.evaluation.change import Change, Quantity
+from syncaudit.model import (
+    Activity,
+    CameraStream,
+    ClipRecord,
+    Evidence,
+    RotationIncrements,
+    SignalStream,
+    Stream,
+    nanoseconds,
+)
+from syncaudit.pipeline import Examination
+from syncaudit.pipeline.pairing import measure_pairs
+
+__all__ = ["can_replay", "first_stamp_ns", "replayed_record"]
+
+_Part = TypeVar("_Part", bound=Evidence)
+# Fields of evidence that hold times of its source.
+_TIMES = (
+    "times_s", "start_s", "stop_s", "frame_s", "watched_s", "lit_s", "dead_s",
+    "regular_start_s", "regular_stop_s",
+)  # fmt: skip
+# Parts of `ClipEvidence` that are dated by the stamps of one source.
+_PARTS = ("rotations", "picture_motions", "flashes", "triggers", "taps")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NewStamps:
+    """Stamps of one source before and after: what is not kept was lost.
+
+    Parameters
+    ----------
+    old_ns, new_ns : ndarray of int64, shape (n,)
+        In file order.
+    is_kept : ndarray of bool, shape (n,)
+        Samples that are left.
+    """
+
+    old_ns: NDArray[np.int64]
+    new_ns: NDArray[np.int64]
+    is_kept: NDArray[np.bool_]
+
+    def nearest(self, times_ns: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Return the sample whose stamp is nearest to each time."""
+        order = np.argsort(self.old_ns, kind="stable")
+        ordered = self.old_ns[order]
+        after = np.clip(np.searchsorted(ordered, times_ns), 1, ordered.size - 1)
+        is_before = times_ns - ordered[after - 1] < ordered[after] - times_ns
+        return np.asarray(order[after - is_before], dtype=np.intp)
+
+    def is_whole(self, first: NDArray[np.intp], last: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Tell whether nothing was lost from one sample to another."""
+        lost = np.concatenate(([0], np.cumsum(~self.is_kept)))
+        return np.asarray(lost[last + 1] == lost[first], dtype=np.bool_)
+
+    def change_s(self, nearest: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return by how much samples moved, in seconds."""
+        return np.asarray((self.new_ns - self.old_ns)[nearest] * 1e-9, dtype=np.float64)
+
+
+def can_replay(stream: Stream, change: Change) -> bool:
+    """Tell whether a source can have such an error: lost frames are those of a camera."""
+    if stream.time_ns.size < 3:
+        return False
+    if change.quantity is Quantity.LOST:
+        return isinstance(stream, CameraStream) and stream.time_ns.size > 2 * abs(change.amount) + 2
+    return isinstance(stream, CameraStream | SignalStream)
+
+
+def first_stamp_ns(record: ClipRecord) -> int:
+    """Return the instant at which injected drifts begin: the start of the clip's window."""
+    return record.at_ns - nanoseconds(0.5 * record.span_s)
+
+
+def replayed_record(
+    seen: Examination, moved: Collection[str], change: Change, rng: np.random.Generator
+) -> ClipRecord:
+    """Return what is measured of a clip once the stamps of some sources are changed.
+
+    Parameters
+    ----------
+    seen : Examination
+        The clip, all frames of its cameras tracked (`is_thorough`).
+    moved : collection of str
+        Sources that `can_replay` the change.
+    change : Change
+        What is done.
+    rng : Generator
+        Draws jitter.
+    """
+    record = seen.verdict.record
+    if record is None:
+        raise ValueError(f"clip '{seen.clip.clip_id}' was never measured")
+    stamps = {
+        name: _changed(
+            seen.streams[name].time_ns, change, first_stamp_ns(record), record.at_ns, rng
+        )
+        for name in moved
+    }
+    evidence = replace(seen.evidence)
+    for part in _PARTS:
+        found = getattr(seen.evidence, part)
+        setattr(
+            evidence,
+            part,
+            {k: _redated(v, stamps[k]) if k in stamps else v for k, v in found.items()},
+        )
+    evidence.motion = {
+        name: {q: _redated(a, stamps[name]) for q, a in motion.items()}
+        if name in stamps
+        else motion
+        for name, motion in seen.evidence.motion.items()
+    }
+    audits = {
+        name: audit_stream(_restamped(seen.streams[name], new)) for name, new in stamps.items()
+    }
+    return replace(
+        record,
+        stamps={**record.stamps, **audits},
+        measurements=tuple(measure_pairs(evidence, max_offset_s=record.max_offset_s)),
+    )
+
+
+def _changed(
+    old_ns: NDArray[np.int64],
+    change: Change,
+    first_ns: int,
+    middle_ns: int,
+    rng: np.random.Generator,
+) -> _NewStamps:
+    is_kept = np.ones(old_ns.size, dtype=np.bool_)
+    if change.quantity is Quantity.JITTER:
+        moves_s = rng.normal(0.0, change.amount, old_ns.size)
+        return _NewStamps(
+            old_ns=old_ns, new_ns=old_ns + np.rint(1e9 * moves_s).astype(np.int64), is_kept=is_kept
+        )
+    if change.quantity is Quantity.OFFSET:
+        new_ns = old_ns - round(1e9 * change.amount)
+        return _NewStamps(old_ns=old_ns, new_ns=new_ns, is_kept=is_kept)
+    if change.quantity is Quantity.DRIFT:
+        new_ns = old_ns - np.rint(1e-6 * change.amount * (old_ns - first_ns)).astype(np.int64)
+        return _NewStamps(old_ns=old_ns, new_ns=new_ns, is_kept=is_kept)
+    middle = int(np.clip(np.searchsorted(old_ns, middle_ns), 1, old_ns.size - 1))
+    new_ns = old_ns.copy()
+    if change.quantity is Quantity.LOST:
+        n = round(change.amount)
+        new_ns[middle + n :] = old_ns[middle : old_ns.size - n]
+        is_kept[middle : middle + n] = False
+    else:
+        new_ns[middle:] -= round(1e9 * change.amount)
+    return _NewStamps(old_ns=old_ns, new_ns=new_ns, is_kept=is_kept)
+
+
+def _restamped(stream: Stream, stamps: _NewStamps) -> Stream:
+    time_ns = stamps.new_ns[stamps.is_kept]
+    if isinstance(stream, CameraStream):
+        return replace(stream, time_ns=time_ns, n_frames_container=None, pts_s=None)
+    if not isinstance(stream, SignalStream):
+        return replace(stream, time_ns=time_ns)
+    moves_ns = stamps.new_ns - stamps.old_ns
+    return replace(
+        stream,
+        time_ns=time_ns,
+        channels=tuple(
+            replace(c, time_ns=c.time_ns + moves_ns[stamps.nearest(c.time_ns)])
+            for c in stream.channels
+        ),
+    )
+
+
+def _redated(part: _Part, stamps: _NewStamps) -> _Part:
+    """Return evidence with its times moved, without what hangs on lost samples."""
+    times = {name: value for name in _TIMES if (value := getattr(part, name, None)) is not None}
+    near = {name: stamps.nearest(_ns(part, value)) for name, value in times.items()}
+    moved: dict[str, NDArray[np.float64] | None] = {
+        name: times[name] + stamps.change_s(near[name]) for name in times
+    }
+    n = next(iter(times.values())).shape[0]
+    is_kept = np.ones(n, dtype=np.bool_)
+    for name, places in near.items():
+        if times[name].shape == (n,):
+            is_kept &= stamps.is_kept[places]
+    if "start_s" in times:
+        is_kept &= stamps.is_whole(near["start_s"], near["stop_s"])
+    if isinstance(part, Activity):  # disorder is left out of signals
+        time_s = times["times_s"] + stamps.change_s(near["times_s"])
+        is_kept &= np.diff(np.maximum.accumulate(time_s), prepend=-np.inf) > 0.0
+    if isinstance(part, RotationIncrements):
+        moved |= _regular(part, stamps)
+    whole = {field.name: moved.get(field.name, getattr(part, field.name)) for field in fields(part)}
+    changed: dict[str, Any] = {name: None for name, value in moved.items() if value is None}
+    for name, value in whole.items():
+        if isinstance(value, np.ndarray) and value.shape[:1] == (n,):
+            changed[name] = value[is_kept]
+    return replace(part, **changed)
+
+
+def _regular(part: RotationIncrements, stamps: _NewStamps) -> dict[str, NDArray[np.float64] | None]:
+    """Return the even clock that jittering stamps may stand for, as the detector finds it."""
+    even_s = regular_times_s(np.float64(1e-9) * (stamps.new_ns - part.epoch_ns)[stamps.is_kept])
+    if even_s is None:
+        return {"regular_start_s": None, "regular_stop_s": None}
+    moves_s = np.zeros(stamps.old_ns.size)
+    moves_s[stamps.is_kept] = even_s - (stamps.old_ns - part.epoch_ns)[stamps.is_kept] * 1e-9
+    return {
+        f"regular_{end}": times_s + moves_s[stamps.nearest(_ns(part, times_s))]
+        for end, times_s in (("start_s", part.start_s), ("stop_s", part.stop_s))
+    }
+
+
+def _ns(part: Evidence, times_s: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.asarray(part.epoch_ns + np.rint(1e9 * times_s).astype(np.int64), dtype=np.int64)

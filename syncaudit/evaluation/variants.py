@@ -1,0 +1,189 @@
+"""Variants of measured clips with known errors, made of what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from syncaudit.batch import VerdictFile
+from syncaudit.errors import UsageError
+from syncaudit.evaluation.change import Change, Quantity
+from syncaudit.evaluation.draw import Draw
+from syncaudit.evaluation.injected import Injected
+from syncaudit.evaluation.judged import Judged
+from syncaudit.evaluation.labels import Labels, PersonSays
+from syncaudit.evaluation.movable import movable_sources
+from syncaudit.evaluation.moved_record import moved_record
+from syncaudit.evaluation.replay import can_replay, first_stamp_ns, replayed_record
+from syncaudit.model import Clip, ClipRecord, Verdict
+from syncaudit.pipeline import conclude, examine
+from syncaudit.policy import Policy
+
+__all__ = ["Judging", "Measured", "good_clips", "make_variants", "measured_variants"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What was, or would be, measured of a clip, and what was done to it."""
+
+    injected: Injected
+    clip: Clip
+    record: ClipRecord
+
+
+def make_variants(
+    measured: Iterable[tuple[Clip, ClipRecord]],
+    changes: Sequence[Change],
+    rng: np.random.Generator,
+    *,
+    n_variants: int,
+    policy: Policy,
+    patterns: Sequence[str] = (),
+) -> Iterator[Measured]:
+    """Yield controls and variants of clips, as `syncaudit inject` would write them.
+
+    Offsets move what was measured; a clip of which another error is drawn is decoded once for all
+    of its variants.
+
+    Parameters
+    ----------
+    measured : iterable of (Clip, ClipRecord)
+        Clips of a run, and their records.
+    changes : sequence of Change
+        What may be done.
+    rng : Generator
+        Draws sources and changes.
+    n_variants : int
+        Variants of a clip beside its control.
+    policy : Policy
+        Whose search range counts where a clip is decoded.
+    patterns : sequence of str
+        Kinds or names of sources to move; none: all.
+    """
+    draw = Draw(changes, rng)
+    for clip, record in measured:
+        movable = movable_sources(clip, patterns).moved
+        drawn = draw.of_clip(list(movable), n_variants)
+        is_decoded = any(change.quantity is not Quantity.OFFSET for _, change in drawn)
+        seen = examine(clip, policy, is_thorough=True) if is_decoded else None
+        base = record if seen is None or seen.verdict.record is None else seen.verdict.record
+        control = Injected(
+            clip_id=f"{clip.clip_id}~control", original=clip.clip_id, recording=clip.recording_id
+        )
+        yield Measured(injected=control, clip=clip, record=base)
+        for source, change in drawn:
+            moved = movable[source]
+            if change.quantity is Quantity.OFFSET:
+                variant = moved_record(base, moved, change.amount)
+            elif seen is not None and all(can_replay(seen.streams[m], change) for m in moved):
+                variant = replayed_record(seen, moved, change, rng)
+            else:
+                continue
+            done: dict[str, Any] = {str(change.quantity): change.amount}
+            injected = replace(
+                control,
+                clip_id=f"{clip.clip_id}~{source}~{change.name}",
+                source=source,
+                kind=str(clip.sources[source].kind),
+                at_ns=first_stamp_ns(base),
+                moved=moved,
+                **done,
+            )
+            yield Measured(injected=injected, clip=clip, record=variant)
+
+
+def good_clips(
+    clips: Iterable[Clip], known: VerdictFile, labels: Labels | None = None
+) -> Iterator[tuple[Clip, ClipRecord]]:
+    """Yield the clips of a run that count as right, with what was measured of them.
+
+    Parameters
+    ----------
+    clips : iterable of Clip
+        In any order.
+    known : VerdictFile
+        Their verdicts.
+    labels : Labels, optional
+        Those that a person accepts are right; without labels, those that passed.
+    """
+    for clip in clips:
+        if labels is None:
+            is_good = known.entry(clip.clip_id).verdict == Verdict.PASS
+        else:
+            label = labels.by_clip.get(clip.clip_id)
+            is_good = label is not None and label.says is PersonSays.ACCEPT
+        record = known.verdict(clip.clip_id).record if is_good else None
+        if record is not None:
+            yield clip, record
+
+
+def measured_variants(
+    clips: Iterable[Clip], known: VerdictFile, truth: Mapping[str, Injected]
+) -> Iterator[Measured]:
+    """Yield what was measured of the variants that `syncaudit inject` wrote.
+
+    Raises
+    ------
+    UsageError
+        If nothing was measured of one of them.
+    """
+    for clip in clips:
+        if clip.clip_id not in truth:
+            continue
+        record = known.verdict(clip.clip_id).record
+        if record is None:
+            raise UsageError(
+                f"nothing was measured of clip '{clip.clip_id}', which cannot be judged",
+                path=str(known.path),
+                hint="Measure the variants anew with 'syncaudit validate'.",
+            )
+        yield Measured(injected=truth[clip.clip_id], clip=clip, record=record)
+
+
+class Judging:
+    """Judges measured clips and variants by policies, each once.
+
+    Parameters
+    ----------
+    measured : iterable of Measured
+        Held in memory without the curves behind the measurements.
+    """
+
+    def __init__(self, measured: Iterable[Measured]) -> None:
+        self._measured = {one.injected.clip_id: _slim(one) for one in measured}
+        self._known: dict[tuple[object, str], Judged] = {}
+
+    @property
+    def truth(self) -> list[Injected]:
+        """What was done to each."""
+        return [one.injected for one in self._measured.values()]
+
+    def by(
+        self, policy: Policy, key: object = None, wanted: Collection[str] | None = None
+    ) -> dict[str, Judged]:
+        """Return what a policy says of them, or of some, by clip or variant.
+
+        Parameters
+        ----------
+        policy : Policy
+            What is judged by.
+        key : hashable, optional
+            What tells this policy from others.
+        wanted : collection of str, optional
+            Some of the clips.
+        """
+        for name in self._measured if wanted is None else sorted(wanted):
+            if (key, name) not in self._known:
+                one = self._measured[name]
+                _, verdict = conclude(one.clip, one.record, policy)
+                self._known[key, name] = Judged.of(replace(verdict, clip_id=name))
+        names = self._measured if wanted is None else wanted
+        return {name: self._known[key, name] for name in names}
+
+
+def _slim(one: Measured) -> Measured:
+    pairs = (replace(pair, evidence=None, excerpt=None) for pair in one.record.measurements)
+    return replace(one, record=replace(one.record, measurements=tuple(pairs)))
