@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ N_TIMES = 400
 # Colours of viewer and report, told apart by people of any colour vision.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7d6b00", "#5a636f")
 QUIET, LINE = "#5a636f", "#dce1e8"
-STYLE = {
+STYLE: dict[Any, Any] = {
     "figure.dpi": 110,
     "font.size": 9.5,
     "text.color": "#1c2430",

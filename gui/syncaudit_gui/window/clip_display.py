@@ -146,6 +146,7 @@ class ClipDisplay:
             is_hidden=is_hidden,
             can_audit=model is not None and not is_audited,
         )
+        panels.events.show_model(model)
         panels.headline.setText(panels.clips.headline_of(clip_id))
         panels.comparison.show_comparison(
             None if model is None or is_hidden else compare(model, selected),

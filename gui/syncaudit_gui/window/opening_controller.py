@@ -74,7 +74,8 @@ class OpeningController(QtCore.QObject):
         self._clips.loaded.connect(self._take_clip)
         self._clips.failed.connect(self._cannot_read)
         self._wanted_clip: str | None = None
-        self._source = ""
+        self.source = ""
+        """What was opened last, or is being opened."""
         self._emptying = QtCore.QTimer(self)
         self._emptying.setSingleShot(True)
         self._emptying.setInterval(EMPTY_MS)
@@ -95,7 +96,7 @@ class OpeningController(QtCore.QObject):
         """
         self._wanted_clip = clip_id
         self._panels.show_message("…", "opening", source)
-        self._source = source
+        self.source = source
         self._collections.load(
             partial(
                 _session_of,
@@ -105,7 +106,7 @@ class OpeningController(QtCore.QObject):
         )
 
     def _show_progress(self, words: str) -> None:
-        self._panels.show_message("…", "opening", f"{self._source}\n{words}")
+        self._panels.show_message("…", "opening", f"{self.source}\n{words}")
 
     def _take_session(self, session: Session) -> None:
         self.close_clip()
