@@ -233,10 +233,12 @@ class ClipsPanel(Panel):
         return "" if row is None else self.table.words_on(row).replace("\n", ": ")
 
     def refresh(self) -> None:
-        """Draw the lines anew, after a verdict or a label came."""
-        viewport = self.view.viewport()
-        if viewport is not None:
-            viewport.update()
+        """Draw the line of the open clip anew, after a verdict or a label came."""
+        batch = self.table.batch
+        line = None if batch is None else batch.line_of(self._current)
+        if line is not None:
+            ends = self.table.index(line, 0), self.table.index(line, len(_TITLES) - 1)
+            self.table.dataChanged.emit(*ends)
 
     def _sort(self, section: int) -> None:
         batch = self.table.batch
