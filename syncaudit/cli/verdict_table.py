@@ -88,6 +88,7 @@ def print_outcome(
         if hidden > 0:
             more = word_count(hidden, "more rejected clip")
             console.print(Text(f"... and {more}; every source of every clip: --details", "dim"))
+        console.print(Text(f"{PLUS_MINUS}.", style="dim"))
     print_totals(console, summary, out, kept=kept)
 
 

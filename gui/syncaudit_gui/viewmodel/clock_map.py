@@ -14,6 +14,9 @@ __all__ = ["DrawnClock"]
 
 Floats = NDArray[np.float64]
 
+# Each step of inverting a clock leaves the drift's share of the error before.
+N_INVERSE = 3
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnClock:
@@ -48,6 +51,13 @@ class DrawnClock:
     def at(self, time_s: float) -> float:
         """Return the reference time of one stamp."""
         return float(self.apply(np.array([time_s]))[0])
+
+    def stamp_at(self, time_s: float) -> float:
+        """Return which stamp has a reference time."""
+        stamp_s = time_s
+        for _ in range(N_INVERSE):
+            stamp_s = time_s - (self.at(stamp_s) - stamp_s)
+        return stamp_s
 
     def stamps_in(self, visible: TimeRange) -> TimeRange:
         """Return a range of stamps that holds all whose reference time is in `visible`."""
